@@ -1,0 +1,78 @@
+import { launchBrowser } from "./browser.ts";
+
+/** What a real browser sees in a video: its size, its duration, and how far its ends are from two images (0 same, 1 opposite). */
+export type VideoLook = {
+  width: number;
+  height: number;
+  durationSeconds: number;
+  startToFirst: number;
+  startToLast: number;
+  endToFirst: number;
+  endToLast: number;
+};
+
+/** Decodes a video in a browser and compares its first and last picture with the two frames, on a 64 × 36 grid of colours. */
+export async function compareVideo(video: Uint8Array, first: Uint8Array, last: Uint8Array): Promise<VideoLook> {
+  const browser = await launchBrowser();
+  try {
+    const page = await browser.newPage();
+    return await page.evaluate(look, { video: video.toBase64(), first: first.toBase64(), last: last.toBase64() });
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Runs inside the page, so everything it needs is inside it. */
+async function look(files: { video: string; first: string; last: string }): Promise<VideoLook> {
+  const address = async (data: string, type: string) =>
+    URL.createObjectURL(await (await fetch(`data:${type};base64,${data}`)).blob());
+  const picture = (source: CanvasImageSource): Uint8ClampedArray => {
+    const canvas = document.createElement("canvas");
+    canvas.width = 64;
+    canvas.height = 36;
+    const context = canvas.getContext("2d");
+    if (!context) throw new Error("no canvas");
+    context.imageSmoothingQuality = "high";
+    context.drawImage(source, 0, 0, 64, 36);
+    return context.getImageData(0, 0, 64, 36).data;
+  };
+  const distance = (one: Uint8ClampedArray, other: Uint8ClampedArray) =>
+    one.reduce((sum, value, index) => sum + Math.abs(value - (other[index] ?? 0)), 0) / one.length / 255;
+  const image = async (data: string) => {
+    const element = new Image();
+    element.src = await address(data, "image/png");
+    await element.decode();
+    return picture(element);
+  };
+  const video = document.createElement("video");
+  video.muted = true;
+  video.preload = "auto";
+  const event = (name: string) =>
+    new Promise<void>((resolve, reject) => {
+      video.addEventListener(name, () => resolve(), { once: true });
+      video.addEventListener("error", () => reject(new Error(`The video does not decode: ${video.error?.message}`)), {
+        once: true,
+      });
+    });
+  const loaded = event("loadeddata");
+  video.src = await address(files.video, "video/mp4");
+  await loaded;
+  const at = async (seconds: number) => {
+    const sought = event("seeked");
+    video.currentTime = seconds;
+    await sought;
+    return picture(video);
+  };
+  const [first, last] = [await image(files.first), await image(files.last)];
+  const start = await at(0.001);
+  const end = await at(Math.max(0, video.duration - 0.02));
+  return {
+    width: video.videoWidth,
+    height: video.videoHeight,
+    durationSeconds: video.duration,
+    startToFirst: distance(start, first),
+    startToLast: distance(start, last),
+    endToFirst: distance(end, first),
+    endToLast: distance(end, last),
+  };
+}

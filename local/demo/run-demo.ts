@@ -1,0 +1,123 @@
+import { createClient } from "@supabase/supabase-js";
+import { z } from "zod";
+import type { Step } from "../../shared/contract/fields.ts";
+import { type Prediction, prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
+import { project } from "../../shared/contract/projects.ts";
+import { drawReferencePhoto } from "../replicate/draw-reference-photo.ts";
+import { apiCaller, type Call } from "./call-api.ts";
+import { checkFrame, checkVideo } from "./check-files.ts";
+import { ProgressBar } from "./progress-bar.ts";
+
+const PROMPT = "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea";
+const POLL_MS = 150;
+
+export type DemoOptions = {
+  url: string;
+  publishableKey: string;
+  /** How long one step may take, in ms. */
+  patienceMs: number;
+  write: (text: string) => void;
+};
+
+export type DemoStep = { name: string; ms: number; result: string };
+
+/** Makes a film as a new user would, through Auth and the HTTP API only. Throws at the first thing that does not hold. */
+export async function runDemo(options: DemoOptions): Promise<DemoStep[]> {
+  const { url, publishableKey, write } = options;
+  const steps: DemoStep[] = [];
+  const timed = async <T>(name: string, work: () => Promise<T>, result: (made: T) => string): Promise<T> => {
+    const start = performance.now();
+    const made = await work();
+    steps.push({ name, ms: Math.round(performance.now() - start), result: result(made) });
+    return made;
+  };
+
+  const supabase = createClient(url, publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
+  const email = `film-${crypto.randomUUID().slice(0, 8)}@keyframe.local`;
+  const session = await timed(
+    "sign up",
+    async () => {
+      const { data, error } = await supabase.auth.signUp({ email, password: crypto.randomUUID() });
+      if (error || !data.session) throw new Error(`Signing up failed: ${error?.message ?? "no session was given"}`);
+      return data.session;
+    },
+    () => email,
+  );
+  const call = apiCaller(`${url}/functions/v1`, session.access_token);
+
+  const { projectId } = await timed(
+    "project",
+    () =>
+      call(project, "POST", "/api/projects", {
+        title: "Lighthouse",
+        textPrompt: PROMPT,
+        description: "Keep the evening light of the reference image.",
+      }),
+    (made) => made.projectId,
+  );
+  const photo = drawReferencePhoto(projectId);
+  const { referenceImagePath } = await timed(
+    "reference",
+    () => call(uploadedReferenceImage, "POST", "/api/projects/reference-images", photo),
+    (made) => made.referenceImagePath,
+  );
+
+  const run = (step: Step, body: Record<string, unknown>) =>
+    timed(
+      step,
+      () => generate(call, step, { projectId, ...body }, options),
+      ({ output }) => `${output?.width} × ${output?.height}, ${Math.round((output?.bytes ?? 0) / 1024)} KiB`,
+    );
+  write("\n");
+  const first = await run("first-frame", { referenceImagePath });
+  const last = await run("last-frame", { referenceImagePath, prompt: `${PROMPT}, now in the deep blue of night` });
+  const video = await run("video", {});
+  write("\n");
+
+  const files = await timed(
+    "download",
+    () => Promise.all([first, last, video].map(downloadOutput)),
+    (made) => `${made.length} files, sha256 as promised`,
+  );
+  const [firstFile, lastFile, videoFile] = files;
+  if (!firstFile || !lastFile || !videoFile) throw new Error("Not all three files were downloaded.");
+  await timed(
+    "check frames",
+    () => Promise.all([checkFrame(firstFile, first), checkFrame(lastFile, last)]),
+    (sizes) => `PNG ${sizes.join(" and ")}`,
+  );
+  await timed(
+    "check video",
+    () => checkVideo(videoFile, firstFile, lastFile, video),
+    (said) => said,
+  );
+  return steps;
+}
+
+/** Starts a step and polls it to its end, with a progress bar. Throws when it does not succeed. */
+async function generate(call: Call, step: Step, body: unknown, options: DemoOptions): Promise<Prediction> {
+  const bar = new ProgressBar(step, options.write);
+  const patience = performance.now() + options.patienceMs;
+  let made = await call(prediction, "POST", `/api/projects/generate/${step}`, body);
+  while (made.status === "queued" || made.status === "starting" || made.status === "processing") {
+    bar.show(made.progress ?? 0, made.status);
+    if (performance.now() > patience) throw new Error(`${step} is still ${made.status} after ${options.patienceMs} ms.`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    const query = new URLSearchParams({ projectId: made.projectId, predictionId: made.predictionId });
+    made = await call(prediction, "GET", `/api/projects/generate/${step}?${query}`);
+  }
+  bar.end(made.status);
+  if (made.status !== "succeeded") throw new Error(`${step} ${made.status}: ${made.error?.message ?? "no reason given"}`);
+  return made;
+}
+
+async function downloadOutput({ step, output }: Prediction): Promise<Uint8Array> {
+  if (!output) throw new Error(`${step} succeeded without an output.`);
+  const response = await fetch(output.url);
+  if (!response.ok) throw new Error(`The ${step} cannot be downloaded: ${response.status}`);
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+  if (digest !== output.sha256) throw new Error(`The ${step} that was downloaded is not the file that was stored.`);
+  z.literal(output.bytes).parse(bytes.length);
+  return bytes;
+}

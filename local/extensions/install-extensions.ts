@@ -1,0 +1,97 @@
+import { readFile } from "node:fs/promises";
+import type postgres from "postgres";
+
+const names = ["pg_net", "pg_cron", "supabase_vault"] as const;
+export type ExtensionName = (typeof names)[number];
+export type Installed = Record<ExtensionName, "real" | "stand-in"> & {
+  /** Why a stand-in is used although the real extension is there: a line each. */
+  notes: string[];
+};
+
+/** Each stand-in's SQL and schema, the library that the real extension needs loaded, and what hosted opens to whom. */
+const extensions: Record<ExtensionName, { file: string; schema: string; preloaded?: string; grants: string }> = {
+  pg_net: {
+    file: "pg-net.sql",
+    schema: "net",
+    preloaded: "pg_net",
+    grants: "grant usage on schema net to postgres, anon, authenticated, service_role",
+  },
+  pg_cron: {
+    file: "pg-cron.sql",
+    schema: "cron",
+    preloaded: "pg_cron",
+    grants: `grant usage on schema cron to postgres;
+      grant execute on all functions in schema cron to postgres;
+      grant select on cron.job, cron.job_run_details to postgres`,
+  },
+  supabase_vault: {
+    file: "vault.sql",
+    schema: "vault",
+    grants: `grant usage on schema vault to postgres, service_role;
+      grant select, delete on vault.secrets, vault.decrypted_secrets to postgres, service_role;
+      grant execute on function vault.create_secret, vault.update_secret, vault._crypto_aead_det_decrypt
+        to postgres, service_role`,
+  },
+};
+
+/**
+ * Installs pg_net, pg_cron and Vault in the database of `sql` (a superuser): the real extension where the server has one
+ * that works here, else the stand-in. May run at each start. The roles postgres, anon, authenticated and service_role
+ * have to exist.
+ */
+export async function installExtensions(sql: postgres.Sql, { useReal = true } = {}): Promise<Installed> {
+  const installed: Installed = { pg_net: "stand-in", pg_cron: "stand-in", supabase_vault: "stand-in", notes: [] };
+  for (const name of names) {
+    const obstacle = useReal ? await obstacleToReal(sql, name) : "not wanted";
+    if (obstacle === undefined) {
+      await createReal(sql, name);
+      installed[name] = "real";
+    } else {
+      await applyStandIn(sql, name);
+      if (obstacle !== NOT_AVAILABLE && useReal) installed.notes.push(`${name}: the stand-in is used, as ${obstacle}`);
+    }
+  }
+  return installed;
+}
+
+const NOT_AVAILABLE = "the server does not have it";
+
+async function obstacleToReal(sql: postgres.Sql, name: ExtensionName): Promise<string | undefined> {
+  const { schema, preloaded } = extensions[name];
+  const [found] = await sql<
+    { available: boolean; created: boolean; schema: boolean; libraries: string; cronIn: string | null; here: string }[]
+  >`
+    select
+      exists (select from pg_available_extensions where name = ${name}) as available,
+      exists (select from pg_extension where extname = ${name}) as created,
+      to_regnamespace(${schema}) is not null as schema,
+      current_setting('shared_preload_libraries') as libraries,
+      current_setting('cron.database_name', true) as "cronIn",
+      current_database() as here`;
+  if (!found?.available) return NOT_AVAILABLE;
+  if (found.created) return undefined;
+  if (preloaded && !found.libraries.split(/[\s,]+/).includes(preloaded)) {
+    return "its library is not in shared_preload_libraries";
+  }
+  if (name === "pg_cron" && found.cronIn !== found.here) return `cron.database_name is ${found.cronIn}`;
+  if (found.schema) return `the schema ${schema} is there already`;
+  return undefined;
+}
+
+async function createReal(sql: postgres.Sql, name: ExtensionName): Promise<void> {
+  await sql.begin(async (sql) => {
+    await sql`set local client_min_messages = warning`;
+    await sql`create extension if not exists ${sql(name)} cascade`;
+    await sql.unsafe(extensions[name].grants);
+  });
+}
+
+async function applyStandIn(sql: postgres.Sql, name: ExtensionName): Promise<void> {
+  const text = await readFile(new URL(extensions[name].file, import.meta.url), "utf8");
+  await sql.begin(async (sql) => {
+    await sql`set local client_min_messages = warning`;
+    // Two starts at once on the same database would trip over each other's "if not exists".
+    await sql`select pg_advisory_xact_lock(5470000)`;
+    await sql.unsafe(text);
+  });
+}

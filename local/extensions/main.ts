@@ -1,0 +1,66 @@
+import { z } from "zod";
+import type { Log } from "./keep-connected.ts";
+import { runPgCronWorker } from "./pg-cron-worker.ts";
+import { runPgNetWorker } from "./pg-net-worker.ts";
+
+/** What requests and jobs at hand may still take once it shall end; after it, requests are left to the next start. */
+const GRACE_MS = 5_000;
+/** What giving the batch up may take before the process goes, with or without it. */
+const ROLLBACK_MS = 1_000;
+
+const flag = z.enum(["0", "1"]).default("1");
+const settings = z.object({
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
+  RUN_PG_NET: flag,
+  RUN_PG_CRON: flag,
+  KEYFRAME_EXIT_ON_STDIN_END: z.string().optional(),
+});
+
+/** The scheduler: the workers of those extensions that have a stand-in on this database. */
+async function main(): Promise<void> {
+  const parsed = settings.safeParse(Deno.env.toObject());
+  if (!parsed.success) {
+    const named = parsed.error.issues.map((issue) => `${issue.path.join(".")} (${issue.message})`);
+    console.error(`scheduler: missing or wrong environment: ${named.join(", ")}`);
+    Deno.exit(1);
+  }
+  const env = parsed.data;
+  const stop = new AbortController();
+  const abandon = new AbortController();
+  const end = () => {
+    if (stop.signal.aborted) return;
+    stop.abort();
+    setTimeout(() => {
+      abandon.abort();
+      setTimeout(() => Deno.exit(0), ROLLBACK_MS);
+    }, GRACE_MS);
+  };
+  Deno.addSignalListener("SIGTERM", end);
+  Deno.addSignalListener("SIGINT", end);
+  if (env.KEYFRAME_EXIT_ON_STDIN_END === "1") void drainStdin().then(end);
+
+  const workers = [
+    ...(env.RUN_PG_NET === "1" ? [runPgNetWorker] : []),
+    ...(env.RUN_PG_CRON === "1" ? [runPgCronWorker] : []),
+  ];
+  const starting = new Set<unknown>(workers);
+  const announce = () => {
+    // It listens on no port; the field is there because every process of the stack has it.
+    if (starting.size === 0) console.log(JSON.stringify({ ready: true, port: 0 }));
+  };
+  if (workers.length === 0) announce();
+  const common = { databaseUrl: env.DATABASE_URL, stop: stop.signal, abandon: abandon.signal, log };
+  await Promise.all(workers.map((run) => run({ ...common, onReady: () => void (starting.delete(run) && announce()) })));
+  if (workers.length === 0) await new Promise((resolve) => stop.signal.addEventListener("abort", resolve));
+  Deno.exit(0);
+}
+
+const log: Log = (level, message, details) => {
+  console.log(JSON.stringify({ time: new Date().toISOString(), level, message, ...details }));
+};
+
+async function drainStdin(): Promise<void> {
+  for await (const _chunk of Deno.stdin.readable);
+}
+
+await main();

@@ -1,0 +1,77 @@
+import type postgres from "postgres";
+import { httpTransfer, type Outcome, type Transfer } from "./http-transfer.ts";
+import { keepConnected, type Log } from "./keep-connected.ts";
+import { pause } from "./pause.ts";
+
+/** The same number as in net.check_worker_is_up(). */
+const LOCK = 5470001;
+const BATCH_SIZE = 200;
+/** After a batch; whatever is posted meanwhile waits for its end. */
+const PAUSE_MS = 1_000;
+const KEEP_RESPONSES = "6 hours";
+
+export type PgNetWorkerOptions = {
+  databaseUrl: string;
+  /** Aborted: ends after the batch at hand. */
+  stop: AbortSignal;
+  /** Aborted: gives the batch at hand up, which is rolled back and so sent again by the next worker. */
+  abandon: AbortSignal;
+  onReady: () => void;
+  log: Log;
+};
+
+type Request = { id: string } & Transfer;
+
+/**
+ * Sends what net.http_* queued, with pg_net's limits, which Keyframe has to live with: one batch is one transaction
+ * around all its transfers, so its slowest request holds all its responses and all later requests; nothing is retried;
+ * any error of the database during a batch repeats the whole of it.
+ */
+export function runPgNetWorker(options: PgNetWorkerOptions): Promise<void> {
+  const { stop, abandon } = options;
+  return keepConnected({ ...options, name: "pg_net worker", channel: "pg_net", lock: LOCK }, async (session) => {
+    const giveUp = AbortSignal.any([abandon, session.lost]);
+    while (!stop.aborted) {
+      const sent = await sendBatch(session.sql, giveUp);
+      await (sent > 0 ? pause(PAUSE_MS, stop) : session.latch.wait(stop));
+    }
+  });
+}
+
+async function sendBatch(sql: postgres.Sql, giveUp: AbortSignal): Promise<number> {
+  const [waiting] = await sql<{ any: boolean }[]>`select exists (select from net.http_request_queue) as any`;
+  if (!waiting?.any) return 0;
+  return sql.begin(async (sql) => {
+    await sql`delete from net._http_response where created < now() - ${KEEP_RESPONSES}::interval`;
+    const requests = await take(sql);
+    const outcomes = await Promise.all(requests.map((request) => httpTransfer(request, giveUp)));
+    if (requests.length > 0) await record(sql, requests, outcomes);
+    return requests.length;
+  });
+}
+
+async function take(sql: postgres.TransactionSql): Promise<Request[]> {
+  return await sql<Request[]>`
+    delete from net.http_request_queue
+    where id in (select id from net.http_request_queue order by id limit ${BATCH_SIZE})
+    returning
+      id,
+      upper(method) as method,
+      url,
+      case when headers is not null then (
+        select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each_text(headers) where value <> ''
+      ) end as headers,
+      body,
+      timeout_milliseconds as "timeoutMs"`;
+}
+
+async function record(sql: postgres.TransactionSql, requests: Request[], outcomes: Outcome[]): Promise<void> {
+  const rows = outcomes.map((outcome, i) => ({ id: requests[i]?.id, ...outcome }));
+  // One JSON parameter, as 200 rows of 7 columns would be 1,400.
+  await sql`
+    insert into net._http_response (id, status_code, content_type, headers, content, timed_out, error_msg)
+    select id, status_code, content_type, headers, content, timed_out, error_msg
+    from jsonb_to_recordset(${sql.json(rows)}) as row(
+      id bigint, status_code integer, content_type text, headers jsonb, content text, timed_out boolean, error_msg text
+    )`;
+}

@@ -1,0 +1,34 @@
+import { getAuthSchemaSql, getStorageSchemaSql } from "@supabase/lite";
+import type { Sql } from "postgres";
+
+/** Holds off a second stack that starts on the same database at the same time. Any fixed number does. */
+const LOCK = 7_220_519_003;
+
+const read = (name: string) => Deno.readTextFile(new URL(name, import.meta.url));
+
+/**
+ * Makes an ordinary Postgres look like the database of a hosted project: roles, schemas, rights, the tables of Auth
+ * and Storage. One transaction; may be run at every start.
+ *
+ * @param sql a superuser's connection to the database
+ * @param options.postgresPassword set on the role `postgres`, which migrations run as; a superuser of that name is left as it is
+ * @throws PostgresError when the user is no superuser
+ */
+export async function bootstrapPlatform(sql: Sql, options: { postgresPassword?: string } = {}): Promise<void> {
+  const roles = await read("./bootstrap.sql");
+  const services = await read("./bootstrap-services.sql");
+  await sql.begin(async (transaction) => {
+    const run = (text: string) => transaction.unsafe(text).simple();
+    await run("set local client_min_messages = error; set local search_path = public, extensions");
+    await transaction`select pg_advisory_xact_lock(${LOCK})`;
+    await run(roles);
+    await run(getAuthSchemaSql());
+    await run(getStorageSchemaSql());
+    await run(services);
+    if (options.postgresPassword === undefined) return;
+    const [statement] = await transaction<{ text: string }[]>`
+      select format('alter role postgres with password %L', ${options.postgresPassword}::text) as text
+      from pg_roles where rolname = 'postgres' and not rolsuper`;
+    if (statement) await run(statement.text);
+  });
+}

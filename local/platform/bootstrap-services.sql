@@ -1,0 +1,74 @@
+-- What the hosted platform adds to the tables of Auth and Storage: helper functions, rights and guards.
+-- Run by a superuser after those tables exist; running it again changes nothing.
+
+-- Who is calling, for policies. Both forms of the claims are read: one JSON document, or one setting per claim.
+create or replace function auth.uid() returns uuid language sql stable as $$
+  select coalesce(
+    nullif(current_setting('request.jwt.claim.sub', true), ''),
+    (nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub')
+  )::uuid
+$$;
+
+create or replace function auth.role() returns text language sql stable as $$
+  select coalesce(
+    nullif(current_setting('request.jwt.claim.role', true), ''),
+    (nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'role')
+  )::text
+$$;
+
+create or replace function auth.email() returns text language sql stable as $$
+  select coalesce(
+    nullif(current_setting('request.jwt.claim.email', true), ''),
+    (nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'email')
+  )::text
+$$;
+
+create or replace function auth.jwt() returns jsonb language sql stable as $$
+  select coalesce(
+    nullif(current_setting('request.jwt.claim', true), ''),
+    nullif(current_setting('request.jwt.claims', true), '')
+  )::jsonb
+$$;
+
+-- Rows of Storage go through its API, which removes the file too; a plain SQL delete would leave the file behind.
+create or replace function storage.protect_delete() returns trigger language plpgsql as $$
+begin
+  if coalesce(current_setting('storage.allow_delete_query', true), 'false') != 'true' then
+    raise exception 'Direct deletion from storage tables is not allowed. Use the Storage API instead.'
+      using hint = 'This prevents accidental data loss from orphaned objects.', errcode = '42501';
+  end if;
+  return null;
+end
+$$;
+
+create or replace trigger protect_objects_delete before delete on storage.objects
+  for each statement execute function storage.protect_delete();
+create or replace trigger protect_buckets_delete before delete on storage.buckets
+  for each statement execute function storage.protect_delete();
+
+do $$
+declare
+  item record;
+begin
+  for item in
+    select format('%I.%I', n.nspname, c.relname) as name, n.nspname as schema
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname in ('auth', 'storage') and c.relkind in ('r', 'p')
+  loop
+    execute format('alter table %s owner to %I', item.name, 'supabase_' || item.schema || '_admin');
+    execute format('alter table %s enable row level security', item.name);
+  end loop;
+  for item in
+    select p.oid::regprocedure as name, n.nspname as schema
+    from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+    where n.nspname in ('auth', 'storage')
+  loop
+    execute format('alter function %s owner to %I', item.name, 'supabase_' || item.schema || '_admin');
+  end loop;
+end
+$$;
+
+grant all on all tables in schema auth to postgres;
+grant execute on all functions in schema auth to postgres, anon, authenticated, service_role;
+grant all on storage.buckets, storage.objects to postgres, anon, authenticated, service_role;
+grant execute on all functions in schema storage to postgres, anon, authenticated, service_role;

@@ -1,0 +1,102 @@
+-- Roles, schemas and rights as a hosted project has them before the first migration.
+-- Run by a superuser; running it again changes nothing. The tables of Auth and Storage come after it, see bootstrap-platform.ts.
+
+-- Roles -------------------------------------------------------------------------------------------------------------
+
+do $$
+declare
+  wanted record;
+begin
+  for wanted in
+    select * from (values
+      ('anon', 'nologin noinherit'),
+      ('authenticated', 'nologin noinherit'),
+      ('service_role', 'nologin noinherit bypassrls'),
+      ('authenticator', 'login noinherit'),
+      ('supabase_auth_admin', 'login noinherit createrole'),
+      ('supabase_storage_admin', 'login noinherit createrole'),
+      -- Not a superuser, as hosted: a migration that needs more than this fails here too.
+      ('postgres', 'login createdb createrole bypassrls replication')
+    ) as roles (name, options)
+  loop
+    if not exists (select from pg_roles where rolname = wanted.name) then
+      execute format('create role %I %s', wanted.name, wanted.options);
+    end if;
+  end loop;
+end
+$$;
+
+grant anon, authenticated, service_role to authenticator;
+grant anon, authenticated, service_role to supabase_storage_admin;
+alter role supabase_auth_admin set search_path to auth;
+alter role supabase_storage_admin set search_path to storage;
+
+do $$
+begin
+  if not (select rolsuper from pg_roles where rolname = 'postgres') then
+    grant anon, authenticated, service_role to postgres with admin option;
+    -- Hosted, an extension lets postgres write policies on the tables of Storage; membership of their owner does so here.
+    grant supabase_storage_admin to postgres;
+    grant pg_monitor, pg_read_all_data, pg_signal_backend to postgres;
+    alter role postgres set search_path to "$user", public, extensions;
+    if (select datdba = (select oid from pg_roles where rolname = current_user) from pg_database where datname = current_database()) then
+      execute format('alter database %I owner to postgres', current_database());
+    end if;
+    execute format('grant all on database %I to postgres', current_database());
+  end if;
+end
+$$;
+
+-- Schemas -----------------------------------------------------------------------------------------------------------
+
+create schema if not exists extensions authorization postgres;
+create schema if not exists auth authorization supabase_auth_admin;
+create schema if not exists storage authorization supabase_storage_admin;
+
+do $$
+begin
+  if not exists (select from pg_extension where extname = 'pgcrypto') then
+    create extension pgcrypto with schema extensions;
+  end if;
+  if exists (select from pg_available_extensions where name = 'uuid-ossp')
+    and not exists (select from pg_extension where extname = 'uuid-ossp') then
+    create extension "uuid-ossp" with schema extensions;
+  end if;
+end
+$$;
+
+grant usage on schema public, extensions, auth, storage to anon, authenticated, service_role;
+grant all on schema public, extensions, storage to postgres;
+grant usage on schema auth to postgres;
+
+-- What postgres creates in public is open to the API roles until a migration revokes it, exactly as hosted:
+-- without these defaults a forgotten revoke would pass every local test.
+alter default privileges for role postgres in schema public grant all on tables to postgres, anon, authenticated, service_role;
+alter default privileges for role postgres in schema public grant all on functions to postgres, anon, authenticated, service_role;
+alter default privileges for role postgres in schema public grant all on sequences to postgres, anon, authenticated, service_role;
+alter default privileges in schema public grant all on tables to postgres, anon, authenticated, service_role;
+alter default privileges in schema public grant all on functions to postgres, anon, authenticated, service_role;
+alter default privileges in schema public grant all on sequences to postgres, anon, authenticated, service_role;
+
+-- Realtime ----------------------------------------------------------------------------------------------------------
+
+do $$
+begin
+  if not exists (select from pg_publication where pubname = 'supabase_realtime') then
+    create publication supabase_realtime;
+    alter publication supabase_realtime owner to postgres;
+  end if;
+end
+$$;
+
+-- The REST layer keeps a copy of the schema; any change of it tells that layer to read it again.
+create or replace function extensions.pgrst_ddl_watch() returns event_trigger language plpgsql set search_path = '' as $$
+begin
+  notify pgrst, 'reload schema';
+end
+$$;
+
+drop event trigger if exists pgrst_ddl_watch;
+create event trigger pgrst_ddl_watch on ddl_command_end execute function extensions.pgrst_ddl_watch();
+drop event trigger if exists pgrst_drop_watch;
+create event trigger pgrst_drop_watch on sql_drop execute function extensions.pgrst_ddl_watch();

@@ -1,0 +1,113 @@
+import { answerWellKnown, reissueTokens } from "./auth-route.ts";
+import { allowAnyOrigin, preflight } from "./cors.ts";
+import { createLite, type Lite } from "./create-lite.ts";
+import { callFunction } from "./functions-route.ts";
+import { identifyCaller } from "./identify-caller.ts";
+import { BodyTooLarge, readBody } from "./limit-body.ts";
+import { log } from "./log.ts";
+import { DatabaseUnavailable } from "./platform-connection.ts";
+import { bodyTooLarge, type Service, unavailable, unexpected } from "./refusals.ts";
+import { createSessionTokens, type SessionTokens } from "./session-tokens.ts";
+import type { SigningKey } from "./signing-key.ts";
+import { changesEveryRow, needsFilter } from "./require-filter.ts";
+import { callStorage } from "./storage-route.ts";
+import { callStudio } from "./studio-route.ts";
+
+export interface PlatformOptions {
+  /** A superuser's address of a database that `bootstrapPlatform` has prepared. */
+  databaseUrl: string;
+  /** Where clients reach the gateway, without a slash at the end; part of every token's `iss`. */
+  publicUrl: string;
+  signingKey: SigningKey;
+  /** HS256, between the gateway and lite only. At least 32 characters. */
+  liteSecret: string;
+  publishableKey: string;
+  secretKey: string;
+  /** Where the files of Storage are kept. */
+  storageFolder: string;
+  /** Name of an Edge Function → the address it listens on. */
+  functions: Record<string, string>;
+}
+
+export interface Platform {
+  fetch(request: Request): Promise<Response>;
+  close(): Promise<void>;
+}
+
+const MAX_JSON_BYTES = 10 * 1024 * 1024;
+
+const INDEX = `Auth       /auth/v1
+REST       /rest/v1
+Storage    /storage/v1
+Functions  /functions/v1
+Studio     /studio
+`;
+
+/** The hosted project's gateway on this machine: Auth, REST and Storage by lite, the functions behind a proxy, Studio. */
+export async function createPlatform(options: PlatformOptions): Promise<Platform> {
+  const issuer = `${options.publicUrl}/auth/v1`;
+  const tokens = await createSessionTokens({ key: options.signingKey, issuer, liteSecret: options.liteSecret });
+  const secret = new TextEncoder().encode(options.liteSecret);
+  const lite = createLite(options);
+
+  async function callService(service: Service, request: Request, url: URL): Promise<Response> {
+    if (request.method === "OPTIONS") return preflight(request);
+    const wellKnown = answerWellKnown(url.pathname, options.signingKey, issuer);
+    if (wellKnown) return wellKnown;
+    const headers = new Headers(request.headers);
+    const refusal = await identifyCaller(service, url, headers, options, tokens);
+    if (refusal) {
+      await request.body?.cancel();
+      return refusal;
+    }
+    if (service === "storage") return await callStorage(request, url, headers, lite, secret);
+    return await callJsonService(service, request, url, headers, lite, tokens);
+  }
+
+  async function route(request: Request): Promise<Response> {
+    const url = new URL(request.url);
+    const path = url.pathname;
+    if (path === "/") return new Response(INDEX);
+    if (path.startsWith("/functions/v1/")) {
+      return await callFunction(request, url, options.functions, options.publicUrl);
+    }
+    if (path === "/studio" || path.startsWith("/studio/"))
+      return await guard("rest", () => callStudio(request, url, lite, options));
+    const service = /^\/(auth|rest|storage)\/v1(\/|$)/.exec(path)?.[1];
+    if (service !== "auth" && service !== "rest" && service !== "storage") {
+      return Response.json({ message: "no Route matched with those values" }, { status: 404 });
+    }
+    return allowAnyOrigin(await guard(service, () => callService(service, request, url)));
+  }
+
+  return { fetch: route, close: () => lite.close() };
+}
+
+async function callJsonService(
+  service: "auth" | "rest",
+  request: Request,
+  url: URL,
+  headers: Headers,
+  lite: Lite,
+  tokens: SessionTokens,
+): Promise<Response> {
+  if (service === "rest" && changesEveryRow(request.method, url)) {
+    await request.body?.cancel();
+    return needsFilter(request.method);
+  }
+  const body = await readBody(request, MAX_JSON_BYTES);
+  const response = await lite.fetch(new Request(url, { method: request.method, headers, body }));
+  return service === "auth" ? await reissueTokens(response, tokens) : response;
+}
+
+/** No fault of a request may end the process, and an absent database is an answer, not a fault. */
+async function guard(service: Service, answer: () => Promise<Response>): Promise<Response> {
+  try {
+    return await answer();
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) return unavailable(service);
+    if (error instanceof BodyTooLarge) return bodyTooLarge(service, MAX_JSON_BYTES);
+    log("error", "request failed", { service, error: String(error) });
+    return unexpected();
+  }
+}

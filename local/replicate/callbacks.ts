@@ -1,0 +1,147 @@
+import { Webhook } from "standardwebhooks";
+import { type EventType, type Prediction, predictionJson } from "./prediction.ts";
+import { cryptoBytes, randomId, randomWebhookSecret, type RandomBytes } from "./random-id.ts";
+import type { SimulatedClock } from "./simulated-clock.ts";
+
+const attemptTimeoutMs = 10_000;
+/** `output` and `logs` are sent at most this often per prediction. */
+const throttleMs = 500;
+
+export type CallbackCounts = { sent: number; delivered: number; retried: number; given_up: number; lost: number };
+type Message = { id: string; url: string; body: string; secret: string };
+type Lane = {
+  tail: Promise<unknown>;
+  held: (() => Promise<unknown>)[];
+  lastSent: Map<EventType, number>;
+  forged: boolean;
+};
+
+export type CallbackSettings = {
+  secret: string;
+  /** Waits in milliseconds before the second, third … attempt. */
+  retryMs: readonly number[];
+  baseUrl: () => string;
+  clock: SimulatedClock;
+  fetch: typeof fetch;
+  random?: RandomBytes;
+};
+
+/** Sends callbacks: one POST per event, signed by Standard Webhooks, repeated with the same `webhook-id` until a 2xx. */
+export class CallbackSender {
+  readonly counts: CallbackCounts = { sent: 0, delivered: 0, retried: 0, given_up: 0, lost: 0 };
+  readonly #settings: CallbackSettings;
+  readonly #random: RandomBytes;
+  readonly #lanes = new Map<string, Lane>();
+  readonly #stopped = new AbortController();
+
+  constructor(settings: CallbackSettings) {
+    this.#settings = settings;
+    this.#random = settings.random ?? cryptoBytes;
+  }
+
+  /** Sends `event` of a prediction in its present state, unless its filter, the throttle or a fault is against it. */
+  send(prediction: Prediction, event: EventType): void {
+    const url = prediction.webhook;
+    if (!url || !(prediction.webhookEvents?.includes(event) ?? true)) return;
+    const { faults } = prediction;
+    if (faults.has("callback_lost")) {
+      this.counts.lost += 1;
+      return;
+    }
+    const lane = this.#lane(prediction.id);
+    if (event === "output" || event === "logs") {
+      const now = this.#settings.clock.now();
+      if (now - (lane.lastSent.get(event) ?? Number.NEGATIVE_INFINITY) < throttleMs) return;
+      lane.lastSent.set(event, now);
+    }
+    if (faults.has("callback_forged") && !lane.forged) {
+      lane.forged = true;
+      this.#queue(lane, this.#forged(prediction, url), 0);
+    }
+    const body = JSON.stringify(predictionJson(prediction, this.#settings.baseUrl()));
+    const message: Message = { id: this.#messageId(), url, body, secret: this.#settings.secret };
+    const late = faults.get("callback_late");
+    const delayMs = late === undefined ? 0 : Number.parseInt(late, 10) || 2000;
+    if (faults.has("callback_reordered") && event !== "completed") {
+      lane.held.unshift(() => this.#deliver(message, delayMs));
+      return;
+    }
+    this.#queue(lane, message, delayMs);
+    if (faults.has("callback_doubled")) this.#queue(lane, message, delayMs);
+    if (event !== "completed") return;
+    for (const held of lane.held) lane.tail = lane.tail.then(held);
+    this.#lanes.delete(prediction.id);
+  }
+
+  /** Ends waiting for retries. */
+  stop(): void {
+    this.#stopped.abort(new Error("the simulator stops"));
+  }
+
+  #lane(id: string): Lane {
+    const lane = this.#lanes.get(id) ?? { tail: Promise.resolve(), held: [], lastSent: new Map(), forged: false };
+    this.#lanes.set(id, lane);
+    return lane;
+  }
+
+  /** The events of one prediction go out in order; each waits for the first attempt of the one before, not for its retries. */
+  #queue(lane: Lane, message: Message, delayMs: number): void {
+    lane.tail = lane.tail.then(() => this.#deliver(message, delayMs));
+  }
+
+  async #deliver(message: Message, delayMs: number): Promise<void> {
+    try {
+      if (delayMs > 0) await this.#settings.clock.wait(delayMs, this.#stopped.signal);
+    } catch {
+      return;
+    }
+    if (await this.#attempt(message)) return;
+    void this.#retry(message).catch(() => {});
+  }
+
+  async #retry(message: Message): Promise<void> {
+    for (const wait of this.#settings.retryMs) {
+      await this.#settings.clock.wait(wait, this.#stopped.signal);
+      this.counts.retried += 1;
+      if (await this.#attempt(message)) return;
+    }
+    this.counts.given_up += 1;
+  }
+
+  async #attempt({ id, url, body, secret }: Message): Promise<boolean> {
+    if (this.#stopped.signal.aborted) return true;
+    // Receivers check the age of this stamp against their own clocks, so it is the real time, never the simulated one.
+    const timestamp = this.#settings.clock.wall();
+    this.counts.sent += 1;
+    try {
+      const response = await this.#settings.fetch(url, {
+        method: "POST",
+        redirect: "manual",
+        headers: {
+          "content-type": "application/json",
+          "webhook-id": id,
+          "webhook-timestamp": String(Math.floor(timestamp.getTime() / 1000)),
+          "webhook-signature": new Webhook(secret).sign(id, timestamp, body),
+        },
+        body,
+        signal: AbortSignal.any([AbortSignal.timeout(attemptTimeoutMs), this.#stopped.signal]),
+      });
+      await response.body?.cancel();
+      if (response.ok) this.counts.delivered += 1;
+      return response.ok;
+    } catch {
+      return false;
+    }
+  }
+
+  /** A callback as someone without the signing secret would make it, to be refused by the receiver. */
+  #forged(prediction: Prediction, url: string): Message {
+    const lie = { ...prediction, status: "failed" as const, error: "forged", completedAt: this.#settings.clock.wall() };
+    const body = JSON.stringify(predictionJson(lie, this.#settings.baseUrl()));
+    return { id: this.#messageId(), url, body, secret: randomWebhookSecret(this.#random) };
+  }
+
+  #messageId(): string {
+    return `msg_${randomId(this.#random)}`;
+  }
+}

@@ -1,0 +1,67 @@
+import { Hono } from "hono";
+import type { Env } from "./api-routes.ts";
+import type { Output } from "./outputs.ts";
+import type { Simulator } from "./simulator.ts";
+
+const hugeBytes = 300 * 1024 * 1024;
+const pieceBytes = 1024 * 1024;
+const slowPieces = 10;
+const page = "<!doctype html><html><head><title>Sorry</title></head><body>This is a web page.</body></html>";
+
+/** The finished files: `/delivery/<random>/out-0.png`, with no authentication, as the provider serves them. */
+export function deliveryRoutes({ outputs, settings }: Simulator): Hono<Env> {
+  const routes = new Hono<Env>();
+  routes.get("/delivery/:secret/:file", (c) => {
+    const output = outputs.get(new URL(c.req.url).pathname);
+    if (!output || output.faults.has("output_expired")) return c.text("Not found", 404);
+    output.downloads += 1;
+    return deliver(output, (ms) => settings.clock.wait(ms));
+  });
+  return routes;
+}
+
+function deliver(output: Output, wait: (ms: number) => Promise<void>): Response {
+  const { faults, bytes } = output;
+  const headers = new Headers({ "content-type": output.contentType, "cache-control": "private, max-age=3600" });
+  if (faults.has("output_flaky") && output.downloads === 1) return new Response("Try again", { status: 503 });
+  if (faults.has("output_not_image")) {
+    headers.set("content-length", String(page.length));
+    return new Response(page, { headers });
+  }
+  if (faults.has("output_huge")) {
+    if (faults.get("output_huge") !== "chunked") headers.set("content-length", String(hugeBytes));
+    return new Response(hugeBody(bytes), { headers });
+  }
+  headers.set("content-length", String(bytes.length));
+  const slow = faults.get("output_slow");
+  if (slow === undefined) return new Response(new Uint8Array(bytes), { headers });
+  return new Response(slowBody(bytes, Number.parseInt(slow, 10) || 3000, wait), { headers });
+}
+
+/** The real file, then zeros up to 300 MB, made as they are read. */
+function hugeBody(start: Uint8Array): ReadableStream<Uint8Array> {
+  const zeros = new Uint8Array(pieceBytes);
+  let left = hugeBytes;
+  return new ReadableStream({
+    pull(controller) {
+      const piece = left === hugeBytes ? start : zeros.subarray(0, Math.min(left, pieceBytes));
+      if (left > 0) controller.enqueue(piece);
+      left -= piece.length;
+      if (left <= 0) controller.close();
+    },
+  });
+}
+
+/** The file in ten pieces spread over `ms`. */
+function slowBody(bytes: Uint8Array, ms: number, wait: (ms: number) => Promise<void>): ReadableStream<Uint8Array> {
+  const size = Math.ceil(bytes.length / slowPieces);
+  let piece = 0;
+  return new ReadableStream({
+    async pull(controller) {
+      await wait(ms / slowPieces);
+      controller.enqueue(bytes.subarray(piece * size, (piece + 1) * size));
+      piece += 1;
+      if (piece * size >= bytes.length) controller.close();
+    },
+  });
+}

@@ -1,0 +1,18 @@
+/** A number from 0 to 2^32 that depends on every character of `text` (FNV-1a with a final mix). */
+export function hashText(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  return (hash ^ (hash >>> 13)) >>> 0;
+}
+
+/** A generator of numbers in [0, 1): the same seed always gives the same row of numbers, so a prompt has one picture. */
+export function seededRandom(seed: string | number): () => number {
+  let state = typeof seed === "string" ? hashText(seed) : seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,30 @@
+import { readSettings } from "./settings.ts";
+import { startSimulator } from "./start-simulator.ts";
+
+/**
+ * The simulator as a process of its own. One line on standard output says when it is ready:
+ * `{"ready":true,"port":12345}`. It ends at SIGTERM or SIGINT, and, with KEYFRAME_EXIT_ON_STDIN_END=1, with its parent.
+ */
+async function main(): Promise<void> {
+  const environment = Deno.env.toObject();
+  const simulator = await startSimulator(readSettings(environment));
+  console.log(JSON.stringify({ ready: true, port: simulator.port }));
+
+  const end = async () => {
+    await simulator.stop();
+    Deno.exit(0);
+  };
+  Deno.addSignalListener("SIGTERM", end);
+  Deno.addSignalListener("SIGINT", end);
+  if (environment.KEYFRAME_EXIT_ON_STDIN_END === "1") {
+    for await (const _ of Deno.stdin.readable);
+    await end();
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error));
+  Deno.exit(1);
+}

@@ -1,0 +1,80 @@
+import type { Input } from "./check-input.ts";
+import type { FaultName } from "./faults.ts";
+
+export const statuses = ["starting", "processing", "succeeded", "failed", "canceled", "aborted"] as const;
+export type Status = (typeof statuses)[number];
+export const eventTypes = ["start", "output", "logs", "completed"] as const;
+export type EventType = (typeof eventTypes)[number];
+
+export type Prediction = {
+  readonly id: string;
+  readonly model: string;
+  input: Input;
+  output: string | string[] | null;
+  logs: string;
+  error: string | null;
+  status: Status;
+  dataRemoved: boolean;
+  readonly createdAt: Date;
+  startedAt: Date | null;
+  completedAt: Date | null;
+  readonly deadline: Date | null;
+  readonly webhook: string | null;
+  readonly webhookEvents: readonly EventType[] | null;
+  /** When it was made, by the simulated clock: what expiry counts from. */
+  readonly bornAt: number;
+  readonly faults: ReadonlyMap<FaultName, string>;
+  /** Aborted, with a {@link Stop} as reason, to end the run early. */
+  readonly stop: AbortController;
+  /** Resolves when the prediction has ended, whichever way. */
+  readonly ended: Promise<void>;
+  readonly markEnded: () => void;
+};
+
+/** Why a run ends before its time. */
+export class Stop extends Error {
+  readonly status: "canceled" | "aborted";
+  constructor(status: "canceled" | "aborted") {
+    super(`the prediction was ${status}`);
+    this.status = status;
+  }
+}
+
+export function hasEnded(prediction: Prediction): boolean {
+  return prediction.status !== "starting" && prediction.status !== "processing";
+}
+
+/** The prediction as the provider's API and callbacks show it. */
+export function predictionJson(prediction: Prediction, baseUrl: string, showWebhook = true): Record<string, unknown> {
+  const { startedAt, completedAt } = prediction;
+  const seconds = (from: Date, to: Date) => (to.getTime() - from.getTime()) / 1000;
+  return {
+    id: prediction.id,
+    model: prediction.model,
+    version: "hidden",
+    input: prediction.dataRemoved ? {} : prediction.input,
+    output: prediction.output,
+    logs: prediction.logs,
+    error: prediction.error,
+    status: prediction.status,
+    source: "api",
+    data_removed: prediction.dataRemoved,
+    created_at: prediction.createdAt.toISOString(),
+    started_at: startedAt?.toISOString() ?? null,
+    completed_at: completedAt?.toISOString() ?? null,
+    ...(prediction.deadline ? { deadline: prediction.deadline.toISOString() } : {}),
+    metrics: completedAt
+      ? {
+          ...(startedAt ? { predict_time: seconds(startedAt, completedAt) } : {}),
+          total_time: seconds(prediction.createdAt, completedAt),
+        }
+      : {},
+    urls: {
+      get: `${baseUrl}/v1/predictions/${prediction.id}`,
+      cancel: `${baseUrl}/v1/predictions/${prediction.id}/cancel`,
+      web: `${baseUrl}/p/${prediction.id}`,
+    },
+    ...(showWebhook && prediction.webhook ? { webhook: prediction.webhook } : {}),
+    ...(showWebhook && prediction.webhookEvents ? { webhook_events_filter: prediction.webhookEvents } : {}),
+  };
+}

@@ -1,0 +1,90 @@
+import type { CallbackSender } from "./callbacks.ts";
+import { loadInputs, makeImages, makeVideo, planVideo, type Studio } from "./make-output.ts";
+import type { Model } from "./model-types.ts";
+import type { OutputBytes, Outputs } from "./outputs.ts";
+import { type Prediction, type Status, Stop } from "./prediction.ts";
+import { progressLine } from "./progress-line.ts";
+import type { SimulatedClock } from "./simulated-clock.ts";
+
+/** How long a prediction waits before it starts, and how long it runs besides the work itself. */
+export type Delays = { startMs: number; runMs: number };
+
+export type Stage = {
+  clock: SimulatedClock;
+  callbacks: CallbackSender;
+  outputs: Outputs;
+  studio: Studio;
+  delays: Readonly<Delays>;
+};
+
+const imageSteps = 28;
+const pauses = 7;
+const defaultError = "Service is temporarily unavailable. Please try again later. (E003)";
+
+/** Lives through a prediction: starting, processing with progress in its logs, then its end. Never throws. */
+export async function runPrediction(prediction: Prediction, model: Model, stage: Stage): Promise<void> {
+  const { callbacks, clock, delays } = stage;
+  const { faults, stop } = prediction;
+  try {
+    callbacks.send(prediction, "start");
+    if (delays.startMs > 0) await clock.wait(delays.startMs, stop.signal);
+    stop.signal.throwIfAborted();
+    if (faults.has("aborted")) throw new Stop("aborted");
+    prediction.status = "processing";
+    prediction.startedAt = clock.wall();
+    const made = await work(prediction, model, stage);
+    stop.signal.throwIfAborted();
+    const urls = made.map((output, index) => {
+      return `${stage.studio.source.baseUrl}${stage.outputs.put(output, index, faults)}`;
+    });
+    prediction.output = faults.has("output_empty") ? null : model.output === "images" ? urls : (urls[0] ?? null);
+    if (prediction.output !== null) callbacks.send(prediction, "output");
+    end(prediction, "succeeded", null, stage);
+  } catch (error) {
+    if (error instanceof Stop) end(prediction, error.status, null, stage);
+    else end(prediction, "failed", error instanceof Error ? error.message : String(error), stage);
+  }
+}
+
+async function work(prediction: Prediction, model: Model, stage: Stage): Promise<OutputBytes[]> {
+  const { faults } = prediction;
+  const images = await loadInputs(model, prediction, stage.studio);
+  const plan = model.output === "video" ? planVideo(prediction, images) : null;
+  const steps = plan ? plan.frames : imageSteps;
+  const report = progressReporter(prediction, steps, stage);
+  report(0);
+  // A video's own encoding is the second half of its progress when there is a run delay to fill the first.
+  const paused = stage.delays.runMs > 0;
+  const pausedSteps = paused ? (plan ? Math.floor(steps / 2) : steps - 1) : 0;
+  for (let pause = 1; paused && pause <= pauses; pause++) {
+    await stage.clock.wait(stage.delays.runMs / pauses, prediction.stop.signal);
+    report(Math.floor((pausedSteps * pause) / pauses));
+  }
+  if (faults.has("failed")) throw new Error(faults.get("failed") || defaultError);
+  if (faults.has("canceled")) throw new Stop("canceled");
+  const onProgress = (frame: number) => report(pausedSteps + Math.floor(((steps - pausedSteps) * frame) / steps));
+  const made = plan
+    ? [await makeVideo(prediction, images, plan, stage.studio, onProgress)]
+    : await makeImages(model, prediction, images, stage.studio);
+  report(steps);
+  return made;
+}
+
+function progressReporter(prediction: Prediction, steps: number, stage: Stage): (done: number) => void {
+  const began = stage.clock.now();
+  let last = -1;
+  return (done) => {
+    if (done <= last || prediction.stop.signal.aborted) return;
+    last = done;
+    prediction.logs += progressLine(done, steps, (stage.clock.now() - began) / 1000);
+    stage.callbacks.send(prediction, "logs");
+  };
+}
+
+function end(prediction: Prediction, status: Status, error: string | null, { clock, callbacks }: Stage): void {
+  prediction.status = status;
+  prediction.error = error;
+  prediction.completedAt = clock.wall();
+  callbacks.send(prediction, "completed");
+  prediction.markEnded();
+}

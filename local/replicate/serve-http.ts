@@ -1,0 +1,106 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+const maxBodyBytes = 110 * 1024 * 1024;
+
+/** What a handler may do to the connection it answers on, beyond answering. */
+export type Connection = {
+  /** Closes the connection at once, with no answer. */
+  drop: () => void;
+  /** Resolves when the client has gone or the answer is out. */
+  closed: Promise<void>;
+};
+
+export type Handler = (request: Request, connection: Connection) => Promise<Response>;
+export type HttpServer = { port: number; stop: () => Promise<void> };
+
+/**
+ * Serves `handler` on 127.0.0.1. Built on `node:http`, because a fault needs what `Deno.serve` cannot do: closing a
+ * connection without any answer.
+ */
+export async function serveHttp(handler: Handler, port: number): Promise<HttpServer> {
+  const server = createServer((incoming, outgoing) => {
+    void answer(handler, incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", () => resolve());
+  });
+  // A TCP server's address is never the path of a pipe, nor null while it listens.
+  const address = server.address() as AddressInfo;
+  return {
+    port: address.port,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(handler: Handler, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  outgoing.once("close", () => resolve());
+  const body = await readBody(incoming);
+  if (body === null) {
+    outgoing.writeHead(413).end();
+    return;
+  }
+  const request = toRequest(incoming, body);
+  const response = await handler(request, { drop: () => incoming.socket.destroy(), closed });
+  if (outgoing.destroyed || incoming.socket.destroyed) {
+    await response.body?.cancel();
+    return;
+  }
+  await send(response, outgoing, closed);
+}
+
+async function readBody(incoming: IncomingMessage): Promise<Uint8Array<ArrayBuffer> | null> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of incoming as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > maxBodyBytes) return null;
+    chunks.push(chunk);
+  }
+  const body = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, at);
+    at += chunk.length;
+  }
+  return body;
+}
+
+function toRequest(incoming: IncomingMessage, body: Uint8Array<ArrayBuffer>): Request {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(incoming.headers)) {
+    for (const one of [value ?? []].flat()) headers.append(name, one);
+  }
+  const method = incoming.method ?? "GET";
+  const bodiless = method === "GET" || method === "HEAD";
+  const url = `http://${incoming.headers.host ?? "127.0.0.1"}${incoming.url ?? "/"}`;
+  return new Request(url, { method, headers, ...(bodiless ? {} : { body }) });
+}
+
+async function send(response: Response, outgoing: ServerResponse, closed: Promise<void>): Promise<void> {
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  // Else they would wait for the first piece of the body, which a slow answer sends late.
+  outgoing.flushHeaders();
+  const reader = response.body?.getReader();
+  if (!reader) {
+    outgoing.end();
+    return;
+  }
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    if (outgoing.destroyed) {
+      await reader.cancel();
+      return;
+    }
+    if (outgoing.write(value)) continue;
+    await Promise.race([new Promise<void>((resolve) => outgoing.once("drain", () => resolve())), closed]);
+  }
+  outgoing.end();
+}

@@ -1,0 +1,197 @@
+import { CallbackSender } from "./callbacks.ts";
+import { checkInput } from "./check-input.ts";
+import type { CreateRequest } from "./create-request.ts";
+import { type AnswerFault, FaultBook, type Faults, unknownDirective } from "./faults.ts";
+import type { Studio } from "./make-output.ts";
+import { models } from "./models.ts";
+import { Outputs } from "./outputs.ts";
+import { hasEnded, type Prediction, type Status, statuses, Stop } from "./prediction.ts";
+import { invalidInput, notFound, Problem, throttled } from "./problem.ts";
+import { type RandomBytes, randomId } from "./random-id.ts";
+import { type Delays, runPrediction } from "./run-prediction.ts";
+import type { SimulatedClock } from "./simulated-clock.ts";
+import { StoredFiles } from "./stored-files.ts";
+import { FilmMaker } from "./video/film-maker.ts";
+
+const forgottenAfterMs = 2 * 3_600_000;
+
+export type SimulatorSettings = {
+  token: string;
+  webhookSecret: string;
+  delays: Delays;
+  callbackRetryMs: readonly number[];
+  outputLifetimeMs: number;
+  imageWidth: number;
+  /** The real list may not show `webhook`; true makes this one show it. */
+  listShowsWebhook: boolean;
+  baseUrl: () => string;
+  clock: SimulatedClock;
+  fetch: typeof fetch;
+  random: RandomBytes;
+};
+
+/** What a create came to: a prediction, and whether its answer is to be lost; or no answer at all. */
+export type Created = { prediction: Prediction; loseAnswer: boolean } | "no answer";
+
+/** The provider without its HTTP: predictions, files, outputs, callbacks and faults, all in memory. */
+export class Simulator {
+  readonly settings: SimulatorSettings;
+  readonly faults = new FaultBook();
+  readonly files: StoredFiles;
+  readonly outputs: Outputs;
+  readonly callbacks: CallbackSender;
+  readonly #films = new FilmMaker();
+  readonly #predictions = new Map<string, Prediction>();
+  readonly #answers = new Map<AnswerFault, number>();
+  #creates = 0;
+
+  constructor(settings: SimulatorSettings) {
+    this.settings = settings;
+    const { clock, random, webhookSecret, callbackRetryMs, baseUrl } = settings;
+    this.files = new StoredFiles(clock, random);
+    this.outputs = new Outputs(clock, random, settings.outputLifetimeMs);
+    const { fetch } = settings;
+    this.callbacks = new CallbackSender({
+      secret: webhookSecret,
+      retryMs: callbackRetryMs,
+      baseUrl,
+      clock,
+      fetch,
+      random,
+    });
+  }
+
+  /** Makes a prediction and lets it run. Throws the {@link Problem} to answer with when it is refused. */
+  create(name: string, request: CreateRequest, cancelAfterMs: number | null): Created {
+    this.sweep();
+    const model = models[name];
+    if (!model) throw notFound();
+    const prompt = typeof request.input.prompt === "string" ? request.input.prompt : "";
+    const misspelt = unknownDirective(prompt);
+    if (misspelt !== null) {
+      throw invalidInput([{ type: "fault", field: "input.prompt", description: `there is no fault "${misspelt}"` }]);
+    }
+    const wrong = checkInput(model, request.input);
+    if (wrong.length > 0) throw invalidInput(wrong);
+
+    const faults = this.faults.take(name, prompt);
+    if (faults.answer) this.#answers.set(faults.answer, (this.#answers.get(faults.answer) ?? 0) + 1);
+    if (faults.answer === "timeout") return "no answer";
+    if (faults.answer && faults.answer !== "lost_answer") throw refusal(faults.answer, faults.answerValue);
+
+    const prediction = this.#newPrediction(name, request, cancelAfterMs, faults);
+    this.#predictions.set(prediction.id, prediction);
+    this.#creates += 1;
+    this.settings.clock.after(0, () => void runPrediction(prediction, model, { ...this.settings, ...this.#stage() }));
+    return { prediction, loseAnswer: faults.answer === "lost_answer" };
+  }
+
+  get(id: string): Prediction | null {
+    this.sweep();
+    return this.#predictions.get(id) ?? null;
+  }
+
+  /** All predictions, the newest first. */
+  list(): Prediction[] {
+    this.sweep();
+    return [...this.#predictions.values()].reverse();
+  }
+
+  /** Cancels what has not ended and resolves when it has; an ended prediction stays what it is. */
+  async cancel(prediction: Prediction): Promise<void> {
+    if (!hasEnded(prediction)) prediction.stop.abort(new Stop("canceled"));
+    await prediction.ended;
+  }
+
+  /** Removes what is too old to keep, as the provider does after an hour. */
+  sweep(): void {
+    const now = this.settings.clock.now();
+    for (const prediction of this.#predictions.values()) {
+      const age = now - prediction.bornAt;
+      if (hasEnded(prediction) && age > this.settings.outputLifetimeMs && !prediction.dataRemoved) {
+        prediction.dataRemoved = true;
+        prediction.input = {};
+        prediction.output = null;
+        prediction.logs = "";
+      }
+      if (age > forgottenAfterMs) {
+        prediction.stop.abort(new Stop("canceled"));
+        this.#predictions.delete(prediction.id);
+      }
+    }
+    this.outputs.sweep();
+    this.files.sweep();
+  }
+
+  /** Counts for tests: predictions made, how they stand, refusals by fault, callbacks. */
+  state() {
+    const byStatus = Object.fromEntries(statuses.map((status) => [status, 0])) as Record<Status, number>;
+    for (const { status } of this.#predictions.values()) byStatus[status] += 1;
+    return {
+      creates: this.#creates,
+      predictions: byStatus,
+      answers: Object.fromEntries(this.#answers),
+      callbacks: { ...this.callbacks.counts },
+      faults: this.faults.armed.map((fault) => ({ ...fault })),
+      delays: { start_ms: this.settings.delays.startMs, run_ms: this.settings.delays.runMs },
+    };
+  }
+
+  stop(): void {
+    for (const prediction of this.#predictions.values()) prediction.stop.abort(new Stop("canceled"));
+    this.callbacks.stop();
+    this.#films.stop();
+    this.settings.clock.stop();
+  }
+
+  #stage() {
+    const { files, outputs, callbacks } = this;
+    const { fetch, imageWidth } = this.settings;
+    const source = { files, fetch, baseUrl: this.settings.baseUrl() };
+    const studio: Studio = { films: this.#films, source, imageWidth };
+    return { outputs, callbacks, studio };
+  }
+
+  #newPrediction(model: string, request: CreateRequest, cancelAfterMs: number | null, faults: Faults): Prediction {
+    const { clock, random } = this.settings;
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const stop = new AbortController();
+    const createdAt = clock.wall();
+    const prediction: Prediction = {
+      id: randomId(random),
+      model,
+      input: request.input,
+      output: null,
+      logs: "",
+      error: null,
+      status: "starting",
+      dataRemoved: false,
+      createdAt,
+      startedAt: null,
+      completedAt: null,
+      deadline: cancelAfterMs === null ? null : new Date(createdAt.getTime() + cancelAfterMs),
+      webhook: request.webhook ?? null,
+      webhookEvents: request.webhook_events_filter ?? null,
+      bornAt: clock.now(),
+      faults: faults.run,
+      stop,
+      ended,
+      markEnded: resolve,
+    };
+    if (cancelAfterMs !== null) {
+      const abort = () => stop.abort(new Stop(prediction.startedAt ? "canceled" : "aborted"));
+      const disarm = clock.after(cancelAfterMs, abort);
+      void ended.then(disarm);
+    }
+    return prediction;
+  }
+}
+
+function refusal(fault: AnswerFault, value: string): Problem {
+  if (fault === "rate_limited") return throttled(Number.parseInt(value, 10) || 1);
+  if (fault === "server_error") {
+    return new Problem(Number.parseInt(value, 10) || 500, "Internal server error", "An unexpected error occurred.");
+  }
+  const description = value || "the input was rejected";
+  return invalidInput([{ type: "rejected", field: "input.prompt", description }]);
+}

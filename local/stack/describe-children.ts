@@ -1,0 +1,145 @@
+import { join } from "node:path";
+import type { Installed } from "../extensions/install-extensions.ts";
+import { publicKeySet } from "../platform/signing-key.ts";
+import type { ChildOptions } from "./child-process.ts";
+import { FUNCTION_NAMES, functionArguments, type FunctionName } from "./function-arguments.ts";
+import { PROJECT_ROOT } from "./project-root.ts";
+import type { StackKeys } from "./stack-keys.ts";
+import type { StackOptions } from "./stack-types.ts";
+import { waitForPort } from "./wait-for-port.ts";
+
+/** What the children have to know of the stack they belong to. */
+export type Setting = StackOptions & {
+  keys: StackKeys;
+  url: string;
+  port: number;
+  simulatorPort: number | undefined;
+  functionPorts: Record<string, number>;
+};
+
+const PATIENCE_MS = 30_000;
+
+/** An edge function with the environment the hosted platform gives it, and no more rights than it needs. */
+export function describeFunction(setting: Setting, name: FunctionName): ChildOptions {
+  const port = portOf(setting, name);
+  const variables = functionVariables(setting, name);
+  return {
+    ...common(setting, name),
+    args: functionArguments(name, port, reachableHosts(setting, name), Object.keys(variables)),
+    env: { ...machineVariables(), ...variables, DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}` },
+    ready: () => waitForPort(port),
+  };
+}
+
+export function describeGateway(setting: Setting, databaseUrl: string): ChildOptions {
+  const functions = Object.fromEntries(
+    FUNCTION_NAMES.map((name) => [name, `http://127.0.0.1:${portOf(setting, name)}`]),
+  );
+  return module(setting, "gateway", "local/platform/main.ts", {
+    GATEWAY_PORT: String(setting.port),
+    PUBLIC_URL: setting.url,
+    DATABASE_URL: databaseUrl,
+    PLATFORM_JWK: JSON.stringify(setting.keys.signingKey),
+    LITE_JWT_SECRET: setting.keys.liteJwtSecret,
+    PUBLISHABLE_KEY: setting.keys.publishableKey,
+    SECRET_KEY: setting.keys.secretKey,
+    STORAGE_DIR: join(setting.dataDir, "storage"),
+    FUNCTIONS: JSON.stringify(functions),
+  });
+}
+
+export function describeScheduler(setting: Setting, databaseUrl: string, extensions: Installed): ChildOptions {
+  return module(setting, "scheduler", "local/extensions/main.ts", {
+    DATABASE_URL: databaseUrl,
+    RUN_PG_NET: extensions.pg_net === "stand-in" ? "1" : "0",
+    RUN_PG_CRON: extensions.pg_cron === "stand-in" ? "1" : "0",
+  });
+}
+
+export function describeSimulator(setting: Setting, port: number): ChildOptions {
+  return module(setting, "simulator", "local/replicate/main.ts", {
+    SIMULATOR_PORT: String(port),
+    SIMULATOR_TOKEN: setting.keys.replicateToken,
+    SIMULATOR_WEBHOOK_SECRET: setting.keys.replicateWebhookSecret,
+    SIMULATOR_START_DELAY_MS: String(setting.simulator?.startDelayMs ?? 400),
+    SIMULATOR_RUN_DELAY_MS: String(setting.simulator?.runDelayMs ?? 1200),
+  });
+}
+
+/** A part of the local stack itself: trusted code with all rights, which says in one line when it serves. */
+function module(setting: Setting, name: string, path: string, variables: Record<string, string>): ChildOptions {
+  return {
+    ...common(setting, name),
+    args: ["run", "-A", join(PROJECT_ROOT, path)],
+    env: { ...machineVariables(), ...variables, KEYFRAME_EXIT_ON_STDIN_END: "1" },
+    ready: async (firstLine) => {
+      const line = await firstLine;
+      if (!line.includes('"ready":true')) throw new Error(line);
+    },
+  };
+}
+
+function common(setting: Setting, name: string) {
+  return {
+    name,
+    cwd: PROJECT_ROOT,
+    logFile: join(setting.dataDir, "logs", `${name}.log`),
+    patienceMs: PATIENCE_MS,
+    onUnexpectedEnd: setting.onProblem ?? (() => undefined),
+  };
+}
+
+function functionVariables(setting: Setting, name: FunctionName): Record<string, string> {
+  const { keys, url, simulatorPort } = setting;
+  const simulator = `http://127.0.0.1:${simulatorPort}`;
+  const secretKeys = { SUPABASE_URL: url, SUPABASE_SECRET_KEYS: JSON.stringify({ default: keys.secretKey }) };
+  switch (name) {
+    case "api":
+      return {
+        SUPABASE_URL: url,
+        SUPABASE_PUBLISHABLE_KEYS: JSON.stringify({ default: keys.publishableKey }),
+        SUPABASE_JWKS: JSON.stringify(publicKeySet(keys.signingKey)),
+      };
+    case "replicate-webhook":
+      return { ...secretKeys, REPLICATE_WEBHOOK_SECRET: keys.replicateWebhookSecret };
+    case "generate":
+      return {
+        ...secretKeys,
+        KICK_SECRET: keys.kickSecret,
+        REPLICATE_API_TOKEN: setting.replicateApiToken ?? keys.replicateToken,
+        ...(simulatorPort === undefined
+          ? {}
+          : {
+              REPLICATE_API_BASE_URL: `${simulator}/v1`,
+              REPLICATE_OUTPUT_HOSTS: simulator,
+              KEYFRAME_PUBLIC_URL: url,
+            }),
+      };
+  }
+}
+
+function reachableHosts(setting: Setting, name: FunctionName): string[] {
+  const gateway = `127.0.0.1:${setting.port}`;
+  if (name !== "generate") return [gateway];
+  const provider =
+    setting.simulatorPort === undefined
+      ? ["api.replicate.com:443", "replicate.delivery:443", "*.replicate.delivery:443"]
+      : [`127.0.0.1:${setting.simulatorPort}`];
+  return [gateway, ...provider];
+}
+
+function portOf(setting: Setting, name: FunctionName): number {
+  const port = setting.functionPorts[name];
+  if (port === undefined) throw new Error(`No port was chosen for ${name}`);
+  return port;
+}
+
+/** What a program needs to find its way on the machine; everything else stays out. */
+function machineVariables(): Record<string, string> {
+  const names = ["PATH", "HOME", "TMPDIR", "DENO_DIR", "LANG", "TZ", "SYSTEMROOT"];
+  const kept = names.flatMap((name) => {
+    const value = Deno.env.get(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return { ...Object.fromEntries(kept), NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1" };
+}

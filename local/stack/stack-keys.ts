@@ -1,0 +1,54 @@
+import { join } from "node:path";
+import { z } from "zod";
+import { generateSigningKey, signingKeySchema } from "../platform/signing-key.ts";
+
+const schema = z.object({
+  signingKey: signingKeySchema,
+  liteJwtSecret: z.string().min(32),
+  publishableKey: z.string().startsWith("sb_publishable_"),
+  secretKey: z.string().startsWith("sb_secret_"),
+  kickSecret: z.string().startsWith("whsec_"),
+  replicateToken: z.string().startsWith("r8_"),
+  replicateWebhookSecret: z.string().startsWith("whsec_"),
+  postgresPassword: z.string().min(16),
+  demoPassword: z.string().min(8),
+});
+
+/** Every secret of one local stack. They belong to its data: a new one would end all sessions. */
+export type StackKeys = z.infer<typeof schema>;
+
+const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+const token = (prefix: string) => prefix + random(20).toHex();
+const webhookSecret = () => `whsec_${random(32).toBase64()}`;
+
+/** Reads `keys.json` of the data folder, or makes it at the first start; only the owner may read it. */
+export async function loadStackKeys(dataDir: string): Promise<StackKeys> {
+  const path = join(dataDir, "keys.json");
+  const kept = await Deno.readTextFile(path).catch(() => undefined);
+  if (kept !== undefined) {
+    const parsed = schema.safeParse(parseJson(kept));
+    if (parsed.success) return parsed.data;
+    throw new Error(`${path} cannot be read as the keys of this stack. Start anew with: npm start -- --reset`);
+  }
+  const keys: StackKeys = {
+    signingKey: await generateSigningKey(),
+    liteJwtSecret: random(32).toHex(),
+    publishableKey: token("sb_publishable_"),
+    secretKey: token("sb_secret_"),
+    kickSecret: webhookSecret(),
+    replicateToken: token("r8_"),
+    replicateWebhookSecret: webhookSecret(),
+    postgresPassword: random(16).toHex(),
+    demoPassword: `film-${random(4).toHex()}`,
+  };
+  await Deno.writeTextFile(path, JSON.stringify(keys, null, 2), { mode: 0o600 });
+  return keys;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

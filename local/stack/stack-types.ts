@@ -1,0 +1,46 @@
+import type { Installed } from "../extensions/install-extensions.ts";
+import type { StackKeys } from "./stack-keys.ts";
+import type { ChildProcess } from "./child-process.ts";
+
+export type StackOptions = {
+  /** Where data, keys and logs are kept; made when missing. */
+  dataDir: string;
+  /** The one port that clients see, on 127.0.0.1; 0 for a free one. */
+  port: number;
+  /** KEYFRAME_DATABASE_URL: a superuser's address of an otherwise empty Postgres to use instead of the embedded one. */
+  databaseUrl?: string | undefined;
+  /** REPLICATE_API_TOKEN: the real Replicate instead of the simulator. */
+  replicateApiToken?: string | undefined;
+  /** How long the simulator takes, in ms. */
+  simulator?: { startDelayMs: number; runDelayMs: number } | undefined;
+  /** False for a throw-away stack: nothing is flushed to disk. */
+  durable?: boolean | undefined;
+  /** Told of each stage when it is done. */
+  onStage?: ((stage: Stage) => void) | undefined;
+  /** Told of children that died and came back, and the like. */
+  onProblem?: ((line: string) => void) | undefined;
+};
+
+/** A part of the start and how long it took. */
+export type Stage = { name: string; ms: number };
+
+/** A running stack. */
+export type Stack = {
+  /** What clients call: /auth/v1, /rest/v1, /storage/v1, /functions/v1 are below it. */
+  url: string;
+  keys: StackKeys;
+  demoUser: { email: string; password: string };
+  /** The superuser's address of the database. */
+  databaseUrl: string;
+  /** The address migrations ran with: the role `postgres`, as on the hosted platform. */
+  migrationUrl: string;
+  /** Which extensions are real here. */
+  extensions: Installed;
+  /** Null with the real Replicate. */
+  simulator: { url: string } | null;
+  /** By name: api, generate, replicate-webhook, gateway, scheduler, simulator. For fault tests. */
+  children: Map<string, ChildProcess>;
+  stages: Stage[];
+  /** Ends everything; may be called twice. */
+  stop(): Promise<void>;
+};

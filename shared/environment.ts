@@ -1,0 +1,66 @@
+import { z } from "zod";
+
+/**
+ * Reads the variables a schema names, and no others, so that a process needs permission for just those.
+ * An empty variable counts as missing. Throws one line that names each variable that is missing or wrong, never its value.
+ */
+export function readEnvironment<Shape extends z.ZodRawShape>(
+  schema: z.ZodObject<Shape>,
+  get: (name: string) => string | undefined,
+): z.output<z.ZodObject<Shape>> {
+  const names = Object.keys(schema.shape);
+  const given = Object.fromEntries(names.map((name) => [name, get(name) || undefined]));
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(({ path, message }) => {
+    const name = String(path[0]);
+    return given[name] === undefined ? `${name} is missing` : `${name} is wrong (${message})`;
+  });
+  throw new Error(`Environment: ${[...new Set(problems)].join("; ")}.`);
+}
+
+/** JSON in a variable. Ours is the only message, because the parser's own quotes what may be a secret. */
+const json = z.string().transform((text, context): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.addIssue({ code: "custom", message: "must be JSON" });
+    return z.NEVER;
+  }
+});
+
+/** An http(s) address without its trailing slash, so that paths can be appended. */
+export const httpUrl = z
+  .url({ protocol: /^https?$/, error: "must be an http or https address" })
+  .transform((url) => url.replace(/\/+$/, ""));
+
+/** SUPABASE_URL. */
+export const supabaseUrl = httpUrl;
+
+const apiKeys = json
+  .pipe(
+    z.looseObject(
+      { default: z.string({ error: "must hold a key named default" }).min(1, "must hold a key named default") },
+      { error: "must be an object of keys" },
+    ),
+  )
+  .transform((keys) => keys.default);
+
+/** SUPABASE_PUBLISHABLE_KEYS, a JSON object of keys by name, read as its key `default`. */
+export const supabasePublishableKeys = apiKeys;
+
+/** SUPABASE_SECRET_KEYS, read likewise. This key passes row-level security: it goes nowhere but to the platform itself. */
+export const supabaseSecretKeys = apiKeys;
+
+/** SUPABASE_JWKS: the public keys of session tokens. Without asymmetric keys the list is empty. */
+export const supabaseJwks = json.pipe(
+  z.looseObject(
+    { keys: z.array(z.looseObject({ kty: z.string() }), { error: "must hold a list named keys" }) },
+    { error: "must be an object with a list named keys" },
+  ),
+);
+
+/** A signing secret of Standard Webhooks. */
+export const webhookSecret = z
+  .string()
+  .regex(/^whsec_[A-Za-z0-9+/]{16,}={0,2}$/, "must be whsec_ followed by the secret in base64");

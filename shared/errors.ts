@@ -1,0 +1,44 @@
+/** Every error code of the API with its HTTP status. The same code stands in the response, the row and the log. */
+export const ERROR_STATUS = {
+  invalid_json: 400,
+  invalid_request: 400,
+  unauthorized: 401,
+  not_found: 404,
+  method_not_allowed: 405,
+  frame_not_ready: 409,
+  generation_ended: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_mismatch: 422,
+  unsupported_input: 422,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+export const isErrorCode = (code: unknown): code is ErrorCode =>
+  typeof code === "string" && Object.hasOwn(ERROR_STATUS, code);
+
+/** One thing that does not fit the schema: `path` is the field (dotted), `message` a sentence. */
+export type ErrorDetail = { path: string; message: string };
+
+/**
+ * An error the caller is told about. `message` is a sentence for a person that says what to do next;
+ * `headers` are added to the response (Retry-After, Allow, …).
+ */
+export class ApiError extends Error {
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly extra: { details?: ErrorDetail[]; headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    super(message, { cause: extra.cause });
+    this.name = "ApiError";
+  }
+
+  get status(): number {
+    return ERROR_STATUS[this.code];
+  }
+}

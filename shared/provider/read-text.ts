@@ -1,0 +1,21 @@
+import { ApiError } from "../errors.ts";
+
+/** Reads a body as UTF-8 text, counting while reading: more than `maxBytes` is never held. Throws ApiError. */
+export async function readText(request: Request, maxBytes: number): Promise<string> {
+  const tooLarge = () => new ApiError("payload_too_large", `The body is larger than the ${maxBytes} bytes allowed.`);
+  if (Number(request.headers.get("content-length")) > maxBytes) throw tooLarge();
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  let bytes = 0;
+  let text = "";
+  try {
+    for await (const chunk of request.body ?? []) {
+      bytes += chunk.byteLength;
+      if (bytes > maxBytes) throw tooLarge();
+      text += decoder.decode(chunk, { stream: true });
+    }
+    return text + decoder.decode();
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    throw new ApiError("invalid_request", "The body broke off or is not UTF-8. Send it again.", { cause: error });
+  }
+}

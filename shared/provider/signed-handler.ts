@@ -1,0 +1,66 @@
+import { failed } from "../envelope.ts";
+import { ApiError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { verify } from "../signature.ts";
+import { readText } from "./read-text.ts";
+
+export type SignedHandlerSettings = {
+  /** The one path that exists, as the function sees it: `/generate`. */
+  path: string;
+  secret: string;
+  maxBytes: number;
+  log: Log;
+  /** Called only with a body whose signature and age are right. */
+  handle: (body: string, request: Request) => Promise<Response> | Response;
+};
+
+/**
+ * The inbound order of every signed request: path, method, size, raw text, signature and age, and only then the handler.
+ * Whatever goes wrong is answered in the envelope.
+ */
+export function createSignedHandler(settings: SignedHandlerSettings): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const requestId = readRequestId(request.headers.get("x-request-id"));
+    try {
+      return await answer(settings, request);
+    } catch (error) {
+      return refuse(error, requestId, settings.log);
+    }
+  };
+}
+
+async function answer(settings: SignedHandlerSettings, request: Request): Promise<Response> {
+  const { path, secret, maxBytes, handle } = settings;
+  if (new URL(request.url).pathname.replace(/\/$/, "") !== path) {
+    throw new ApiError("not_found", `There is nothing at this path. Send a signed POST to ${path}.`);
+  }
+  if (request.method !== "POST") {
+    throw new ApiError("method_not_allowed", "Only POST is answered here.", { headers: { Allow: "POST" } });
+  }
+  const body = await readText(request, maxBytes);
+  if (!verify(secret, request.headers, body)) {
+    throw new ApiError(
+      "unauthorized",
+      "The signature is missing, wrong, or more than five minutes old. Sign the request anew.",
+    );
+  }
+  return await handle(body, request);
+}
+
+function refuse(error: unknown, requestId: string, log: Log): Response {
+  const known =
+    error instanceof ApiError ? error : new ApiError("internal", "Something went wrong here. Try again later.");
+  const { code, message, status, extra } = known;
+  log[status >= 500 ? "error" : "warn"]("request_refused", {
+    requestId,
+    code,
+    ...(status >= 500 ? { reason: String(extra.cause ?? error).slice(0, 500) } : {}),
+  });
+  const body = failed({ code, message, ...(extra.details ? { details: extra.details } : {}), requestId });
+  return Response.json(body, { status, headers: { "X-Request-Id": requestId, ...extra.headers } });
+}
+
+/** The caller's own identifier when it is harmless to repeat, else a new one. */
+function readRequestId(given: string | null): string {
+  return given !== null && /^[\x21-\x7e]{1,128}$/.test(given) ? given : crypto.randomUUID();
+}

@@ -1,0 +1,27 @@
+import type { SupabaseClient } from "@supabase/supabase-js";
+import type { z } from "zod";
+import { databaseError } from "./database-error.ts";
+
+/**
+ * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer. The one round trip of a request.
+ * Arguments that are undefined take the SQL function's default. Throws ApiError; an answer of another shape is a plain Error.
+ */
+export type Database = <Answer>(
+  name: string,
+  args: Record<string, unknown>,
+  token: string | null,
+  answer: z.ZodType<Answer>,
+) => Promise<Answer>;
+
+export function createDatabase(client: SupabaseClient): Database {
+  return async (name, args, token, answer) => {
+    const call = client.rpc(name, args);
+    if (token !== null) call.setHeader("Authorization", `Bearer ${token}`);
+    const { data, error, status } = await call;
+    if (error) throw databaseError(name, { status, ...error });
+    const parsed = answer.safeParse(data);
+    if (parsed.success) return parsed.data;
+    const places = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
+    throw new Error(`The SQL function ${name} answered in another shape: ${places.join(", ")}`);
+  };
+}

@@ -1,0 +1,16 @@
+import { z } from "zod";
+import { httpUrl, supabaseJwks, supabasePublishableKeys, supabaseUrl } from "../../../shared/environment.ts";
+
+/** What the function reads. The first three are given by the platform. */
+export const apiEnvironment = z.object({
+  SUPABASE_URL: supabaseUrl,
+  SUPABASE_PUBLISHABLE_KEYS: supabasePublishableKeys,
+  SUPABASE_JWKS: supabaseJwks,
+  /** Set only where sessions are signed with the project's shared HS256 key. */
+  KEYFRAME_JWT_SECRET: z.string().min(32, "must have at least 32 characters").optional(),
+  /**
+   * The address apps use, where it is not SUPABASE_URL: a custom domain, or `supabase start`, whose functions see
+   * http://kong:8000. It is a second accepted issuer and the host of signed URLs.
+   */
+  KEYFRAME_CLIENT_URL: httpUrl.optional(),
+});

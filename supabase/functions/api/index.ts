@@ -1,0 +1,28 @@
+import { readEnvironment } from "../../../shared/environment.ts";
+import { createLog } from "../../../shared/log.ts";
+import { createApp } from "./app.ts";
+import { createDatabase } from "./database.ts";
+import { apiEnvironment } from "./environment.ts";
+import { createPlatformClient } from "./platform-client.ts";
+import { createStorage } from "./storage.ts";
+import { createSessionVerifier } from "./verify-session.ts";
+
+const environment = readEnvironment(apiEnvironment, (name) => Deno.env.get(name));
+const supabaseUrl = environment.SUPABASE_URL;
+const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
+const now = () => new Date();
+const client = createPlatformClient(supabaseUrl, environment.SUPABASE_PUBLISHABLE_KEYS, fetch);
+
+const app = createApp({
+  database: createDatabase(client),
+  storage: createStorage(client, { supabaseUrl, clientUrl, now }),
+  log: createLog({ function: "api" }),
+  verifySession: createSessionVerifier({
+    jwks: environment.SUPABASE_JWKS,
+    sharedKey: environment.KEYFRAME_JWT_SECRET,
+    issuers: [supabaseUrl, clientUrl].map((url) => `${url}/auth/v1`),
+    now,
+  }),
+});
+
+Deno.serve((request) => app.fetch(request));

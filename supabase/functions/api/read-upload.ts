@@ -1,0 +1,49 @@
+import { ApiError } from "../../../shared/errors.ts";
+import { invalidFields } from "./invalid-request.ts";
+import { mediaType, readBytes } from "./request-body.ts";
+
+const IMAGE_LIMIT_BYTES = 10 * 1024 * 1024;
+/** What boundaries and part headers of a form may take beside the file. */
+const FORM_LIMIT_BYTES = IMAGE_LIMIT_BYTES + 16 * 1024;
+
+const RAW_TYPES = ["image/png", "image/jpeg", "image/webp", "application/octet-stream"];
+
+/** A file and the media type its sender gave it. */
+type Upload = { bytes: Uint8Array; declared: string };
+
+/** Reads a file of at most 10 MiB, sent as the body itself or as the one field of a form. */
+export async function readUpload(request: Request): Promise<Upload> {
+  const contentType = request.headers.get("content-type");
+  const declared = mediaType(contentType);
+  if (declared === "multipart/form-data")
+    return readForm(await readBytes(request, FORM_LIMIT_BYTES), contentType ?? "");
+  if (!RAW_TYPES.includes(declared)) {
+    throw new ApiError(
+      "unsupported_media_type",
+      `Send the image as ${RAW_TYPES.slice(0, 3).join(", ")} or multipart/form-data.`,
+    );
+  }
+  const bytes = await readBytes(request, IMAGE_LIMIT_BYTES);
+  if (bytes.length === 0) throw invalidFields([{ path: "", message: "The body must hold an image; it is empty." }]);
+  return { bytes, declared };
+}
+
+async function readForm(body: Uint8Array<ArrayBuffer>, contentType: string): Promise<Upload> {
+  const form = await new Response(body, { headers: { "content-type": contentType } }).formData().catch(() => {
+    throw invalidFields([{ path: "", message: "The body is not a valid multipart form." }]);
+  });
+  const [[name, file] = ["", ""], ...others] = [...form];
+  if (!(file instanceof File) || others.length > 0) {
+    throw invalidFields([
+      { path: others[0]?.[0] ?? name, message: "The form must hold exactly one field, the image file." },
+    ]);
+  }
+  if (file.size === 0) throw invalidFields([{ path: name, message: "The file is empty." }]);
+  if (file.size > IMAGE_LIMIT_BYTES) {
+    throw new ApiError("payload_too_large", `The image is larger than ${IMAGE_LIMIT_BYTES} bytes. Send a smaller one.`);
+  }
+  return {
+    bytes: new Uint8Array(await file.arrayBuffer()),
+    declared: mediaType(file.type) || "application/octet-stream",
+  };
+}

@@ -1,0 +1,15 @@
+import { z } from "zod";
+import { invalidFields, invalidRequest, issueSentence } from "./invalid-request.ts";
+
+/** For paths that take no query string. */
+export const noQuery = z.strictObject({});
+
+/** Parses the query string. Throws invalid_request for a parameter that is unknown, repeated or does not fit. */
+export function readQuery<Output>(url: URL, schema: z.ZodType<Output>): Output {
+  const names = [...url.searchParams.keys()];
+  const repeated = names.filter((name, index) => names.indexOf(name) !== index);
+  if (repeated.length > 0) throw invalidFields(repeated.map((path) => ({ path, message: "Must be given once." })));
+  const parsed = schema.safeParse(Object.fromEntries(url.searchParams), { error: issueSentence });
+  if (!parsed.success) throw invalidRequest(parsed.error);
+  return parsed.data;
+}

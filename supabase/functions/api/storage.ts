@@ -1,0 +1,66 @@
+import type { SupabaseClient } from "@supabase/supabase-js";
+import type { ApiError } from "../../../shared/errors.ts";
+import { internal, type UpstreamFailure, unauthorized, unavailable } from "./failures.ts";
+
+/** Signed URLs cannot be revoked, so they live for an hour only. */
+const SIGNED_FOR_SECONDS = 3600;
+
+export type SignedFile = { url: string; expiresAt: string };
+
+/** Files, as the holder of `token` may reach them. Each function is one call of the Storage API and throws ApiError. */
+export type Storage = {
+  signGenerated(path: string, token: string): Promise<SignedFile>;
+  /** Returns false when a file of this name is there already; it is left as it is. */
+  uploadReference(name: string, bytes: Uint8Array, contentType: string, token: string): Promise<boolean>;
+};
+
+/** `clientUrl` takes the place of `supabaseUrl` in signed URLs, so that the app can reach them. */
+type Settings = { supabaseUrl: string; clientUrl: string; now: () => Date };
+
+export function createStorage(client: SupabaseClient, { supabaseUrl, clientUrl, now }: Settings): Storage {
+  const bucket = (name: string, token: string) =>
+    client.storage.from(name).setHeader("Authorization", `Bearer ${token}`);
+  return {
+    async signGenerated(path, token) {
+      const expiresAt = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000).toISOString();
+      const { data, error } = await bucket("generations", token).createSignedUrl(path, SIGNED_FOR_SECONDS);
+      if (error) throw storageError("sign", error);
+      const { signedUrl } = data;
+      return {
+        url: signedUrl.startsWith(supabaseUrl) ? clientUrl + signedUrl.slice(supabaseUrl.length) : signedUrl,
+        expiresAt,
+      };
+    },
+    async uploadReference(name, bytes, contentType, token) {
+      const { error } = await bucket("projects", token).upload(name, bytes, {
+        contentType,
+        cacheControl: "3600",
+        upsert: false,
+      });
+      if (error && isDuplicate(error)) return false;
+      if (error) throw storageError("upload", error);
+      return true;
+    },
+  };
+}
+
+/** Storage tells its status twice: in the HTTP status (400 for many) and in `statusCode`, which newer ones fill with a word. */
+type StorageFailure = {
+  message: string;
+  status?: number | undefined;
+  statusCode?: string | undefined;
+  code?: string | undefined;
+};
+
+const isDuplicate = ({ status, statusCode, code }: StorageFailure) =>
+  status === 409 || statusCode === "409" || code === "ResourceAlreadyExists" || code === "KeyAlreadyExists";
+
+function storageError(operation: string, error: StorageFailure): ApiError {
+  const { message, status = 0, statusCode = "" } = error;
+  // The message is used to tell an expired token, and not kept: it can name files.
+  const cause: UpstreamFailure = { from: "storage", operation, status, code: statusCode };
+  if (status === 401 || statusCode === "401" || /\bjwt\b|"exp" claim/i.test(message)) {
+    return unauthorized("The session token was refused.", cause);
+  }
+  return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
+}

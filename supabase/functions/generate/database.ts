@@ -1,0 +1,69 @@
+import type { SupabaseClient } from "@supabase/supabase-js";
+import { z } from "zod";
+import { createCallDatabase, DatabaseError } from "../../../shared/provider/call-database.ts";
+import type { ProviderPrediction } from "../../../shared/provider/provider-prediction.ts";
+import { type RecordOutcome, recordProviderState } from "../../../shared/provider/record-provider-state.ts";
+import type { StoredOutput } from "./stored-output.ts";
+import type { LeasedTask } from "./task.ts";
+
+/** Why a task did not work, as it stands in the row: a stable code and a sentence for the owner. */
+export type Reason = { code: string; message: string };
+
+const claimed = z.array(z.looseObject({ task: z.string(), id: z.string() }));
+export type Claimed = z.infer<typeof claimed>[number];
+const retried = z.enum(["later", "failed", "too_late"]);
+const rows = z.array(z.object({ status: z.string() }));
+
+/** The SQL functions of the worker. Each is one transition; false or too_late means that the row went on without us. All throw DatabaseError. */
+export type Database = {
+  claim(maxRows: number, leaseSeconds: number, lookAgainMs: number): Promise<Claimed[]>;
+  recordState(task: { id: string; attempt: number }, run: ProviderPrediction): Promise<RecordOutcome>;
+  recordRunCanceled(providerPredictionId: string, canceled: boolean): Promise<void>;
+  complete(task: LeasedTask, output: StoredOutput): Promise<boolean>;
+  fail(task: LeasedTask, reason: Reason, retryable: boolean): Promise<boolean>;
+  retryLater(task: LeasedTask, reason: Reason, more?: RetryDetails): Promise<z.infer<typeof retried>>;
+  pollLater(task: LeasedTask): Promise<void>;
+  /** The row's status now; null when it is gone. */
+  readStatus(predictionId: string): Promise<string | null>;
+};
+
+/** `answered` false: a run may exist at the provider, so its list is searched before the next submit. */
+export type RetryDetails = { retryAfterSeconds?: number | null; answered?: boolean };
+
+/** `pollSeconds`: when to ask the provider about a run again; null where callbacks come, for the database's own interval. */
+export function createDatabase(client: SupabaseClient, pollSeconds: number | null): Database {
+  const call = createCallDatabase(client);
+  const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
+  return {
+    claim: async (maxRows, leaseSeconds, lookAgainMs) =>
+      claimed.parse(
+        await call("claim_predictions", { max_rows: maxRows, lease_seconds: leaseSeconds, look_again_ms: lookAgainMs }),
+      ),
+    recordState: (task, run) =>
+      recordProviderState(call, { predictionId: task.id, attempt: task.attempt, run, pollAfterSeconds: pollSeconds }),
+    recordRunCanceled: async (provider_prediction_id, canceled) =>
+      void (await call("record_run_canceled", { provider_prediction_id, canceled })),
+    complete: async (task, output) => z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
+    fail: async (task, reason, retryable) =>
+      z.boolean().parse(await call("fail_prediction", { ...lease(task), ...reason, retryable })),
+    retryLater: async (task, reason, { retryAfterSeconds = null, answered = true } = {}) =>
+      retried.parse(
+        await call("retry_prediction_later", {
+          ...lease(task),
+          ...reason,
+          retry_after_seconds: retryAfterSeconds,
+          answered,
+        }),
+      ),
+    pollLater: async (task) => void (await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds })),
+    async readStatus(predictionId) {
+      const { data, error, status } = await client
+        .from("predictions")
+        .select("status")
+        .eq("id", predictionId)
+        .abortSignal(AbortSignal.timeout(10_000));
+      if (error) throw new DatabaseError("predictions", status, error.code ?? "");
+      return rows.parse(data)[0]?.status ?? null;
+    },
+  };
+}

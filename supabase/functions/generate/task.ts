@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { step } from "../../../shared/contract/fields.ts";
+import { modelSettings } from "../../../shared/provider/model-settings.ts";
+
+/** Ids go into paths at the provider and in Storage. */
+const providerId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/);
+const time = z.string().transform((text, context) => {
+  const read = new Date(text);
+  if (!Number.isNaN(read.getTime())) return read;
+  context.addIssue({ code: "custom", message: "not a time" });
+  return z.NEVER;
+});
+
+const leased = {
+  id: z.uuid(),
+  project_id: z.uuid(),
+  owner_id: z.uuid(),
+  lease_token: z.uuid(),
+  attempt: z.int().min(1),
+  /** Failures of this task in a row, before this time. */
+  failures: z.int().min(0),
+  step,
+};
+
+const submitTask = z.object({
+  task: z.literal("submit"),
+  ...leased,
+  model: z.string().regex(/^[a-z0-9._-]+\/[a-z0-9._-]+$/),
+  prompt: z.string(),
+  duration_seconds: z.int().nullable(),
+  deadline_at: time,
+  /** Set when an earlier submit may have been accepted without our hearing of it. */
+  search_since: time.nullable(),
+  reference_image_path: z.string().startsWith("projects/").nullable(),
+  first_frame_path: z.string().nullable(),
+  last_frame_path: z.string().nullable(),
+  model_settings: modelSettings,
+});
+const pollTask = z.object({ task: z.literal("poll"), ...leased, provider_prediction_id: providerId });
+const storeTask = z.object({ task: z.literal("store"), ...leased, provider_output_url: z.string() });
+const cancelTask = z.object({ task: z.literal("cancel"), id: z.uuid(), provider_prediction_id: providerId });
+
+/** What claim_predictions hands out: one JSON object per task. */
+export const task = z.discriminatedUnion("task", [submitTask, pollTask, storeTask, cancelTask]);
+export type Task = z.infer<typeof task>;
+export type SubmitTask = z.infer<typeof submitTask>;
+export type PollTask = z.infer<typeof pollTask>;
+export type StoreTask = z.infer<typeof storeTask>;
+export type CancelTask = z.infer<typeof cancelTask>;
+export type LeasedTask = SubmitTask | PollTask | StoreTask;

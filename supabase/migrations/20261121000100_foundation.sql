@@ -1,0 +1,66 @@
+-- What everything else stands on: extensions, the private schema, no default grants, errors, settings.
+
+create schema if not exists extensions;
+create extension if not exists pgcrypto with schema extensions;
+
+-- pg_net, pg_cron and Vault may be there already under these schema names (the hosted platform preinstalls some of them).
+do $$
+begin
+  if to_regnamespace('net') is null then
+    create extension pg_net;
+  end if;
+  if to_regnamespace('cron') is null then
+    create extension pg_cron with schema pg_catalog;
+  end if;
+  if to_regnamespace('vault') is null then
+    create extension supabase_vault cascade;
+  end if;
+end
+$$;
+
+-- Nothing in public is reachable unless its own migration grants it.
+alter default privileges in schema public revoke all on tables from anon, authenticated, service_role;
+alter default privileges in schema public revoke all on sequences from anon, authenticated, service_role;
+alter default privileges in schema public revoke all on functions from public, anon, authenticated, service_role;
+alter default privileges revoke execute on functions from public;
+
+create schema private;
+comment on schema private is 'Keyframe internals: settings, limits and helper functions. Never exposed through the Data API.';
+revoke all on schema private from public;
+grant usage on schema private to authenticated, service_role;
+
+-- Raises an error of the API: the SQLSTATE KEYFR marks it as ours, the message is the stable code, the detail a sentence for a person.
+create function private.raise_error(code text, sentence text, hint text default '')
+returns void
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  raise exception using errcode = 'KEYFR', message = code, detail = sentence, hint = raise_error.hint;
+end
+$$;
+revoke execute on function private.raise_error(text, text, text) from public, anon;
+grant execute on function private.raise_error(text, text, text) to authenticated, service_role;
+
+create table private.settings (
+  only_row boolean primary key default true check (only_row),
+  max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),
+  max_failures integer not null default 8 check (max_failures between 1 and 100),
+  frame_deadline interval not null default interval '15 minutes' check (frame_deadline > interval '0'),
+  video_deadline interval not null default interval '60 minutes' check (video_deadline > interval '0'),
+  poll_interval interval not null default interval '30 seconds' check (poll_interval > interval '0'),
+  retry_base interval not null default interval '2 seconds' check (retry_base > interval '0'),
+  retry_most interval not null default interval '2 minutes' check (retry_most >= retry_base)
+);
+comment on table private.settings is 'One row. Changes take effect with the next statement, no deploy needed.';
+comment on column private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; the rest wait in queued, oldest first.';
+comment on column private.settings.max_failures is 'How often one task of a prediction (submit, poll, store) may fail in a row before the prediction is failed.';
+comment on column private.settings.frame_deadline is 'How long a frame may take from its admission to its end.';
+comment on column private.settings.video_deadline is 'How long a video may take from its admission to its end.';
+comment on column private.settings.poll_interval is 'How long to wait for a callback before the provider is asked.';
+comment on column private.settings.retry_base is 'The first back-off after a failure; it doubles each time.';
+comment on column private.settings.retry_most is 'The longest back-off.';
+insert into private.settings default values;
+alter table private.settings enable row level security;
+revoke all on private.settings from public, anon, authenticated, service_role;

@@ -1,0 +1,100 @@
+-- Which model serves a step and how our inputs map onto its fields. An administrator edits rows in Studio; no deploy.
+
+create type public.generation_step as enum ('first-frame', 'last-frame', 'video');
+comment on type public.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
+
+create table public.generation_models (
+  step public.generation_step not null,
+  model text not null constraint model_is_owner_slash_name check (model ~ '^[a-z0-9._-]+/[a-z0-9._-]+$'),
+  is_default boolean not null default false,
+  prompt_field text not null default 'prompt',
+  reference_field text,
+  max_references integer not null default 0,
+  reference_is_list boolean not null default false,
+  first_frame_field text,
+  last_frame_field text,
+  last_frame_needs_first boolean not null default false,
+  last_frame_extras jsonb not null default '{}',
+  references_exclude_frames boolean not null default false,
+  duration_field text,
+  durations integer[] not null default '{}',
+  extras jsonb not null default '{}',
+  notes text not null default '',
+  primary key (step, model),
+  constraint references_need_a_field check ((reference_field is not null) = (max_references > 0)),
+  constraint several_references_need_a_list check (max_references <= 1 or reference_is_list),
+  constraint durations_need_a_field check ((duration_field is not null) = (cardinality(durations) > 0)),
+  constraint video_starts_from_a_first_frame check (step <> 'video' or first_frame_field is not null),
+  constraint only_video_has_frame_fields check (step = 'video' or (first_frame_field is null and last_frame_field is null)),
+  constraint extras_are_objects check (jsonb_typeof(extras) = 'object' and jsonb_typeof(last_frame_extras) = 'object')
+);
+comment on table public.generation_models is 'The models that may serve a step. Exactly one row of a step is the default: to switch, run: select private.use_model(''video'', ''google/veo-3.1'').';
+comment on column public.generation_models.is_default is 'The model that new predictions of this step use. At most one row of a step.';
+comment on column public.generation_models.prompt_field is 'The model''s input field for the prompt.';
+comment on column public.generation_models.reference_field is 'The input field for reference images; null when the model takes none.';
+comment on column public.generation_models.max_references is 'How many reference images the model takes (0 when none).';
+comment on column public.generation_models.reference_is_list is 'True when reference_field takes a list, false when it takes one image.';
+comment on column public.generation_models.first_frame_field is 'Video: the input field for the first frame.';
+comment on column public.generation_models.last_frame_field is 'Video: the input field for the last frame; null when the model would drop it.';
+comment on column public.generation_models.last_frame_needs_first is 'True when the model takes a last frame only beside a first one.';
+comment on column public.generation_models.last_frame_extras is 'Further input when a last frame is given, for example {"mode": "pro"}.';
+comment on column public.generation_models.references_exclude_frames is 'True when the model takes either reference images or frames, not both.';
+comment on column public.generation_models.duration_field is 'Video: the input field for the duration in seconds.';
+comment on column public.generation_models.durations is 'Which durations in seconds the model offers; the first one is used when none is asked for.';
+comment on column public.generation_models.extras is 'Input that is always sent, for example {"output_format": "png"}.';
+create unique index generation_models_one_default_per_step on public.generation_models (step) where is_default;
+
+alter table public.generation_models enable row level security;
+revoke all on public.generation_models from public, anon, authenticated, service_role;
+create policy generation_models_select_everyone on public.generation_models for select to authenticated using (true);
+grant select on public.generation_models to authenticated, service_role;
+
+-- Makes a model the default of its step, in one statement for Studio.
+create function private.use_model(step public.generation_step, model text)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if not exists (select from public.generation_models m where m.step = use_model.step and m.model = use_model.model) then
+    raise exception 'There is no row for step % and model % in generation_models: insert it first.', step, model;
+  end if;
+  update public.generation_models m set is_default = false where m.step = use_model.step and m.is_default and m.model <> use_model.model;
+  update public.generation_models m set is_default = true where m.step = use_model.step and m.model = use_model.model;
+end
+$$;
+revoke execute on function private.use_model(public.generation_step, text) from public, anon, authenticated, service_role;
+
+insert into public.generation_models
+  (step, model, is_default, reference_field, max_references, reference_is_list, extras)
+select step, model, model = 'google/nano-banana', reference_field, max_references, reference_is_list, extras
+from unnest(array['first-frame', 'last-frame']::public.generation_step[]) as step
+cross join (values
+  ('google/nano-banana', 'image_input', 10, true, '{"aspect_ratio": "16:9", "output_format": "png"}'::jsonb),
+  ('google/nano-banana-pro', 'image_input', 14, true, '{"aspect_ratio": "16:9", "output_format": "png"}'),
+  ('bytedance/seedream-4', 'image_input', 10, true, '{"aspect_ratio": "16:9"}'),
+  ('bytedance/seedream-4.5', 'image_input', 14, true, '{"aspect_ratio": "16:9"}'),
+  ('black-forest-labs/flux-kontext-pro', 'input_image', 1, false, '{"aspect_ratio": "16:9", "output_format": "png"}'),
+  ('black-forest-labs/flux-2-pro', 'input_images', 8, true, '{"aspect_ratio": "16:9", "output_format": "png"}')
+) as image_models (model, reference_field, max_references, reference_is_list, extras);
+
+insert into public.generation_models
+  (step, model, is_default, first_frame_field, last_frame_field, last_frame_needs_first, last_frame_extras,
+   references_exclude_frames, duration_field, durations, notes)
+values
+  ('video', 'kwaivgi/kling-v2.1', true, 'start_image', 'end_image', true, '{"mode": "pro"}', false, 'duration', '{5,10}',
+   'start_image is required; end_image needs mode pro.'),
+  ('video', 'kwaivgi/kling-v2.5-turbo-pro', false, 'start_image', 'end_image', true, '{}', false, 'duration', '{5,10}', ''),
+  ('video', 'kwaivgi/kling-v3-video', false, 'start_image', 'end_image', true, '{}', false, 'duration', '{5,10}', ''),
+  ('video', 'minimax/hailuo-02', false, 'first_frame_image', 'last_frame_image', false, '{}', false, 'duration', '{6,10}', ''),
+  ('video', 'minimax/hailuo-2.3', false, 'first_frame_image', null, false, '{}', false, 'duration', '{6,10}',
+   'Takes no last frame.'),
+  ('video', 'google/veo-3.1', false, 'image', 'last_frame', true, '{}', true, 'duration', '{8,6,4}',
+   'The last frame is ignored when reference images are given.'),
+  ('video', 'google/veo-3.1-fast', false, 'image', 'last_frame', true, '{}', true, 'duration', '{8,6,4}',
+   'The last frame is ignored when reference images are given.'),
+  ('video', 'bytedance/seedance-2.0', false, 'image', 'last_frame_image', true, '{}', true, 'duration', '{5,10}',
+   'Frames and reference images exclude each other.'),
+  ('video', 'bytedance/seedance-2.0-fast', false, 'image', 'last_frame_image', true, '{}', true, 'duration', '{5,10}',
+   'Frames and reference images exclude each other.');

@@ -1,0 +1,108 @@
+-- Fairness: at most max_active_per_owner predictions of one owner are admitted; the rest wait in line.
+-- Waiting rows are outside the queue's index, so a long line of one owner costs the others nothing.
+
+-- Serialises what counts and fills the places of one owner. Held to the end of the transaction.
+create function private.lock_places(owner uuid)
+returns void
+language sql
+volatile
+set search_path = ''
+as $$
+  select pg_advisory_xact_lock(hashtextextended('keyframe places of ' || owner::text, 0))
+$$;
+revoke execute on function private.lock_places(uuid) from public, anon, authenticated, service_role;
+
+-- How many more predictions of this owner may run now. Meaningful only while lock_places is held.
+create function private.free_places(owner uuid)
+returns integer
+language sql
+volatile
+set search_path = ''
+as $$
+  select (select s.max_active_per_owner from private.settings s) - count(*)::integer
+  from public.predictions p
+  where p.owner_id = owner and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+$$;
+revoke execute on function private.free_places(uuid) from public, anon, authenticated, service_role;
+
+-- How long a prediction of this step may take once admitted.
+create function private.deadline_of(step public.generation_step)
+returns interval
+language sql
+stable
+set search_path = ''
+as $$
+  select case when step = 'video' then s.video_deadline else s.frame_deadline end from private.settings s
+$$;
+revoke execute on function private.deadline_of(public.generation_step) from public, anon, authenticated, service_role;
+
+-- Gives the free places of an owner to those who have waited longest.
+create function private.admit_waiting(owner uuid)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  places integer;
+  admitted integer;
+begin
+  perform private.lock_places(owner);
+  places := private.free_places(owner);
+  if places <= 0 then
+    return 0;
+  end if;
+  update public.predictions p
+  set admitted_at = now(), next_attempt_at = now(), deadline_at = now() + private.deadline_of(p.step), updated_at = now()
+  where p.id in (
+    select w.id from public.predictions w
+    where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
+    order by w.created_at, w.id
+    limit places
+  );
+  get diagnostics admitted = row_count;
+  return admitted;
+end
+$$;
+revoke execute on function private.admit_waiting(uuid) from public, anon, authenticated, service_role;
+
+-- The end of one prediction frees a place for the next.
+create function private.admit_next()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform private.admit_waiting(new.owner_id);
+  return null;
+end
+$$;
+revoke execute on function private.admit_next() from public, anon, authenticated, service_role;
+create trigger _500_admit_next after update of status on public.predictions
+  for each row
+  when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
+  execute function private.admit_next();
+
+-- 1 for the next in line of this owner, 2 for the one after; 0 once it has its place; null when it is not queued.
+create function private.queue_position(prediction public.predictions)
+returns integer
+language sql
+stable
+security invoker
+set search_path = ''
+as $$
+  select case
+    when prediction.status <> 'queued' then null
+    when prediction.admitted_at is not null then 0
+    else (
+      select count(*)::integer + 1 from public.predictions w
+      where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null
+        and (w.created_at, w.id) < (prediction.created_at, prediction.id)
+    )
+  end
+$$;
+revoke execute on function private.queue_position(public.predictions) from public, anon;
+grant execute on function private.queue_position(public.predictions) to authenticated, service_role;

@@ -1,0 +1,218 @@
+-- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or doubled caller.
+
+-- Every run the provider accepted, so that none is paid for without a row and none goes on after its prediction has ended.
+create table private.provider_runs (
+  provider_prediction_id text primary key,
+  prediction_id uuid not null,
+  attempt integer not null,
+  seen_at timestamptz not null default now(),
+  cancel_due_at timestamptz,
+  cancel_failures integer not null default 0
+);
+comment on table private.provider_runs is 'Runs at the provider. Kept without a foreign key: a run must be cancelled even when its prediction is gone.';
+comment on column private.provider_runs.cancel_due_at is 'When to ask the provider to cancel this run; null when nobody needs to.';
+create index provider_runs_cancel_due_at_idx on private.provider_runs (cancel_due_at) where cancel_due_at is not null;
+create index provider_runs_prediction_id_idx on private.provider_runs (prediction_id);
+create index provider_runs_seen_at_idx on private.provider_runs (seen_at);
+alter table private.provider_runs enable row level security;
+revoke all on private.provider_runs from public, anon, authenticated, service_role;
+
+-- queued → starting: the provider accepted the run.
+create function private.mark_starting(prediction uuid, provider_prediction text, poll_after interval)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  update public.predictions p
+  set status = 'starting', provider_prediction_id = provider_prediction, started_at = now(), unanswered_since = null,
+      lease_token = null, failures = 0, retry_reason = null, next_attempt_at = now() + poll_after, updated_at = now()
+  where p.id = prediction and p.status = 'queued';
+  return found;
+end
+$$;
+
+-- queued, starting → processing, and processing → processing with more progress: the provider works on it.
+create function private.mark_processing(prediction uuid, provider_prediction text, done real, poll_after interval)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  update public.predictions p
+  set status = 'processing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
+      unanswered_since = null, progress = greatest(p.progress, done), lease_token = null, failures = 0, retry_reason = null,
+      next_attempt_at = now() + poll_after, updated_at = now()
+  where p.id = prediction and p.status in ('queued', 'starting', 'processing');
+  return found;
+end
+$$;
+
+-- queued, starting, processing → storing: the output is ready to be copied, at once.
+create function private.mark_storing(prediction uuid, provider_prediction text, output_url text)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  update public.predictions p
+  set status = 'storing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
+      unanswered_since = null, provider_output_url = output_url, progress = 1, lease_token = null, failures = 0,
+      retry_reason = null, next_attempt_at = now(), updated_at = now()
+  where p.id = prediction and p.status in ('queued', 'starting', 'processing');
+  return found;
+end
+$$;
+
+-- active → failed.
+create function private.mark_failed(prediction uuid, code text, sentence text, retryable boolean)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  update public.predictions p
+  set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
+      completed_at = clock_timestamp(), lease_token = null, unanswered_since = null, updated_at = now()
+  where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
+  return found;
+end
+$$;
+
+-- active → canceled. A submit that is under way finds out when it records its answer.
+create function private.mark_canceled(prediction uuid)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  update public.predictions p
+  set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
+  where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
+  return found;
+end
+$$;
+
+-- storing → succeeded: the file is in Storage and has been checked. Only the holder of the lease may say so.
+create function public.complete_prediction(
+  prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text,
+  width integer, height integer, duration_seconds double precision default null
+)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  update public.predictions p
+  set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
+      output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
+      output_duration_seconds = complete_prediction.duration_seconds, completed_at = clock_timestamp(), progress = 1,
+      lease_token = null, failures = 0, retry_reason = null, updated_at = now()
+  where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token;
+  return found;
+end
+$$;
+comment on function public.complete_prediction is 'storing → succeeded, for the holder of the lease. False: too late.';
+
+-- active → failed, for the holder of the lease.
+create function public.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform from public.predictions p
+  where p.id = fail_prediction.prediction_id and p.lease_token = fail_prediction.lease_token for update;
+  return found and private.mark_failed(prediction_id, code, message, retryable);
+end
+$$;
+comment on function public.fail_prediction is 'active → failed, for the holder of the lease. False: too late.';
+
+-- The present task did not work: try it again later, or fail the prediction when its failures are used up.
+-- A rate limit of the provider is waited out and is no failure; only the deadline ends that.
+create function public.retry_prediction_later(
+  prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision default null,
+  answered boolean default true
+)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  row_now public.predictions;
+  limits private.settings;
+  counted integer;
+begin
+  select p.* into row_now from public.predictions p
+  where p.id = retry_prediction_later.prediction_id and p.lease_token = retry_prediction_later.lease_token for update;
+  if not found then
+    return 'too_late';
+  end if;
+  select s.* into limits from private.settings s;
+  counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
+  if counted >= limits.max_failures then
+    perform private.mark_failed(row_now.id, code, message, true);
+    return 'failed';
+  end if;
+  update public.predictions p
+  set failures = counted, retry_reason = code, lease_token = null,
+      unanswered_since = case when answered then null else p.unanswered_since end,
+      next_attempt_at = now() + greatest(
+        make_interval(secs => coalesce(retry_after_seconds, 0)),
+        least(limits.retry_most, limits.retry_base * power(2, greatest(0, counted - 1)) * (0.8 + random() * 0.4))
+      ),
+      updated_at = now()
+  where p.id = row_now.id;
+  return 'later';
+end
+$$;
+comment on function public.retry_prediction_later is 'Puts the present task off (later), fails the prediction when its failures are used up (failed), or finds it gone on (too_late). answered = false keeps the search for a run whose submit was never answered.';
+
+-- Nothing new at the provider: look again after the poll interval.
+create function public.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  update public.predictions p
+  set lease_token = null, updated_at = now(), next_attempt_at = now() + coalesce(
+    make_interval(secs => after_seconds), (select s.poll_interval from private.settings s))
+  where p.id = poll_prediction_later.prediction_id and p.lease_token = poll_prediction_later.lease_token;
+  return found;
+end
+$$;
+comment on function public.poll_prediction_later is 'Gives a lease back and asks for the next poll. False: too late.';
+
+revoke execute on function
+  private.mark_starting(uuid, text, interval),
+  private.mark_processing(uuid, text, real, interval),
+  private.mark_storing(uuid, text, text),
+  private.mark_failed(uuid, text, text, boolean),
+  private.mark_canceled(uuid)
+from public, anon, authenticated, service_role;
+revoke execute on function
+  public.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
+  public.fail_prediction(uuid, uuid, text, text, boolean),
+  public.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
+  public.poll_prediction_later(uuid, uuid, double precision)
+from public, anon, authenticated;
+grant execute on function
+  public.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
+  public.fail_prediction(uuid, uuid, text, text, boolean),
+  public.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
+  public.poll_prediction_later(uuid, uuid, double precision)
+to service_role;

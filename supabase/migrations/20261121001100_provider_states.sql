@@ -1,0 +1,150 @@
+-- What the provider says about a run, whether in the answer to a submit, to a poll, or in a callback: one decision for all three.
+
+create table private.provider_callbacks (
+  callback_id text primary key,
+  received_at timestamptz not null default now()
+);
+comment on table private.provider_callbacks is 'The webhook-id of each callback seen, for a day: a replay changes nothing.';
+create index provider_callbacks_received_at_idx on private.provider_callbacks (received_at);
+alter table private.provider_callbacks enable row level security;
+revoke all on private.provider_callbacks from public, anon, authenticated, service_role;
+
+-- Records a provider run's state and answers what came of it:
+-- recorded, unchanged (nothing new), duplicate (callback seen before), unknown (no such prediction),
+-- ended (the prediction was over), stale (the run is not the one the prediction follows; it will be cancelled).
+create function public.record_provider_state(
+  prediction_id uuid,
+  attempt integer,
+  provider_prediction_id text,
+  provider_status text,
+  output_url text default null,
+  progress real default null,
+  error_message text default null,
+  callback_id text default null,
+  poll_after_seconds double precision default null
+)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  row_now public.predictions;
+  run_is_over boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
+  poll_after interval := coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from private.settings s));
+  moved boolean;
+begin
+  select p.* into row_now from public.predictions p where p.id = record_provider_state.prediction_id for update;
+  if not found or record_provider_state.attempt not between 1 and row_now.attempt then
+    return 'unknown';
+  end if;
+  if callback_id is not null then
+    insert into private.provider_callbacks (callback_id) values (record_provider_state.callback_id) on conflict do nothing;
+    if not found then
+      return 'duplicate';
+    end if;
+  end if;
+
+  insert into private.provider_runs as r (provider_prediction_id, prediction_id, attempt)
+  values (record_provider_state.provider_prediction_id, row_now.id, record_provider_state.attempt)
+  on conflict on constraint provider_runs_pkey do update
+    set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
+    where r.prediction_id = row_now.id;
+  if not found then
+    return 'unknown'; -- the run belongs to another prediction
+  end if;
+
+  if row_now.provider_prediction_id is distinct from record_provider_state.provider_prediction_id
+     and (row_now.provider_prediction_id is not null or row_now.completed_at is not null) then
+    perform private.cancel_run(record_provider_state.provider_prediction_id, run_is_over);
+    return case when row_now.completed_at is null then 'stale' else 'ended' end;
+  end if;
+  if row_now.completed_at is not null then
+    perform private.cancel_run(record_provider_state.provider_prediction_id, run_is_over);
+    return 'ended';
+  end if;
+
+  moved := case provider_status
+    when 'starting' then private.mark_starting(row_now.id, record_provider_state.provider_prediction_id, poll_after)
+    when 'processing' then (row_now.status <> 'processing' or record_provider_state.progress > coalesce(row_now.progress, 0))
+      and private.mark_processing(row_now.id, record_provider_state.provider_prediction_id, record_provider_state.progress, poll_after)
+    when 'succeeded' then case
+      when row_now.status = 'storing' then false
+      when output_url is null then private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
+      else private.mark_storing(row_now.id, record_provider_state.provider_prediction_id, output_url) end
+    when 'failed' then row_now.status <> 'storing' and private.mark_failed(row_now.id, 'provider_failed',
+      coalesce(nullif(record_provider_state.error_message, ''), 'The provider could not generate this. Change the prompt, or run the step again.'), true)
+    when 'canceled' then row_now.status <> 'storing' and private.mark_failed(row_now.id, 'provider_canceled',
+      'The run was cancelled at the provider. Run the step again.', true)
+    when 'aborted' then row_now.status <> 'storing' and private.mark_failed(row_now.id, 'provider_aborted',
+      'The provider gave the run up before it started. Run the step again.', true)
+  end;
+  if moved is null then
+    raise exception 'The provider said an unknown status: %.', provider_status using errcode = 'invalid_parameter_value';
+  end if;
+  return case when moved then 'recorded' else 'unchanged' end;
+end
+$$;
+comment on function public.record_provider_state is 'Records what the provider says about a run and answers: recorded, unchanged, duplicate, unknown, ended or stale.';
+
+-- Asks for a run to be cancelled at the provider, unless it is over.
+create function private.cancel_run(run text, run_is_over boolean)
+returns void
+language sql
+volatile
+set search_path = ''
+as $$
+  update private.provider_runs r set cancel_due_at = now()
+  where r.provider_prediction_id = run and not run_is_over and r.cancel_due_at is null
+$$;
+
+-- A prediction that ends before its run does leaves a run to cancel: cancelled by the user, or past its deadline.
+create function private.cancel_abandoned_run()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform private.cancel_run(new.provider_prediction_id, false);
+  return null;
+end
+$$;
+create trigger _400_cancel_abandoned_run after update of status on public.predictions
+  for each row
+  when (
+    old.status in ('starting', 'processing') and new.provider_prediction_id is not null
+    and (new.status = 'canceled' or (new.status = 'failed' and new.error_code not like 'provider\_%'))
+  )
+  execute function private.cancel_abandoned_run();
+
+-- The provider was asked to cancel a run: over, or asked again later. Given up after ten failures: runs end by themselves.
+create function public.record_run_canceled(provider_prediction_id text, canceled boolean)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  update private.provider_runs r
+  set cancel_failures = r.cancel_failures + case when canceled then 0 else 1 end,
+      cancel_due_at = case when canceled or r.cancel_failures >= 9 then null else now() + interval '10 seconds' * (r.cancel_failures + 1) end
+  where r.provider_prediction_id = record_run_canceled.provider_prediction_id and r.cancel_due_at is not null;
+  return found;
+end
+$$;
+comment on function public.record_run_canceled is 'What came of asking the provider to cancel a run.';
+
+revoke execute on function private.cancel_run(text, boolean), private.cancel_abandoned_run()
+from public, anon, authenticated, service_role;
+revoke execute on function
+  public.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision),
+  public.record_run_canceled(text, boolean)
+from public, anon, authenticated;
+grant execute on function
+  public.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision),
+  public.record_run_canceled(text, boolean)
+to service_role;

@@ -1,0 +1,108 @@
+-- Handing out work. A claim is one skip-locked statement: whatever many claim at once, nobody gets a row twice.
+
+-- Who is looking for work right now: while one is, new work needs no kick. Unlogged: after a crash nobody is looking.
+create unlogged table private.lookouts (
+  function_name text primary key,
+  looking_until timestamptz not null default '-infinity'
+) with (fillfactor = 50);
+comment on table private.lookouts is 'Until when a running function has promised to look for work again.';
+alter table private.lookouts enable row level security;
+revoke all on private.lookouts from public, anon, authenticated, service_role;
+
+-- Notes the promise of a function to look again within so many milliseconds (0: this was its last look).
+-- A row that another claim holds is left alone: that one has just made the same promise.
+create function private.note_lookout(function_name text, look_again_ms integer)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  insert into private.lookouts (function_name) values (note_lookout.function_name) on conflict do nothing;
+  update private.lookouts l
+  set looking_until = case when look_again_ms > 0 then clock_timestamp() + make_interval(secs => look_again_ms / 1000.0) else '-infinity' end
+  where l.function_name = (
+    select k.function_name from private.lookouts k where k.function_name = note_lookout.function_name for update skip locked
+  );
+end
+$$;
+
+-- Leases what is due: predictions to submit, poll or store, and provider runs to cancel.
+-- A lease runs out at next_attempt_at, and then the row is due again: a worker that died delays a task, no more.
+create function public.claim_predictions(max_rows integer, lease_seconds integer, look_again_ms integer default 0)
+returns setof jsonb
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  task jsonb;
+begin
+  perform private.note_lookout('generate', look_again_ms);
+
+  for task in
+  with due as (
+    select p.id, p.lease_token is not null as was_left
+    from public.predictions p
+    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= now()
+    order by p.next_attempt_at
+    limit max_rows
+    for update skip locked
+  ), claimed as (
+    update public.predictions p
+    set lease_token = gen_random_uuid(),
+        next_attempt_at = now() + make_interval(secs => lease_seconds),
+        attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
+        unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, now()) end,
+        failures = p.failures + case when due.was_left then 1 else 0 end,
+        retry_reason = case when due.was_left then 'lease_ran_out' else p.retry_reason end,
+        updated_at = now()
+    from due
+    where p.id = due.id
+    returning p.*, due.was_left
+  )
+  select to_jsonb(c) - 'was_left' || jsonb_build_object(
+    'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
+    -- An earlier submit may have been accepted without our hearing of it: look for it before this one.
+    'search_since', case when c.status = 'queued' and c.unanswered_since < now() then c.unanswered_since end,
+    'exhausted', c.failures >= (select s.max_failures from private.settings s),
+    'first_frame_path', f.output_path,
+    'last_frame_path', l.output_path,
+    'model_settings', to_jsonb(m)
+  )
+  from claimed c
+  join public.generation_models m on m.step = c.step and m.model = c.model
+  left join public.predictions f on f.id = c.first_frame_prediction_id
+  left join public.predictions l on l.id = c.last_frame_prediction_id
+  loop
+    if (task ->> 'exhausted')::boolean then
+      -- Its workers died again and again: it would take the next one with it.
+      perform private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true);
+    else
+      return next task - 'exhausted';
+    end if;
+  end loop;
+
+  return query
+  with due as (
+    select r.provider_prediction_id from private.provider_runs r
+    where r.cancel_due_at <= now()
+    order by r.cancel_due_at
+    limit max_rows
+    for update skip locked
+  )
+  update private.provider_runs r
+  set cancel_due_at = now() + make_interval(secs => lease_seconds)
+  from due
+  where r.provider_prediction_id = due.provider_prediction_id
+  returning jsonb_build_object(
+    'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
+  );
+end
+$$;
+comment on function public.claim_predictions is 'Leases due work for lease_seconds: one JSON object per task (submit, poll, store, cancel).';
+
+revoke execute on function private.note_lookout(text, integer) from public, anon, authenticated, service_role;
+revoke execute on function public.claim_predictions(integer, integer, integer) from public, anon, authenticated;
+grant execute on function public.claim_predictions(integer, integer, integer) to service_role;

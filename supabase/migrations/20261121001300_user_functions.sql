@@ -1,0 +1,191 @@
+-- What the api function calls with the caller's own token: one call per request. Row-level security decides.
+
+-- A prediction as its owner may see it, with its place in line.
+create function private.prediction_json(prediction public.predictions)
+returns jsonb
+language sql
+stable
+security invoker
+set search_path = ''
+as $$
+  select to_jsonb(prediction)
+    - array['lease_token', 'unanswered_since', 'provider_output_url', 'next_attempt_at', 'deadline_at', 'failures']
+    || jsonb_build_object('queue_position', private.queue_position(prediction))
+$$;
+revoke execute on function private.prediction_json(public.predictions) from public, anon;
+grant execute on function private.prediction_json(public.predictions) to authenticated, service_role;
+
+create function public.create_project(
+  title text, text_prompt text, description text default '', idempotency_key text default null, request_hash text default null
+)
+returns jsonb
+language plpgsql
+volatile
+security invoker
+set search_path = ''
+as $$
+declare
+  project uuid := gen_random_uuid();
+  replayed boolean := false;
+  created public.projects;
+begin
+  if idempotency_key is not null then
+    select r.resource_id, r.replayed into project, replayed from private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if not replayed then
+    insert into public.projects (id, title, text_prompt, description)
+    values (project, create_project.title, create_project.text_prompt, create_project.description);
+  end if;
+  select p.* into created from public.projects p where p.id = project;
+  if not found then
+    perform private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
+  end if;
+  return jsonb_build_object('project', to_jsonb(created), 'replayed', replayed, 'rate', private.rate_state('create'));
+end
+$$;
+comment on function public.create_project is 'Creates a project of the caller.';
+
+create function public.start_prediction(
+  project_id uuid,
+  step public.generation_step,
+  prompt text default null,
+  reference_image_path text default null,
+  first_frame_prediction_id uuid default null,
+  last_frame_prediction_id uuid default null,
+  duration_seconds integer default null,
+  idempotency_key text default null,
+  request_hash text default null
+)
+returns jsonb
+language plpgsql
+volatile
+security invoker
+set search_path = ''
+as $$
+declare
+  prediction uuid := gen_random_uuid();
+  replayed boolean := false;
+  started public.predictions;
+begin
+  if idempotency_key is not null then
+    select r.resource_id, r.replayed into prediction, replayed from private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if not replayed then
+    insert into public.predictions (
+      id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds
+    )
+    values (
+      prediction, start_prediction.project_id, start_prediction.step, start_prediction.prompt,
+      start_prediction.reference_image_path, start_prediction.first_frame_prediction_id,
+      start_prediction.last_frame_prediction_id, start_prediction.duration_seconds
+    );
+  end if;
+  select p.* into started from public.predictions p where p.id = prediction;
+  if not found then
+    perform private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
+  end if;
+  return jsonb_build_object(
+    'prediction', private.prediction_json(started), 'replayed', replayed, 'rate', private.rate_state('generate'));
+end
+$$;
+comment on function public.start_prediction is 'Starts one run of a step of a project of the caller.';
+
+create function public.read_prediction(project_id uuid, step public.generation_step, prediction_id uuid default null)
+returns jsonb
+language plpgsql
+stable
+security invoker
+set search_path = ''
+as $$
+declare
+  wanted public.predictions;
+begin
+  select p.* into wanted from public.predictions p
+  where p.project_id = read_prediction.project_id and p.step = read_prediction.step
+    and (read_prediction.prediction_id is null or p.id = read_prediction.prediction_id)
+  order by p.created_at desc, p.id desc
+  limit 1;
+  if not found then
+    perform private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
+  end if;
+  return jsonb_build_object('prediction', private.prediction_json(wanted));
+end
+$$;
+comment on function public.read_prediction is 'One prediction of the caller; without prediction_id the latest run of the step.';
+
+-- Definer, because users may not update predictions; the owner is checked in the WHERE.
+create function public.cancel_prediction(project_id uuid, prediction_id uuid)
+returns jsonb
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  wanted public.predictions;
+begin
+  select p.* into wanted from public.predictions p
+  where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
+  for update;
+  if not found then
+    perform private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  elsif wanted.status in ('succeeded', 'failed') then
+    perform private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
+  end if;
+  perform private.mark_canceled(wanted.id);
+  select p.* into wanted from public.predictions p where p.id = wanted.id;
+  return jsonb_build_object('prediction', private.prediction_json(wanted));
+end
+$$;
+comment on function public.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. Repeating it is no error.';
+
+-- Admits an upload: counts it, and gives the same file identifier again for the same Idempotency-Key.
+create function public.admit_upload(idempotency_key text default null, request_hash text default null)
+returns jsonb
+language plpgsql
+volatile
+security invoker
+set search_path = ''
+as $$
+declare
+  file uuid := gen_random_uuid();
+  replayed boolean := false;
+begin
+  if idempotency_key is not null then
+    select r.resource_id, r.replayed into file, replayed from private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if not replayed then
+    perform private.take_token('upload');
+  end if;
+  return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', private.rate_state('upload'));
+end
+$$;
+comment on function public.admit_upload is 'Counts an upload of the caller and names its file.';
+
+create function public.health()
+returns jsonb
+language sql
+stable
+security invoker
+set search_path = ''
+as $$
+  select jsonb_build_object('now', now())
+$$;
+comment on function public.health is 'Answers when the database does.';
+
+revoke execute on function
+  public.create_project(text, text, text, text, text),
+  public.start_prediction(uuid, public.generation_step, text, text, uuid, uuid, integer, text, text),
+  public.read_prediction(uuid, public.generation_step, uuid),
+  public.cancel_prediction(uuid, uuid),
+  public.admit_upload(text, text),
+  public.health()
+from public, anon, authenticated, service_role;
+grant execute on function
+  public.create_project(text, text, text, text, text),
+  public.start_prediction(uuid, public.generation_step, text, text, uuid, uuid, integer, text, text),
+  public.read_prediction(uuid, public.generation_step, uuid),
+  public.cancel_prediction(uuid, uuid),
+  public.admit_upload(text, text)
+to authenticated;
+grant execute on function public.health() to anon, authenticated, service_role;

@@ -1,0 +1,184 @@
+import type postgres from "postgres";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type ExtensionDatabase, extensionDatabase } from "./support/extension-database.ts";
+import { until } from "./support/until.ts";
+
+let database: ExtensionDatabase;
+let sql: postgres.Sql;
+
+beforeAll(async () => {
+  database = await extensionDatabase("pg_cron");
+  sql = database.as("postgres");
+});
+
+afterEach(async () => {
+  await sql`select cron.unschedule(jobid) from cron.job where jobname like 'conformance%' or jobname is null`;
+});
+
+afterAll(() => database.stop());
+
+type Run = { status: string; return_message: string; start_time: Date; end_time: Date | null };
+
+async function schedule(name: string, when: string, command: string): Promise<string> {
+  const [row] = await sql<{ id: string }[]>`select cron.schedule(${name}, ${when}, ${command}) as id`;
+  return row?.id ?? "";
+}
+
+async function runsOf(id: string): Promise<Run[]> {
+  return await sql<Run[]>`
+    select status, return_message, start_time, end_time from cron.job_run_details
+    where jobid = ${id} and end_time is not null order by runid`;
+}
+
+function endedRuns(id: string, count: number): Promise<Run[]> {
+  return until(`${count} runs of job ${id}`, async () => {
+    const runs = await runsOf(id);
+    return runs.length >= count && runs;
+  });
+}
+
+describe("scheduling", () => {
+  test("cron.schedule keeps a job of the caller in this database; the same name again changes it", async () => {
+    const id = await schedule("conformance-a", "5 4 * * *", "select 1");
+    expect(await schedule("conformance-a", "30 seconds", "select 2")).toBe(id);
+    const [job] = await sql`
+      select jobname::text, schedule, command, database = current_database() as here, username, active
+      from cron.job where jobid = ${id}`;
+    expect(job).toEqual({
+      jobname: "conformance-a",
+      schedule: "30 seconds",
+      command: "select 2",
+      here: true,
+      username: "postgres",
+      active: true,
+    });
+  });
+
+  test("without a name each call is a job of its own", async () => {
+    const [row] = await sql<{ first: string; second: string }[]>`
+      select cron.schedule('0 0 * * *', 'select 1') as first, cron.schedule('0 0 * * *', 'select 1') as second`;
+    expect(row?.first).not.toBe(row?.second);
+    expect(await sql`select from cron.job where jobid in ${sql([row?.first ?? "", row?.second ?? ""])}`).toHaveLength(
+      2,
+    );
+  });
+
+  test.each(["1 second", "59 seconds", "* * * * *", "*/5 0-6 1,15 * 1-5", "0 12 $ 2 *", "59 23 31 12 7"])(
+    "schedule '%s' is accepted",
+    async (when) => {
+      expect(await schedule("conformance-valid", when, "select 1")).toMatch(/^\d+$/);
+    },
+  );
+
+  test.each(["0 seconds", "60 seconds", "-1 seconds", "* * * *", "60 * * * *", "* 24 * * *", "* * * 13 *", "soon", ""])(
+    "schedule '%s' raises invalid schedule",
+    async (when) => {
+      await expect(schedule("conformance-invalid", when, "select 1")).rejects.toThrow(`invalid schedule: ${when}`);
+    },
+  );
+
+  test("cron.unschedule by name and by id removes the job, and raises for one that is not there", async () => {
+    await schedule("conformance-name", "0 0 * * *", "select 1");
+    const id = await schedule("conformance-id", "0 0 * * *", "select 1");
+    expect([...(await sql`select cron.unschedule('conformance-name') as done`)]).toEqual([{ done: true }]);
+    expect([...(await sql`select cron.unschedule(${id}::bigint) as done`)]).toEqual([{ done: true }]);
+    expect(await sql`select from cron.job where jobname like 'conformance%'`).toHaveLength(0);
+    await expect(sql`select cron.unschedule('conformance-name')`).rejects.toThrow(/could not find valid entry for job/);
+  });
+
+  test("cron.alter_job changes what it is given and leaves the rest", async () => {
+    const id = await schedule("conformance-alter", "0 0 * * *", "select 1");
+    await sql`select cron.alter_job(${id}, schedule := '1 1 * * *', active := false)`;
+    const [job] = await sql`select schedule, command, active from cron.job where jobid = ${id}`;
+    expect(job).toEqual({ schedule: "1 1 * * *", command: "select 1", active: false });
+  });
+});
+
+describe("privileges", () => {
+  test("cron.job is read-only for postgres", async () => {
+    if (database.postgresIsSuperuser) return;
+    await expect(sql`insert into cron.job (schedule, command) values ('* * * * *', 'select 1')`).rejects.toThrow(
+      /permission denied/,
+    );
+    await expect(sql`update cron.job set username = 'supabase_admin'`).rejects.toThrow(/permission denied/);
+    await expect(sql`delete from cron.job`).rejects.toThrow(/permission denied/);
+  });
+
+  test("a job of another user can neither be changed nor removed", async () => {
+    if (database.postgresIsSuperuser) return;
+    const [row] = await database.admin<{ id: string }[]>`
+      select cron.schedule('conformance-other', '0 0 * * *', 'select 1') as id`;
+    const id = row?.id ?? "";
+    await expect(sql`select cron.unschedule(${id}::bigint)`).rejects.toThrow();
+    await expect(sql`select cron.alter_job(${id}, command := 'select 2')`).rejects.toThrow();
+    await expect(sql`select cron.unschedule('conformance-other')`).rejects.toThrow();
+    await database.admin`select cron.unschedule(${id}::bigint)`;
+  });
+
+  test("anon, authenticated and service_role may not use the schema", async () => {
+    for (const role of ["anon", "authenticated", "service_role"] as const) {
+      await expect(database.as(role)`select cron.schedule('* * * * *', 'select 1')`).rejects.toThrow(
+        /permission denied/,
+      );
+    }
+  });
+});
+
+describe("running", () => {
+  test("a job of '1 second' runs again and again as its user, and each run is recorded", async () => {
+    const id = await schedule("conformance-run", "1 second", "select current_user");
+    const runs = await endedRuns(id, 2);
+    expect(runs[0]).toMatchObject({ status: "succeeded", return_message: "1 row" });
+    const [details] = await sql`
+      select database = current_database() as here, username, command, job_pid > 0 as pid
+      from cron.job_run_details where jobid = ${id} limit 1`;
+    expect(details).toEqual({ here: true, username: "postgres", command: "select current_user", pid: true });
+    const gap = (runs[1]?.start_time.getTime() ?? 0) - (runs[0]?.start_time.getTime() ?? 0);
+    expect(gap).toBeGreaterThan(500);
+  });
+
+  test("what a run writes is written as the job's user, all statements of a command in one transaction", async () => {
+    await sql`create table if not exists public.conformance_cron (who text)`;
+    const command =
+      "insert into public.conformance_cron values (current_user); select 1 / count(*) from pg_class where false";
+    const failing = await schedule("conformance-atomic", "1 second", command);
+    const [failed] = await endedRuns(failing, 1);
+    expect(failed?.status).toBe("failed");
+    expect(await sql`select from public.conformance_cron`).toHaveLength(0);
+    await schedule("conformance-atomic", "1 second", "insert into public.conformance_cron values (current_user)");
+    const [row] = await until("a row", async () => {
+      const rows = await sql`select who from public.conformance_cron`;
+      return rows.length > 0 && rows;
+    });
+    expect(row).toEqual({ who: "postgres" });
+    await sql`select cron.unschedule('conformance-atomic')`;
+    await sql`drop table public.conformance_cron`;
+  });
+
+  test("a run that takes longer than the interval is not overtaken by the next", async () => {
+    const id = await schedule("conformance-slow", "1 second", "select pg_sleep(1.3)");
+    const runs = await endedRuns(id, 2);
+    for (const [i, run] of runs.slice(1).entries()) {
+      expect(run.start_time.getTime()).toBeGreaterThanOrEqual(runs[i]?.end_time?.getTime() ?? Infinity);
+    }
+  });
+
+  test("a failing command is recorded with its error, and runs again", async () => {
+    const id = await schedule("conformance-fail", "1 second", "select 1 / 0");
+    const runs = await endedRuns(id, 2);
+    expect(runs.map(({ status }) => status)).toEqual(runs.map(() => "failed"));
+    expect(runs[0]?.return_message).toMatch(/ERROR:\s+division by zero/);
+  });
+
+  test("an unscheduled job does not run any more, and its runs may be deleted by postgres", async () => {
+    const id = await schedule("conformance-stop", "1 second", "select 1");
+    await endedRuns(id, 1);
+    await sql`select cron.unschedule(${id}::bigint)`;
+    const other = await schedule("conformance-other-runs", "1 second", "select 1");
+    const before = (await runsOf(id)).length;
+    await endedRuns(other, 2);
+    expect((await runsOf(id)).length - before).toBeLessThanOrEqual(1);
+    await sql`delete from cron.job_run_details where jobid = ${id}`;
+    expect(await runsOf(id)).toEqual([]);
+  });
+});

@@ -1,0 +1,327 @@
+import type postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ExtensionDatabase, extensionDatabase } from "./support/extension-database.ts";
+import { type Receiver, startReceiver } from "./support/receiver.ts";
+import { until } from "./support/until.ts";
+
+let database: ExtensionDatabase;
+let sql: postgres.Sql;
+let receiver: Receiver;
+let elsewhere: Receiver;
+let release: () => void;
+
+beforeAll(async () => {
+  database = await extensionDatabase("pg_net");
+  sql = database.as("postgres");
+  elsewhere = startReceiver();
+  const { promise: released, resolve } = Promise.withResolvers<void>();
+  release = resolve;
+  receiver = startReceiver(async (path) => {
+    if (path === "/held") await released;
+    if (path === "/hanging") await new Promise(() => undefined);
+    if (path === "/busy") return new Response("try later", { status: 503, headers: { "retry-after": "7" } });
+    if (path === "/json") return Response.json({ answer: 42 });
+    const redirect = path.match(/^\/redirect-(\d+)$/)?.[1];
+    if (redirect) return new Response(null, { status: Number(redirect), headers: { location: `/after-${redirect}` } });
+    if (path === "/away") return new Response(null, { status: 307, headers: { location: `${elsewhere.url}/arrived` } });
+    return new Response(null, { status: 204 });
+  });
+});
+
+afterAll(async () => {
+  await database.stop();
+  await Promise.race([receiver.stop(), new Promise((resolve) => setTimeout(resolve, 100))]);
+  await elsewhere.stop();
+});
+
+type Row = {
+  status_code: number | null;
+  content_type: string | null;
+  headers: Record<string, string> | null;
+  content: string | null;
+  timed_out: boolean | null;
+  error_msg: string | null;
+};
+
+async function post(path: string, base = receiver.url): Promise<string> {
+  const [row] = await sql<{ id: string }[]>`select net.http_post(${base + path}) as id`;
+  return row?.id ?? "";
+}
+
+function responseTo(id: string): Promise<Row> {
+  return until(`a response to request ${id}`, async () => {
+    const [row] = await sql<Row[]>`select * from net._http_response where id = ${id}`;
+    return row;
+  });
+}
+
+describe("interface", () => {
+  test("the three functions have pg_net's parameters, in its order, with its defaults", async () => {
+    const functions = await sql`
+      select proname, pg_get_function_arguments(oid) as arguments, pg_get_function_result(oid) as result
+      from pg_proc where pronamespace = 'net'::regnamespace and proname in ('http_get', 'http_post', 'http_delete')
+      order by proname`;
+    const params = "params jsonb DEFAULT '{}'::jsonb";
+    const timeout = "timeout_milliseconds integer DEFAULT 5000";
+    const withBody = `url text, ${params}, headers jsonb DEFAULT '{}'::jsonb, ${timeout}, body jsonb DEFAULT NULL::jsonb`;
+    const json = `headers jsonb DEFAULT '{"Content-Type": "application/json"}'::jsonb`;
+    expect([...functions]).toEqual([
+      { proname: "http_delete", arguments: withBody, result: "bigint" },
+      {
+        proname: "http_get",
+        arguments: `url text, ${params}, headers jsonb DEFAULT '{}'::jsonb, ${timeout}`,
+        result: "bigint",
+      },
+      {
+        proname: "http_post",
+        arguments: `url text, body jsonb DEFAULT '{}'::jsonb, ${params}, ${json}, ${timeout}`,
+        result: "bigint",
+      },
+    ]);
+  });
+
+  test("the queue, the responses and the ids are unlogged", async () => {
+    const relations = await sql`
+      select relname from pg_class
+      where relnamespace = 'net'::regnamespace and relkind in ('r', 'S') and relpersistence = 'u' order by relname`;
+    expect(relations.map(({ relname }) => relname)).toEqual(
+      expect.arrayContaining(["_http_response", "http_request_queue", "http_request_queue_id_seq"]),
+    );
+  });
+
+  test("anon may post, read all responses and empty the queue, as it all belongs to PUBLIC", async () => {
+    const anon = database.as("anon");
+    const [row] = await anon<{ id: string }[]>`select net.http_post(${`${receiver.url}/anon`}) as id`;
+    await receiver.of("/anon");
+    await responseTo(row?.id ?? "");
+    expect((await anon`select from net._http_response where id = ${row?.id ?? ""}`).length).toBe(1);
+    await anon`delete from net.http_request_queue where id = -1`;
+  });
+
+  test("net.check_worker_is_up() passes, and net.worker_restart() loses nothing", async () => {
+    await sql`select net.check_worker_is_up()`;
+    expect([...(await sql`select net.worker_restart() as restarted`)]).toEqual([{ restarted: true }]);
+    await post("/after-restart");
+    await receiver.of("/after-restart");
+  });
+});
+
+describe("transactions", () => {
+  test("a rolled back post and one rolled back to a savepoint are not sent, the rest of the transaction is", async () => {
+    await sql
+      .begin(async (sql) => {
+        await sql`select net.http_post(${`${receiver.url}/rolled-back`})`;
+        throw new Error("roll back");
+      })
+      .catch(() => undefined);
+    await sql.begin(async (sql) => {
+      await sql
+        .savepoint(async (sql) => {
+          await sql`select net.http_post(${`${receiver.url}/savepoint`})`;
+          throw new Error("roll back to it");
+        })
+        .catch(() => undefined);
+      await sql`select net.http_post(${`${receiver.url}/kept`})`;
+    });
+    await receiver.of("/kept");
+    await responseTo(await post("/one-batch-later"));
+    expect(receiver.countOf("/rolled-back")).toBe(0);
+    expect(receiver.countOf("/savepoint")).toBe(0);
+  });
+
+  test("a post in an open transaction goes out at its commit, after a later post that committed first", async () => {
+    await sql.begin(async (transaction) => {
+      await transaction`select net.http_post(${`${receiver.url}/long`})`;
+      await responseTo(await post("/overtook"));
+      expect(receiver.countOf("/long")).toBe(0);
+    });
+    await receiver.of("/long");
+  });
+
+  test.each([
+    ["no scheme", "example.com"],
+    ["a space", "http://exa mple.com"],
+    ["nothing", ""],
+    ["null", null],
+  ])("a URL with %s raises in the caller's transaction", async (_what, url) => {
+    await expect(sql`select net.http_post(${url}::text)`).rejects.toThrow();
+  });
+
+  test("an unknown scheme ends as a response row with an error", async () => {
+    const [row] = await sql<{ id: string }[]>`select net.http_post('gopher-like://127.0.0.1/') as id`;
+    expect(await responseTo(row?.id ?? "")).toMatchObject({ status_code: null, error_msg: expect.any(String) });
+  });
+});
+
+describe("time", () => {
+  test("an idle worker sends at once, with traffic a moment ago a post waits for the end of the pause", async () => {
+    await responseTo(await post("/traffic"));
+    const busySince = performance.now();
+    await post("/waits");
+    const busy = (await receiver.of("/waits")).at - busySince;
+    await responseTo(await post("/last-traffic"));
+    const quietSince = performance.now();
+    await until("the pause is over", () => performance.now() - quietSince > 1_300);
+    const idleSince = performance.now();
+    await post("/idle");
+    const idle = (await receiver.of("/idle")).at - idleSince;
+    expect(idle).toBeLessThan(busy);
+    expect(busy).toBeLessThan(5_000);
+  });
+
+  test("one slow request holds the responses of its whole batch", async () => {
+    const ids = await sql.begin(async (sql) => {
+      const [row] = await sql<{ slow: string; fast: string }[]>`
+        select net.http_post(${`${receiver.url}/held`}) as slow, net.http_post(${`${receiver.url}/fast`}) as fast`;
+      return row ?? { slow: "", fast: "" };
+    });
+    await receiver.of("/held");
+    await receiver.of("/fast");
+    expect((await sql`select from net._http_response where id = ${ids.fast}`).length).toBe(0);
+    release();
+    expect((await responseTo(ids.fast)).status_code).toBe(204);
+    expect((await responseTo(ids.slow)).status_code).toBe(204);
+  });
+
+  test("an error in the database during a batch rolls it back and sends all of it again, for as long as it lasts", async () => {
+    const { admin } = database;
+    await admin`create or replace function public.refuse_response() returns trigger language plpgsql as
+      'begin raise exception ''refused''; end'`;
+    await admin`create trigger refuse before insert on net._http_response for each row
+      when (new.status_code = 204) execute function public.refuse_response()`;
+    const id = await post("/again-and-again");
+    try {
+      await until("it is sent twice", () => receiver.countOf("/again-and-again") >= 2);
+      expect((await sql`select from net._http_response where id = ${id}`).length).toBe(0);
+    } finally {
+      await admin`drop trigger refuse on net._http_response`;
+      await admin`drop function public.refuse_response()`;
+    }
+    expect((await responseTo(id)).status_code).toBe(204);
+  });
+});
+
+describe.concurrent("responses", () => {
+  test("2xx → status, content type, headers and content", async () => {
+    const row = await responseTo(await post("/json"));
+    expect(row).toMatchObject({ status_code: 200, content: '{"answer":42}', timed_out: false, error_msg: null });
+    expect(row.content_type).toContain("application/json");
+  });
+
+  test("503 → a normal row with its headers, and no second attempt", async () => {
+    const row = await responseTo(await post("/busy"));
+    expect(row).toMatchObject({ status_code: 503, content: "try later", timed_out: false, error_msg: null });
+    expect(row.headers).toMatchObject({ "retry-after": "7" });
+    expect(receiver.countOf("/busy")).toBe(1);
+  });
+
+  test("no answer in time → no status, an error that begins with the timeout, though the receiver had it all", async () => {
+    const [row] = await sql<{ id: string }[]>`
+      select net.http_post(${`${receiver.url}/hanging`}, timeout_milliseconds := 300) as id`;
+    const response = await responseTo(row?.id ?? "");
+    expect(response.status_code).toBeNull();
+    expect(response.error_msg).toMatch(/^Timeout of 300 ms reached/);
+    expect([true, null]).toContain(response.timed_out);
+    expect(receiver.countOf("/hanging")).toBe(1);
+  });
+
+  test("nobody listens → could not connect", async () => {
+    const gone = startReceiver();
+    await gone.stop();
+    const row = await responseTo(await post("/", gone.url));
+    expect(row.status_code).toBeNull();
+    expect(row.error_msg).toMatch(/^Could(n't| not) connect to server/);
+    expect(row.timed_out).not.toBe(true);
+  });
+
+  test("closed without an answer → server returned nothing", async () => {
+    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    void listener.accept().then(async (connection) => {
+      await connection.read(new Uint8Array(4_096));
+      connection.close();
+    });
+    // A TCP listener's address is a network address, never a path.
+    const { port } = listener.addr as Deno.NetAddr;
+    const row = await responseTo(await post("/", `http://127.0.0.1:${port}`));
+    listener.close();
+    expect(row.status_code).toBeNull();
+    expect(row.error_msg).toMatch(/^Server returned nothing/);
+  });
+
+  test("net._http_collect_response gives status and body of a request", async () => {
+    const id = await post("/json");
+    await responseTo(id);
+    const [row] = await sql`
+      select (result).status, ((result).response).status_code, ((result).response).body
+      from (select net._http_collect_response(${id}) as result) as collected`;
+    expect(row).toEqual({ status: "SUCCESS", status_code: 200, body: '{"answer":42}' });
+  });
+});
+
+describe.concurrent("requests", () => {
+  test("the body's bytes are the text of the jsonb, so a signature over body::text verifies", async () => {
+    const [body] = await sql<{ text: string }[]>`
+      select text, net.http_post(${`${receiver.url}/body`}, body := text::jsonb)
+      from (select '{"longer": [1.50, null], "b": "ü 漢", "a":   {}}'::jsonb::text as text) as bodies`;
+    const request = await receiver.of("/body");
+    expect(request.method).toBe("POST");
+    expect(new TextDecoder().decode(request.body)).toBe(body?.text);
+    expect(body?.text).toBe('{"a": {}, "b": "ü 漢", "longer": [1.50, null]}');
+    expect(request.headers.get("content-type")).toBe("application/json");
+  });
+
+  test("http_get sends params in the query, http_delete its body", async () => {
+    await sql`select net.http_get(${`${receiver.url}/get?a=1`}, params := '{"q": "x y&z"}')`;
+    await sql`select net.http_delete(${`${receiver.url}/delete`}, body := '{"id": 1}')`;
+    const get = await until("the GET", () => receiver.requests.find(({ path }) => path.startsWith("/get?")));
+    expect([get.method, get.body.length]).toEqual(["GET", 0]);
+    expect(Object.fromEntries(new URL(get.path, receiver.url).searchParams)).toEqual({ a: "1", q: "x y&z" });
+    const deleted = await receiver.of("/delete");
+    expect([deleted.method, new TextDecoder().decode(deleted.body)]).toEqual(["DELETE", '{"id": 1}']);
+  });
+
+  test("header values that are null or empty are left out, numbers are sent as text, Content-Type is added", async () => {
+    await sql`select net.http_post(${`${receiver.url}/headers`},
+      headers := '{"X-Null": null, "X-Empty": "", "X-Number": 7, "X-Text": "text"}')`;
+    const { headers } = await receiver.of("/headers");
+    expect([headers.get("x-null"), headers.get("x-empty")]).toEqual([null, null]);
+    expect([headers.get("x-number"), headers.get("x-text")]).toEqual(["7", "text"]);
+    expect(headers.get("content-type")).toBe("application/json");
+  });
+
+  test("headers null → sent as a form", async () => {
+    await sql`select net.http_post(${`${receiver.url}/no-headers`}, headers := null)`;
+    const { headers } = await receiver.of("/no-headers");
+    expect(headers.get("content-type")).toBe("application/x-www-form-urlencoded");
+  });
+
+  test("a Content-Type that is not exactly application/json raises", async () => {
+    const headers = sql.json({ "content-type": "application/json; charset=utf-8" });
+    await expect(sql`select net.http_post(${receiver.url}, headers := ${headers})`).rejects.toThrow(/Content-Type/);
+  });
+
+  test.each([[301], [302], [303]])("redirect %i → a GET without body, custom headers kept", async (status) => {
+    const headers = sql.json({ "X-Signature": "signed" });
+    await sql`select net.http_post(${`${receiver.url}/redirect-${status}`}, body := '{"a": 1}', headers := ${headers})`;
+    const request = await receiver.of(`/after-${status}`);
+    expect([request.method, request.body.length]).toEqual(["GET", 0]);
+    expect(request.headers.get("x-signature")).toBe("signed");
+  });
+
+  test.each([[307], [308]])("redirect %i → the same POST again, custom headers kept", async (status) => {
+    const headers = sql.json({ "X-Signature": "signed" });
+    await sql`select net.http_post(${`${receiver.url}/redirect-${status}`}, body := '{"a": 1}', headers := ${headers})`;
+    const request = await receiver.of(`/after-${status}`);
+    expect([request.method, new TextDecoder().decode(request.body)]).toEqual(["POST", '{"a": 1}']);
+    expect(request.headers.get("x-signature")).toBe("signed");
+  });
+
+  test("a redirect to another port → Authorization and Cookie stay behind, every other header goes along", async () => {
+    const headers = sql.json({ Authorization: "Bearer x", Cookie: "a=b", "X-Signature": "signed" });
+    await sql`select net.http_post(${`${receiver.url}/away`}, headers := ${headers})`;
+    expect((await receiver.of("/away")).headers.get("authorization")).toBe("Bearer x");
+    const { headers: arrived } = await elsewhere.of("/arrived");
+    expect([arrived.get("authorization"), arrived.get("cookie")]).toEqual([null, null]);
+    expect(arrived.get("x-signature")).toBe("signed");
+  });
+});

@@ -1,0 +1,82 @@
+import postgres from "postgres";
+import { type Installed, installExtensions } from "../../../local/extensions/install-extensions.ts";
+import { startPostgres } from "../../../local/postgres/start-postgres.ts";
+import { startScheduler } from "./scheduler.ts";
+
+export type ExtensionDatabase = {
+  url: string;
+  /** The superuser. */
+  admin: postgres.Sql;
+  /** Sessions as a role, as the project's own SQL has them. */
+  as(role: "postgres" | "anon" | "authenticated" | "service_role"): postgres.Sql;
+  installed: Installed;
+  /** On a given server whose own superuser is called postgres nothing is denied to that role. */
+  postgresIsSuperuser: boolean;
+  stop(): Promise<void>;
+};
+
+/**
+ * A database with the extensions, real or stand-in: the one at KEYFRAME_DATABASE_URL, else a throw-away one. Of the
+ * stand-ins' workers only `worker` is started, so that test files can share a given database.
+ */
+export async function extensionDatabase(worker: "pg_net" | "pg_cron" | "none"): Promise<ExtensionDatabase> {
+  const given = Deno.env.get("KEYFRAME_DATABASE_URL");
+  const server = given ? undefined : await throwAwayPostgres();
+  const url = given ?? server?.url ?? "";
+  const clients: postgres.Sql[] = [];
+  const connect = (role?: string) => {
+    const sql = postgres(url, { max: 4, onnotice: () => undefined, connection: role ? { role } : {} });
+    clients.push(sql);
+    return sql;
+  };
+  const admin = connect();
+  await makeRoles(admin);
+  const installed = await installExtensions(admin);
+  const [role] = await admin<{ rolsuper: boolean }[]>`select rolsuper from pg_roles where rolname = 'postgres'`;
+  const standIn = worker !== "none" && installed[worker] === "stand-in";
+  const scheduler = standIn ? await startScheduler(url, worker) : undefined;
+  return {
+    url,
+    admin,
+    as: connect,
+    installed,
+    postgresIsSuperuser: role?.rolsuper ?? false,
+    stop: async () => {
+      await Promise.all(clients.map((sql) => sql.end({ timeout: 5 })));
+      await scheduler?.stop();
+      await server?.stop();
+    },
+  };
+}
+
+/** Removes its data when it stops. */
+export async function throwAwayPostgres(): Promise<{ url: string; stop(): Promise<void> }> {
+  const folder = await Deno.makeTempDir({ prefix: "keyframe-conformance-" });
+  await Deno.chmod(folder, 0o755);
+  const server = await startPostgres({ dataDir: `${folder}/data`, durable: false });
+  return {
+    url: server.url,
+    stop: async () => {
+      await server.stop();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+/** The roles that the hosted platform has, those that the extensions' privileges name. */
+export async function makeRoles(admin: postgres.Sql): Promise<void> {
+  await admin.unsafe(`do $$
+    declare role text;
+    begin
+      perform pg_advisory_xact_lock(5470009); -- test files that share a given database
+      foreach role in array array['anon', 'authenticated', 'service_role', 'postgres'] loop
+        if not exists (select from pg_roles where rolname = role) then
+          execute format('create role %I nologin', role);
+        end if;
+      end loop;
+      if not (select rolsuper from pg_roles where rolname = 'postgres') then
+        alter role postgres createrole createdb bypassrls;
+      end if;
+      grant create, usage on schema public to postgres;
+    end $$`);
+}

@@ -1,0 +1,100 @@
+import type postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ExtensionDatabase, extensionDatabase } from "./support/extension-database.ts";
+
+let database: ExtensionDatabase;
+let sql: postgres.Sql;
+
+beforeAll(async () => {
+  database = await extensionDatabase("none");
+  sql = database.as("postgres");
+});
+
+afterAll(async () => {
+  await sql`delete from vault.secrets where name like 'conformance%' or description = 'conformance'`;
+  await database.stop();
+});
+
+async function create(secret: string, name: string | null): Promise<string> {
+  const [row] = await sql<{ id: string }[]>`select vault.create_secret(${secret}, ${name}, 'conformance') as id`;
+  return row?.id ?? "";
+}
+
+async function read(id: string, as = sql) {
+  const [row] = await as`select name, description, decrypted_secret from vault.decrypted_secrets where id = ${id}`;
+  return row;
+}
+
+test("create_secret → the view has name, description and the secret in the clear", async () => {
+  const id = await create("whsec_ä漢", "conformance-read");
+  expect(await read(id)).toEqual({
+    name: "conformance-read",
+    description: "conformance",
+    decrypted_secret: "whsec_ä漢",
+  });
+});
+
+test("create_secret takes named arguments, and a name may be left out more than once", async () => {
+  const [row] = await sql<{ id: string }[]>`
+    select vault.create_secret(new_secret := 'one', new_description := 'conformance', new_key_id := null) as id`;
+  expect(await read(row?.id ?? "")).toMatchObject({ name: null, decrypted_secret: "one" });
+  expect(await read(await create("two", null))).toMatchObject({ name: null, decrypted_secret: "two" });
+});
+
+test("the table holds ciphertext, another one for the same secret again", async () => {
+  const ids = [await create("in the clear", null), await create("in the clear", null)];
+  const rows = await sql<{ secret: string }[]>`select secret from vault.secrets where id in ${sql(ids)}`;
+  expect(new Set(rows.map(({ secret }) => secret)).size).toBe(2);
+  for (const { secret } of rows) {
+    expect(secret).not.toContain("in the clear");
+    expect(secret).not.toContain(btoa("in the clear"));
+  }
+});
+
+test("update_secret changes what it is given and leaves the rest", async () => {
+  const id = await create("old", "conformance-update");
+  await sql`select vault.update_secret(${id}, 'new')`;
+  expect(await read(id)).toEqual({ name: "conformance-update", description: "conformance", decrypted_secret: "new" });
+  await sql`select vault.update_secret(${id}, new_name := 'conformance-renamed')`;
+  expect(await read(id)).toMatchObject({ name: "conformance-renamed", decrypted_secret: "new" });
+});
+
+test("a second secret of the same name → unique violation", async () => {
+  await create("one", "conformance-twice");
+  await expect(create("two", "conformance-twice")).rejects.toMatchObject({ code: "23505" });
+});
+
+test("service_role reads the view, and deletes", async () => {
+  const id = await create("for the service", "conformance-service");
+  const service = database.as("service_role");
+  expect(await read(id, service)).toMatchObject({ decrypted_secret: "for the service" });
+  await service`delete from vault.secrets where id = ${id}`;
+  expect(await read(id)).toBeUndefined();
+});
+
+test.each(["anon", "authenticated"] as const)("%s may not even use the schema", async (role) => {
+  const client = database.as(role);
+  const denied = { code: "42501" };
+  await expect(client`select from vault.decrypted_secrets`).rejects.toMatchObject(denied);
+  await expect(client`select from vault.secrets`).rejects.toMatchObject(denied);
+  await expect(client`select vault.create_secret('x')`).rejects.toMatchObject(denied);
+  await expect(client`select vault.update_secret(gen_random_uuid(), 'x')`).rejects.toMatchObject(denied);
+});
+
+test("postgres and service_role may not insert into vault.secrets themselves", async () => {
+  const denied = database.postgresIsSuperuser ? [] : [sql];
+  for (const client of [...denied, database.as("service_role")]) {
+    await expect(client`insert into vault.secrets (name, secret) values ('conformance-x', 'x')`).rejects.toMatchObject({
+      code: "42501",
+    });
+  }
+});
+
+test("no role but the superuser reads any other table of the schema, such as a key", async () => {
+  const readable = await database.admin`
+    select relname from pg_class, unnest(array['postgres', 'anon', 'authenticated', 'service_role']) as role
+    where relnamespace = 'vault'::regnamespace and relkind in ('r', 'v', 'm')
+      and relname not in ('secrets', 'decrypted_secrets') and not (select rolsuper from pg_roles where rolname = role)
+      and has_table_privilege(role, pg_class.oid, 'select')`;
+  expect([...readable]).toEqual([]);
+});

@@ -1,0 +1,313 @@
+import { decodeJwt, decodeProtectedHeader, importJWK, type JWTPayload, SignJWT } from "jose";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
+import { generateSigningKey, type SigningKey } from "../../local/platform/signing-key.ts";
+import { LITE_SECRET, PUBLISHABLE_KEY, SECRET_KEY, startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
+
+let platform: TestPlatform;
+
+beforeAll(async () => {
+  platform = await startTestPlatform();
+  await platform.migrate.unsafe(MIGRATION).simple();
+});
+afterAll(() => platform?.stop());
+
+/** Written as for a hosted project, and run as its role postgres. */
+const MIGRATION = `
+create table public.notes (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null default auth.uid() references auth.users (id) on delete cascade,
+  body text not null,
+  tags jsonb not null default '{}'
+);
+alter table public.notes enable row level security;
+revoke all on public.notes from anon, authenticated;
+grant select, insert (body, tags) on public.notes to authenticated;
+create policy notes_select_owner on public.notes for select to authenticated using (owner_id = (select auth.uid()));
+create policy notes_insert_owner on public.notes for insert to authenticated with check (owner_id = (select auth.uid()));
+
+create table public.left_open (id int primary key);
+
+create function public.describe_caller(amount int, extra jsonb default '{}') returns jsonb language sql stable as $$
+  select jsonb_build_object('amount', amount, 'extra', extra, 'uid', auth.uid(), 'role', auth.role(),
+    'email', auth.jwt() ->> 'email', 'session_user_role', current_user)
+$$;
+create function public.frame_not_ready() returns jsonb language plpgsql as $$
+begin
+  raise exception using errcode = 'KEYFR', message = 'frame_not_ready', detail = 'the first frame', hint = 'wait';
+end $$;
+create function public.only_for_service() returns jsonb language sql as $$ select '{"ok": true}'::jsonb $$;
+revoke execute on function public.only_for_service from public, anon, authenticated;
+create function public.too_slow() returns void language sql as $$ select pg_sleep(30) $$;
+create function public.wait_a_second() returns int language sql as $$ select pg_sleep(1); select 1 $$;
+
+insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types)
+  values ('pictures', 'pictures', false, 1000, '{image/png}');
+create policy objects_select_owner on storage.objects for select to authenticated
+  using (bucket_id = 'pictures' and (storage.foldername(name))[1] = (select auth.uid()::text));
+`;
+
+const rest = (path: string, headers: Record<string, string> = {}, init: RequestInit = {}) =>
+  fetch(`${platform.url}/rest/v1/${path}`, { ...init, headers: { apikey: PUBLISHABLE_KEY, ...headers } });
+
+async function sign(claims: JWTPayload, key: SigningKey = platform.signingKey): Promise<string> {
+  return await new SignJWT({
+    sub: crypto.randomUUID(),
+    role: "authenticated",
+    aud: "authenticated",
+    iss: `${platform.url}/auth/v1`,
+    exp: Math.floor(Date.now() / 1_000) + 60,
+    ...claims,
+  })
+    .setProtectedHeader({ alg: "ES256", kid: key.kid })
+    .sign(await importJWK(key, "ES256"));
+}
+
+describe("Auth", () => {
+  test("sign-up, sign-in and refresh → an ES256 token with kid, issuer and the claims of Auth", async () => {
+    const client = platform.client();
+    const email = `${crypto.randomUUID()}@example.com`;
+    const signUp = await client.auth.signUp({ email, password: "correct horse battery" });
+    const signIn = await client.auth.signInWithPassword({ email, password: "correct horse battery" });
+    const refresh = await client.auth.refreshSession();
+    for (const { data, error } of [signUp, signIn, refresh]) {
+      expect(error).toBeNull();
+      const token = data.session?.access_token ?? "";
+      expect(decodeProtectedHeader(token)).toMatchObject({ alg: "ES256", kid: platform.signingKey.kid });
+      const claims = decodeJwt(token);
+      const own = { sub: data.user?.id, email, role: "authenticated", aud: "authenticated", aal: "aal1" };
+      expect(claims).toMatchObject({ ...own, iss: `${platform.url}/auth/v1`, is_anonymous: false });
+      expect(claims.session_id).toMatch(/^[0-9a-f-]{36}$/);
+      expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(3_600);
+    }
+  });
+
+  test("wrong password → 400 invalid_credentials", async () => {
+    const { error } = await platform.client().auth.signInWithPassword({ email: "nobody@example.com", password: "x" });
+    expect(error).toMatchObject({ status: 400, code: "invalid_credentials" });
+  });
+
+  test("getUser → the user; getClaims → the claims, checked with the published key", async () => {
+    const { client, userId } = await platform.signedIn();
+    expect((await client.auth.getUser()).data.user?.id).toBe(userId);
+    expect((await client.auth.getClaims()).data?.claims.sub).toBe(userId);
+  });
+
+  test("the published key set → the public key alone", async () => {
+    const answer = await fetch(`${platform.url}/auth/v1/.well-known/jwks.json`);
+    const { keys } = await answer.json();
+    expect(keys).toEqual([
+      expect.objectContaining({ kty: "EC", crv: "P-256", alg: "ES256", kid: platform.signingKey.kid }),
+    ]);
+    expect(keys[0].d).toBeUndefined();
+  });
+
+  test("sign-out → the session's token is refused by Auth afterwards", async () => {
+    const { client, token } = await platform.signedIn();
+    expect((await client.auth.signOut()).error).toBeNull();
+    const headers = { apikey: PUBLISHABLE_KEY, authorization: `Bearer ${token}` };
+    const answer = await fetch(`${platform.url}/auth/v1/user`, { headers });
+    expect(answer.status).toBe(403);
+    expect(await answer.json()).toMatchObject({ error_code: "session_not_found" });
+  });
+});
+
+describe("credentials", () => {
+  test("no apikey → 401, an unknown apikey → 401", async () => {
+    expect((await fetch(`${platform.url}/rest/v1/notes`)).status).toBe(401);
+    expect((await rest("notes", { apikey: "sb_publishable_other" })).status).toBe(401);
+    expect((await fetch(`${platform.url}/auth/v1/settings`)).status).toBe(401);
+  });
+
+  test("the secret key, in apikey or as bearer → service_role", async () => {
+    for (const headers of [{ apikey: SECRET_KEY }, { authorization: `Bearer ${SECRET_KEY}` }]) {
+      const answer = await fetch(`${platform.url}/rest/v1/rpc/only_for_service`, { method: "POST", headers });
+      expect(await answer.json()).toEqual({ ok: true });
+    }
+  });
+
+  test("a token signed by another key under our kid → 401", async () => {
+    const other = { ...(await generateSigningKey()), kid: platform.signingKey.kid };
+    const answer = await rest("notes", { authorization: `Bearer ${await sign({}, other)}` });
+    expect(answer.status).toBe(401);
+    expect(await answer.json()).toMatchObject({ code: "PGRST301" });
+  });
+
+  test("an expired token → 401 JWT expired", async () => {
+    const answer = await rest("notes", { authorization: `Bearer ${await sign({ exp: 1_000 })}` });
+    expect(answer.status).toBe(401);
+    expect(await answer.json()).toMatchObject({ code: "PGRST303", message: "JWT expired" });
+  });
+
+  test.each([
+    ["of another issuer", { iss: "https://elsewhere.example/auth/v1" }],
+    ["naming a database superuser as its role", { role: "supabase_admin" }],
+    ["without a role", { role: undefined }],
+  ])("a token %s → 401", async (_, claims) => {
+    const answer = await rest("notes", { authorization: `Bearer ${await sign(claims)}` });
+    expect(answer.status).toBe(401);
+  });
+
+  test("lite's own HS256 token from outside → refused by REST, Auth and Storage", async () => {
+    const claims = { sub: crypto.randomUUID(), role: "service_role", iss: `${platform.url}/auth/v1` };
+    const token = await new SignJWT(claims)
+      .setProtectedHeader({ alg: "HS256" })
+      .setExpirationTime("1h")
+      .sign(new TextEncoder().encode(LITE_SECRET));
+    const headers = { apikey: PUBLISHABLE_KEY, authorization: `Bearer ${token}` };
+    const status = async (path: string) => (await fetch(platform.url + path, { headers })).status;
+    expect(await status("/rest/v1/notes")).toBe(401);
+    expect(await status("/auth/v1/user")).toBe(403);
+    expect(await status("/storage/v1/bucket")).toBe(401);
+  });
+
+  test("a token without signature (alg none) → 401", async () => {
+    const part = (value: unknown) => btoa(JSON.stringify(value)).replaceAll("=", "");
+    const claims = decodeJwt(await sign({ role: "service_role" }));
+    const answer = await rest("notes", { authorization: `Bearer ${part({ alg: "none" })}.${part(claims)}.` });
+    expect(answer.status).toBe(401);
+  });
+});
+
+describe("REST", () => {
+  test("insert and select → the caller's rows, JSON kept as it was", async () => {
+    const { client, userId } = await platform.signedIn();
+    const tags = { a: [1, "two"], deep: { null: null } };
+    const inserted = await client.from("notes").insert({ body: "mine", tags }).select("body,tags,owner_id").single();
+    expect(inserted.data).toEqual({ body: "mine", tags, owner_id: userId });
+    const stranger = await platform.signedIn();
+    expect((await stranger.client.from("notes").select()).data).toEqual([]);
+  });
+
+  test("rpc with named arguments → jsonb in and out, the claims set for auth.uid()", async () => {
+    const { client, userId } = await platform.signedIn();
+    const { data, error } = await client.rpc("describe_caller", { amount: 3, extra: { list: [1, 2], text: "ä" } });
+    expect(error).toBeNull();
+    expect(data).toMatchObject({ amount: 3, extra: { list: [1, 2], text: "ä" }, uid: userId, role: "authenticated" });
+    expect(data.session_user_role).toBe("authenticated");
+    expect(data.email).toMatch(/@example\.com$/);
+  });
+
+  test("rpc without a session → role anon, no user", async () => {
+    const { data } = await platform.client().rpc("describe_caller", { amount: 1 });
+    expect(data).toMatchObject({ role: "anon", uid: null, session_user_role: "anon", extra: {} });
+  });
+
+  test("raise with an error code of our own → 400 with code, message, details and hint", async () => {
+    const { error, status } = await platform.client().rpc("frame_not_ready");
+    expect(status).toBe(400);
+    const own = { code: "KEYFR", message: "frame_not_ready", details: "the first frame", hint: "wait" };
+    expect(error).toMatchObject(own);
+  });
+
+  test("a function not granted → 401 to anon, 403 to a user, 42501 to both", async () => {
+    const anon = await platform.client().rpc("only_for_service");
+    expect([anon.status, anon.error?.code]).toEqual([401, "42501"]);
+    const { client } = await platform.signedIn();
+    const user = await client.rpc("only_for_service");
+    expect([user.status, user.error?.code]).toEqual([403, "42501"]);
+  });
+
+  test("a column not granted → 403", async () => {
+    const { client, userId } = await platform.signedIn();
+    const { status } = await client.from("notes").insert({ body: "x", owner_id: userId });
+    expect(status).toBe(403);
+  });
+
+  test("update or delete without a filter → 400, as with safeupdate", async () => {
+    const service = platform.client(SECRET_KEY);
+    expect(await service.from("left_open").delete()).toMatchObject({ status: 400, error: { code: "21000" } });
+    expect(await service.from("left_open").update({ id: 1 })).toMatchObject({ status: 400, error: { code: "21000" } });
+  });
+
+  test("a statement longer than anon may run → ended by Postgres with 57014", async () => {
+    const { error, status } = await platform.client().rpc("too_slow");
+    expect([status, error?.code]).toEqual([500, "57014"]);
+  });
+
+  test("8 slow requests at once → side by side on connections of their own", async () => {
+    const client = platform.client();
+    const begun = performance.now();
+    const answers = await Promise.all(Array.from({ length: 8 }, () => client.rpc("wait_a_second")));
+    expect(answers.map((answer) => answer.data)).toEqual(Array(8).fill(1));
+    expect(performance.now() - begun).toBeLessThan(4_000);
+  });
+
+  test("60 requests of three callers mixed with errors → nobody gets another's role or claims", async () => {
+    const [one, two] = await Promise.all([platform.signedIn(), platform.signedIn()]);
+    const anon = { client: platform.client(), userId: null };
+    const callers = [one, two, anon];
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, n) => {
+        const caller = callers[n % 3] ?? anon;
+        if (n % 4 === 0) await caller.client.rpc("frame_not_ready");
+        const { data } = await caller.client.rpc("describe_caller", { amount: n });
+        const role = caller.userId === null ? "anon" : "authenticated";
+        expect(data).toMatchObject({ amount: n, uid: caller.userId, role, session_user_role: role });
+      }),
+    );
+  });
+
+  test("a table made after the first request → found, without a restart", async () => {
+    const service = platform.client(SECRET_KEY);
+    expect((await service.from("made_later").select()).status).toBe(404);
+    await platform.migrate`create table public.made_later (id int)`;
+    // Postgres tells of the change after its commit, on another connection.
+    await expect.poll(async () => (await service.from("made_later").select()).status, { timeout: 5_000 }).toBe(200);
+  });
+
+  test("a body over 10 MiB → 413", async () => {
+    const body = JSON.stringify({ body: "x".repeat(11 * 1024 * 1024) });
+    const answer = await rest("notes", { "content-type": "application/json" }, { method: "POST", body });
+    expect(answer.status).toBe(413);
+  });
+
+  test("preflight from any origin → allowed, with the headers asked for", async () => {
+    const headers = {
+      origin: "https://app.example",
+      "access-control-request-headers": "authorization,apikey,x-client-info",
+    };
+    const answer = await fetch(`${platform.url}/rest/v1/notes`, { method: "OPTIONS", headers });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("access-control-allow-origin")).toBe("*");
+    expect(answer.headers.get("access-control-allow-headers")).toContain("apikey");
+    expect((await rest("notes")).headers.get("access-control-allow-origin")).toBe("*");
+  });
+});
+
+describe("the database", () => {
+  test("what postgres creates → open to the API roles until revoked; a revoke stays, whatever lite does", async () => {
+    const may = async (role: string, table: string, verb: string) =>
+      (await platform.admin`select has_table_privilege(${role}, ${table}, ${verb}) as may`)[0]?.may;
+    expect(await may("anon", "public.left_open", "insert")).toBe(true);
+    // Requests of all services have run by now.
+    await platform.client().storage.from("pictures").list();
+    expect(await may("anon", "public.notes", "select")).toBe(false);
+    expect(await may("authenticated", "public.notes", "update")).toBe(false);
+    expect(await may("authenticated", "public.notes", "select")).toBe(true);
+  });
+
+  test("bootstrap once more → no error, grants and users as before", async () => {
+    const { userId } = await platform.signedIn();
+    await bootstrapPlatform(platform.admin, { postgresPassword: "migrations" });
+    const [notes] = await platform.admin`select has_table_privilege('anon', 'public.notes', 'select') as may`;
+    expect(notes?.may).toBe(false);
+    const [user] = await platform.admin`select email from auth.users where id = ${userId}`;
+    expect(user?.email).toMatch(/@example\.com$/);
+  });
+
+  test("postgres → no superuser; may read users and write policies on Storage, may not delete its rows", async () => {
+    const [role] = await platform.migrate`
+      select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls from pg_roles where rolname = current_user`;
+    expect(role).toEqual({ rolsuper: false, rolcreaterole: true, rolcreatedb: true, rolbypassrls: true });
+    await platform.migrate`select id, email from auth.users limit 1`;
+    await expect(platform.migrate`delete from storage.objects`).rejects.toMatchObject({ code: "42501" });
+  });
+
+  test("service_role's tables → behind RLS on both tables of Storage and on users", async () => {
+    const rows = await platform.admin`
+      select relname from pg_class c join pg_namespace n on n.oid = relnamespace
+      where (nspname, relname) in (('storage', 'objects'), ('storage', 'buckets'), ('auth', 'users')) and relrowsecurity`;
+    expect(rows.map((row) => row.relname).sort()).toEqual(["buckets", "objects", "users"]);
+  });
+});

@@ -1,0 +1,301 @@
+import { SignJWT } from "jose";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  eventually,
+  LITE_SECRET,
+  PUBLISHABLE_KEY,
+  SECRET_KEY,
+  startTestPlatform,
+  type TestPlatform,
+} from "./platform-fixture.ts";
+
+let platform: TestPlatform;
+
+beforeAll(async () => {
+  platform = await startTestPlatform();
+  await platform.migrate.unsafe(MIGRATION).simple();
+});
+afterAll(() => platform?.stop());
+
+/** Written as for a hosted project, and run as its role postgres. */
+const MIGRATION = `
+insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
+  ('pictures', 'pictures', false, 100000, '{image/png,text/plain,text/html}'),
+  ('films', 'films', false, null, null);
+create policy objects_select_owner on storage.objects for select to authenticated
+  using (bucket_id = 'pictures' and owner_id = (select auth.uid()::text));
+create policy objects_insert_owner on storage.objects for insert to authenticated
+  with check (bucket_id = 'pictures' and owner_id = (select auth.uid()::text)
+    and (storage.foldername(name))[1] = 'own' and storage.extension(name) in ('png', 'txt', 'html'));
+create policy objects_delete_owner on storage.objects for delete to authenticated
+  using (bucket_id = 'pictures' and owner_id = (select auth.uid()::text));
+`;
+
+const text = { contentType: "text/plain" };
+const path = (extension = "txt") => `own/${crypto.randomUUID()}.${extension}`;
+
+async function uploaded(content = "hello storage") {
+  const owner = await platform.signedIn();
+  const name = path();
+  const { error } = await owner.client.storage.from("pictures").upload(name, new TextEncoder().encode(content), text);
+  if (error) throw error;
+  return { ...owner, name, files: owner.client.storage.from("pictures") };
+}
+
+/** Storage answers a refusal with 400 and the status it means in the body. */
+const refusal = (error: unknown) => {
+  const { status, statusCode, message } = error as { status: number; statusCode: string; message: string };
+  return { status, statusCode, message };
+};
+
+test("upload, as bytes and as a Blob → a row that belongs to the caller, and the same bytes back", async () => {
+  const { client, userId } = await platform.signedIn();
+  const bytes = Uint8Array.from({ length: 70_000 }, (_, n) => n * 31);
+  for (const body of [bytes, new Blob([bytes], { type: "text/plain" })]) {
+    const name = path();
+    const { data, error } = await client.storage.from("pictures").upload(name, body, text);
+    expect(error).toBeNull();
+    expect(data?.fullPath).toBe(`pictures/${name}`);
+    const [row] = await platform.admin`
+      select owner_id, metadata ->> 'mimetype' as type, (metadata ->> 'size')::int as size
+      from storage.objects where bucket_id = 'pictures' and name = ${name}`;
+    expect(row).toEqual({ owner_id: userId, type: "text/plain", size: bytes.length });
+    const back = await client.storage.from("pictures").download(name);
+    expect(back.data?.type).toBe("text/plain");
+    expect(new Uint8Array((await back.data?.arrayBuffer()) ?? new ArrayBuffer())).toEqual(bytes);
+  }
+});
+
+test("upload outside the policy → refused as by row level security, no row and no file", async () => {
+  const { client } = await platform.signedIn();
+  const body = new Uint8Array(3);
+  const denied = { status: 400, statusCode: "403", message: "new row violates row-level security policy" };
+  for (const [who, name] of [
+    [client, "foreign/x.txt"],
+    [client, "own/x.exe"],
+    [platform.client(), "own/x.txt"],
+  ] as const) {
+    const { error } = await who.storage.from("pictures").upload(name, body, text);
+    expect(refusal(error)).toEqual(denied);
+    const missing = await platform.client(SECRET_KEY).storage.from("pictures").download(name);
+    expect(refusal(missing.error).statusCode).toBe("404");
+  }
+});
+
+test("another user's file → not found, for download, info, signed address and removal", async () => {
+  const { name } = await uploaded();
+  const stranger = (await platform.signedIn()).client.storage.from("pictures");
+  expect(refusal((await stranger.download(name)).error).statusCode).toBe("404");
+  expect(refusal((await stranger.info(name)).error).statusCode).toBe("404");
+  expect(refusal((await stranger.createSignedUrl(name, 60)).error).statusCode).toBe("404");
+  expect((await stranger.remove([name])).data).toEqual([]);
+  expect((await platform.client(SECRET_KEY).storage.from("pictures").download(name)).error).toBeNull();
+});
+
+test("the secret key → past every policy", async () => {
+  const service = platform.client(SECRET_KEY).storage.from("films");
+  const body = new TextEncoder().encode("anywhere");
+  expect((await service.upload("any/where.bin", body, { contentType: "video/mp4" })).error).toBeNull();
+  expect(await (await service.download("any/where.bin")).data?.text()).toBe("anywhere");
+});
+
+test("a path with .. → refused", async () => {
+  const { client } = await platform.signedIn();
+  const headers = {
+    apikey: PUBLISHABLE_KEY,
+    authorization: `Bearer ${(await client.auth.getSession()).data.session?.access_token}`,
+  };
+  const address = `${platform.url}/storage/v1/object/pictures/own/%2e%2e/x.txt`;
+  const answer = await fetch(address, {
+    method: "POST",
+    headers: { ...headers, "content-type": "text/plain" },
+    body: "x",
+  });
+  expect(answer.status).toBeGreaterThanOrEqual(400);
+  const [count] = await platform.admin`select count(*)::int as n from storage.objects where name like '%x.txt'`;
+  expect(count?.n).toBe(0);
+});
+
+test("the same path twice → 409 Duplicate; with upsert by a role that may → replaced", async () => {
+  const { files, name } = await uploaded("first");
+  const again = await files.upload(name, new TextEncoder().encode("second"), text);
+  expect(refusal(again.error).statusCode).toBe("409");
+  const service = platform.client(SECRET_KEY).storage.from("pictures");
+  expect((await service.upload(name, new TextEncoder().encode("third"), { ...text, upsert: true })).error).toBeNull();
+  expect(await (await service.download(name)).data?.text()).toBe("third");
+});
+
+test("a type the bucket does not allow → 415", async () => {
+  const { client } = await platform.signedIn();
+  const { error } = await client.storage.from("pictures").upload(path(), new Blob(["x"], { type: "application/zip" }));
+  expect(refusal(error).statusCode).toBe("415");
+});
+
+test("over the bucket's size, as bytes, as a Blob or as a stream of unknown length → 413, nothing kept", async () => {
+  const { client } = await platform.signedIn();
+  const bytes = new Uint8Array(150_000);
+  const stream = new Blob([bytes]).stream();
+  for (const body of [bytes, new Blob([bytes], { type: "text/plain" }), stream]) {
+    const name = path();
+    const { error } = await client.storage.from("pictures").upload(name, body, text);
+    expect(refusal(error)).toMatchObject({ status: 400, statusCode: "413" });
+    const [row] = await platform.admin`select 1 from storage.objects where name = ${name}`;
+    expect(row).toBeUndefined();
+  }
+});
+
+test("a signed address → the file with type, length and ETag, for anybody, without a key", async () => {
+  const { files, name } = await uploaded();
+  const { data } = await files.createSignedUrl(name, 60);
+  const answer = await fetch(data?.signedUrl ?? "");
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toBe("text/plain");
+  expect(answer.headers.get("content-length")).toBe("13");
+  expect(answer.headers.get("cache-control")).toBe("max-age=3600");
+  expect(await answer.text()).toBe("hello storage");
+  const head = await fetch(data?.signedUrl ?? "", { method: "HEAD" });
+  expect([head.status, head.headers.get("content-length")]).toEqual([200, "13"]);
+  const known = await fetch(data?.signedUrl ?? "", { headers: { "if-none-match": answer.headers.get("etag") ?? "" } });
+  expect(known.status).toBe(304);
+});
+
+test.each([
+  ["bytes=1-3", "ell", "bytes 1-3/13"],
+  ["bytes=6-", "storage", "bytes 6-12/13"],
+  ["bytes=-7", "storage", "bytes 6-12/13"],
+])("a signed address with Range %s → 206 with that part", async (range, part, header) => {
+  const { files, name } = await uploaded();
+  const { data } = await files.createSignedUrl(name, 60);
+  const answer = await fetch(data?.signedUrl ?? "", { headers: { range } });
+  expect([answer.status, answer.headers.get("content-range")]).toEqual([206, header]);
+  expect(await answer.text()).toBe(part);
+});
+
+test("a signed address changed, expired or for another file → 400, no bytes", async () => {
+  const { files, name } = await uploaded();
+  const other = await uploaded("a secret");
+  const { data } = await files.createSignedUrl(name, 60);
+  const url = new URL(data?.signedUrl ?? "");
+  const past = await new SignJWT({ sub: name, bucket: "pictures", intent: "download" })
+    .setProtectedHeader({ alg: "HS256" })
+    .setExpirationTime(1_000)
+    .sign(new TextEncoder().encode(LITE_SECRET));
+  const token = url.searchParams.get("token") ?? "";
+  const address = (file: string, signature: string) =>
+    `${platform.url}/storage/v1/object/sign/pictures/${file}?token=${signature}`;
+  for (const wrong of [address(name, `${token.slice(0, -4)}AAAA`), address(name, past), address(other.name, token)]) {
+    const answer = await fetch(wrong);
+    expect([400, 403]).toContain(answer.status);
+    expect(await answer.text()).not.toContain("secret");
+  }
+});
+
+test("a token for a signed address as bearer → 401", async () => {
+  const { files, name } = await uploaded();
+  const { data } = await files.createSignedUrl(name, 60);
+  const token = new URL(data?.signedUrl ?? "").searchParams.get("token");
+  const headers = { apikey: PUBLISHABLE_KEY, authorization: `Bearer ${token}` };
+  expect((await fetch(`${platform.url}/rest/v1/notes`, { headers })).status).toBe(401);
+});
+
+test("several files at once → an address for each that the caller may read, an error for the others", async () => {
+  const { files, name } = await uploaded();
+  const { data, error } = await files.createSignedUrls([name, "own/none.txt"], 60);
+  expect(error).toBeNull();
+  expect(data?.map((item) => item.error === null)).toEqual([true, false]);
+  expect(await (await fetch(data?.[0]?.signedUrl ?? "")).text()).toBe("hello storage");
+});
+
+test("a signed upload address → takes one file without a session, which belongs to the one who signed", async () => {
+  const { client, userId } = await platform.signedIn();
+  const name = path();
+  const { data, error } = await client.storage.from("pictures").createSignedUploadUrl(name);
+  expect(error).toBeNull();
+  const anon = platform.client().storage.from("pictures");
+  const put = await anon.uploadToSignedUrl(name, data?.token ?? "", new Blob(["by link"], { type: "text/plain" }));
+  expect(put.error).toBeNull();
+  expect(await (await client.storage.from("pictures").download(name)).data?.text()).toBe("by link");
+  const [row] = await platform.admin`select owner_id from storage.objects where name = ${name}`;
+  expect(row?.owner_id).toBe(userId);
+});
+
+test("an uploaded HTML page → served as plain text", async () => {
+  const { client } = await platform.signedIn();
+  const name = path("html");
+  const page = new Blob(["<script>alert(1)</script>"], { type: "text/html" });
+  expect((await client.storage.from("pictures").upload(name, page)).error).toBeNull();
+  const { data } = await client.storage.from("pictures").createSignedUrl(name, 60, { download: "page.html" });
+  const answer = await fetch(data?.signedUrl ?? "");
+  expect(answer.headers.get("content-type")).toContain("text/plain");
+  expect(answer.headers.get("content-disposition")).toContain("page.html");
+});
+
+test("removed → gone; the file of a gateway started again → still there", async () => {
+  const gone = await uploaded();
+  expect((await gone.files.remove([gone.name])).data).toHaveLength(1);
+  expect(refusal((await gone.files.download(gone.name)).error).statusCode).toBe("404");
+  const kept = await uploaded("still here");
+  await platform.restartGateway();
+  expect(await (await kept.files.download(kept.name)).data?.text()).toBe("still here");
+});
+
+test.each(["stream", "form"])("a file sent as a %s → written while it arrives, not held in memory", async (way) => {
+  const chunk = new Uint8Array(1024 * 1024).fill(7);
+  const parts = 8;
+  const before = await bytesOnDisk();
+  const encoder = new TextEncoder();
+  const opening = `--edge\r\nContent-Disposition: form-data; name=""; filename="f"\r\nContent-Type: video/mp4\r\n\r\n`;
+  let sent = 0;
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start(controller) {
+      if (way === "form") controller.enqueue(encoder.encode(opening));
+    },
+    async pull(controller) {
+      // The second half is sent only once some of the first has reached the disk.
+      if (sent === parts / 2) await eventually(bytesOnDisk, (bytes) => bytes > before + chunk.length);
+      if (sent++ < parts) return controller.enqueue(chunk.slice());
+      if (way === "form") controller.enqueue(encoder.encode("\r\n--edge--\r\n"));
+      controller.close();
+    },
+  });
+  const type = way === "form" ? "multipart/form-data; boundary=edge" : "video/mp4";
+  const headers = { apikey: SECRET_KEY, "content-type": type };
+  const address = `${platform.url}/storage/v1/object/films/${way}.mp4`;
+  const answer = await fetch(address, { method: "POST", headers, body });
+  expect(answer.status).toBe(200);
+  const [row] = await platform.admin`
+    select (metadata ->> 'size')::int as size from storage.objects where name = ${`${way}.mp4`}`;
+  expect(row?.size).toBe(parts * chunk.length);
+});
+
+test("an upload that breaks off → neither row nor file, and the former content stays", async () => {
+  const service = platform.client(SECRET_KEY).storage.from("films");
+  await service.upload("broken.mp4", new TextEncoder().encode("whole"), { contentType: "video/mp4" });
+  const before = await bytesOnDisk();
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start: (controller) => controller.enqueue(new Uint8Array(1024 * 1024)),
+    async pull(controller) {
+      await eventually(bytesOnDisk, (bytes) => bytes > before);
+      controller.error(new Error("the client has gone"));
+    },
+  });
+  const headers = { apikey: SECRET_KEY, "content-type": "video/mp4", "x-upsert": "true" };
+  const sending = fetch(`${platform.url}/storage/v1/object/films/broken.mp4`, { method: "POST", headers, body });
+  await expect(sending).rejects.toThrow();
+  await eventually(bytesOnDisk, (bytes) => bytes === before);
+  expect(await (await service.download("broken.mp4")).data?.text()).toBe("whole");
+});
+
+async function bytesOnDisk(folder = platform.storageFolder): Promise<number> {
+  let bytes = 0;
+  for await (const entry of Deno.readDir(folder)) {
+    const path = `${folder}/${entry.name}`;
+    bytes += entry.isDirectory
+      ? await bytesOnDisk(path)
+      : await Deno.stat(path).then(
+          (file) => file.size,
+          () => 0,
+        );
+  }
+  return bytes;
+}

@@ -1,0 +1,234 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import postgres from "postgres";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { checkGivenPostgres } from "../../local/postgres/check-given-postgres.ts";
+import { placeBinaries } from "../../local/postgres/place-binaries.ts";
+import { removePostgresData } from "../../local/postgres/place-data.ts";
+import { chooseServerUser } from "../../local/postgres/server-user.ts";
+import { type RunningPostgres, startPostgres } from "../../local/postgres/start-postgres.ts";
+
+const asRoot = Deno.uid() === 0;
+let folder: string;
+let dataDir: string;
+let server: RunningPostgres | undefined;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "keyframe-postgres-"));
+  await Deno.chmod(folder, 0o755);
+  dataDir = join(folder, "data");
+});
+
+afterEach(async () => {
+  await server?.stop();
+  server = undefined;
+  await removePostgresData(dataDir);
+  await rm(folder, { recursive: true });
+});
+
+async function start(options: { port?: number } = {}): Promise<RunningPostgres> {
+  server = await startPostgres({ dataDir, durable: false, ...options });
+  return server;
+}
+
+async function query(url: string, text: string): Promise<postgres.Row[]> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    return [...(await sql.unsafe(text))];
+  } finally {
+    await sql.end();
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    Deno.kill(pid, "SIGCONT");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function until(what: string, ask: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!(await ask())) {
+    if (Date.now() > deadline) throw new Error(`did not happen: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test("a first start → a superuser's address on 127.0.0.1, UTF-8, Postgres 17", async () => {
+  const { url, port } = await start();
+  expect(new URL(url)).toMatchObject({ hostname: "127.0.0.1", port: String(port), pathname: "/postgres" });
+  const [row] = await query(
+    url,
+    `select current_user, rolsuper, current_setting('server_encoding') as encoding, lower('Ä') as lower,
+      current_setting('server_version_num')::int / 10000 as major, current_setting('listen_addresses') as listens
+    from pg_roles where rolname = current_user`,
+  );
+  expect(row).toEqual({
+    current_user: "supabase_admin",
+    rolsuper: true,
+    encoding: "UTF8",
+    lower: "ä",
+    major: 17,
+    listens: "127.0.0.1",
+  });
+  expect(await checkGivenPostgres(url)).toEqual({ major: 17 });
+});
+
+test("a wrong password → refused", async () => {
+  const { url } = await start();
+  const wrong = new URL(url);
+  wrong.password = "wrong";
+  await expect(query(wrong.href, "select 1")).rejects.toThrow(/password authentication failed/);
+  await expect(checkGivenPostgres(wrong.href)).rejects.toMatchObject({ code: "given_unreachable" });
+});
+
+test("a given role that is no superuser → given_not_superuser", async () => {
+  const { url } = await start();
+  await query(url, "create role ordinary login password 'ordinary'");
+  const ordinary = new URL(url);
+  ordinary.username = ordinary.password = "ordinary";
+  await expect(checkGivenPostgres(ordinary.href)).rejects.toMatchObject({ code: "given_not_superuser" });
+});
+
+test("stop → no process left; the next start has the same data and address", async () => {
+  const first = await start();
+  await query(first.url, "create table kept as select 1 as n");
+  await first.stop();
+  await first.stop();
+  expect(isAlive(first.pid)).toBe(false);
+  const second = await start({ port: first.port });
+  expect(second.url).toBe(first.url);
+  expect(await query(second.url, "select n from kept")).toEqual([{ n: 1 }]);
+});
+
+test("kill -9, then a start at once → recovered: tables kept, unlogged ones empty", async () => {
+  const first = await start();
+  await query(first.url, "create table kept as select 1 as n; create unlogged table lost as select 1 as n");
+  first.kill("SIGKILL");
+  const second = await start();
+  expect(second.pid).not.toBe(first.pid);
+  expect(await query(second.url, "select (select n from kept) as kept, (select n from lost) as lost")).toEqual([
+    { kept: 1, lost: null },
+  ]);
+});
+
+test("a pid file whose process is another program's → the start goes on", async () => {
+  const { stop } = await start();
+  await stop();
+  await Deno.writeTextFile(join(dataDir, "postmaster.pid"), `${Deno.pid}\n${dataDir}\n`);
+  const { url } = await start();
+  expect(await query(url, "select 1 as n")).toEqual([{ n: 1 }]);
+});
+
+test("the starter is killed → Postgres shuts down by itself", async () => {
+  const module = new URL("../../local/postgres/start-postgres.ts", import.meta.url);
+  const program = `const { startPostgres } = await import(${JSON.stringify(module.href)});
+    const { pid, url } = await startPostgres({ dataDir: ${JSON.stringify(dataDir)}, durable: false });
+    console.log(JSON.stringify({ pid, url }));
+    setInterval(() => undefined, 1000);`;
+  const starter = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "-"],
+    cwd: fileURLToPath(new URL("../..", import.meta.url)),
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const input = starter.stdin.getWriter();
+  await input.write(new TextEncoder().encode(program));
+  await input.close();
+  const reader = starter.stdout.getReader();
+  const { pid, url } = JSON.parse(new TextDecoder().decode((await reader.read()).value));
+  await query(url, "create table kept as select 1 as n");
+  starter.kill("SIGKILL");
+  await starter.status;
+  await reader.cancel();
+  await until("the database has ended", () => !isAlive(pid));
+  const next = await start();
+  expect(await query(next.url, "select n from kept")).toEqual([{ n: 1 }]);
+});
+
+test("a second start on the same data → data_in_use, the first goes on", async () => {
+  const { url } = await start();
+  await expect(startPostgres({ dataDir })).rejects.toMatchObject({ code: "data_in_use" });
+  expect(await query(url, "select 1 as n")).toEqual([{ n: 1 }]);
+});
+
+test("a port that is taken → port_busy, with its number", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  // A TCP listener's address is a network address, never a path.
+  const { port } = listener.addr as Deno.NetAddr;
+  await expect(start({ port })).rejects.toMatchObject({
+    code: "port_busy",
+    message: expect.stringContaining(String(port)),
+  });
+  listener.close();
+});
+
+test("a folder with something else in it → data_broken, nothing in it changes", async () => {
+  await Deno.mkdir(dataDir);
+  await Deno.writeTextFile(join(dataDir, "letter.txt"), "mine");
+  await expect(start()).rejects.toMatchObject({ code: "data_broken", message: expect.stringContaining("--reset") });
+  expect(await Deno.readTextFile(join(dataDir, "letter.txt"))).toBe("mine");
+});
+
+test("data of another major version → data_other_version", async () => {
+  await (await start()).stop();
+  await Deno.writeTextFile(join(dataDir, "PG_VERSION"), "16\n");
+  await expect(start()).rejects.toMatchObject({
+    code: "data_other_version",
+    message: expect.stringMatching(/Postgres 16.*--reset/),
+  });
+});
+
+test("damaged data → data_broken in one line that names --reset; removed, the next start makes new ones", async () => {
+  await (await start()).stop();
+  await Deno.remove(join(dataDir, "global", "pg_control"));
+  const failure = await start().catch((error: Error) => error);
+  expect(failure).toMatchObject({ code: "data_broken", message: expect.stringMatching(/^[^\n]*--reset[^\n]*$/) });
+  await removePostgresData(dataDir);
+  expect(await query((await start()).url, "select 1 as n")).toEqual([{ n: 1 }]);
+});
+
+test("what an interrupted initdb left is no obstacle", async () => {
+  await Deno.mkdir(`${dataDir}.new/base`, { recursive: true });
+  await Deno.writeTextFile(`${dataDir}.password`, "old");
+  expect(await query((await start()).url, "select 1 as n")).toEqual([{ n: 1 }]);
+});
+
+test("in a folder that other users cannot enter → it works, and data are kept", async () => {
+  await Deno.chmod(folder, 0o700);
+  const first = await start();
+  // Root's Postgres runs as another user, who cannot enter it; an ordinary user's own can.
+  expect(first.dataDir.startsWith("/var/lib/keyframe/")).toBe(asRoot);
+  await query(first.url, "create table kept as select 1 as n");
+  await first.stop();
+  const second = await start();
+  expect(second.dataDir).toBe(first.dataDir);
+  expect(await query(second.url, "select n from kept")).toEqual([{ n: 1 }]);
+  await second.stop();
+  await removePostgresData(dataDir);
+  await expect(Deno.stat(first.dataDir)).rejects.toThrow();
+});
+
+test("binaries that the server's user cannot reach → used from a copy that it can", async () => {
+  const root = join(folder, "native");
+  await Deno.mkdir(join(root, "bin"), { recursive: true });
+  await Deno.writeTextFile(join(root, "bin", "postgres"), "a program", { mode: 0o755 });
+  await Deno.chmod(folder, 0o700);
+  const binaries = {
+    root,
+    initdb: join(root, "bin", "initdb"),
+    postgres: join(root, "bin", "postgres"),
+    version: "test",
+  };
+  const user = await chooseServerUser(dataDir);
+  const placed = await placeBinaries(binaries, user, () => undefined);
+  expect(placed.root === root).toBe(!asRoot);
+  expect(await Deno.readTextFile(placed.postgres)).toBe("a program");
+  expect(await placeBinaries(binaries, user, () => undefined)).toEqual(placed);
+  await rm(placed.root, { recursive: true });
+});
