@@ -22,7 +22,10 @@ async function main(): Promise<number> {
   const running = await findStack(settings.stack);
   if (!running) say("No stack runs here: starting one.\n");
   const started = running ? null : await startStack(settings.stack);
-  const { url, publishableKey } = running ?? { url: started?.url ?? "", publishableKey: started?.keys.publishableKey ?? "" };
+  const { url, publishableKey } = running ?? {
+    url: started?.url ?? "",
+    publishableKey: started?.keys.publishableKey ?? "",
+  };
   const start = performance.now();
   try {
     const patienceMs = settings.stack.replicateApiToken === undefined ? SIMULATED_PATIENCE_MS : REAL_PATIENCE_MS;

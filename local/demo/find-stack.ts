@@ -3,7 +3,10 @@ import { loadStackKeys } from "../stack/stack-keys.ts";
 import type { StackOptions } from "../stack/stack-types.ts";
 
 /** The stack that already serves on this port with these data, if one does. */
-export async function findStack({ dataDir, port }: StackOptions): Promise<{ url: string; publishableKey: string } | null> {
+export async function findStack({
+  dataDir,
+  port,
+}: StackOptions): Promise<{ url: string; publishableKey: string } | null> {
   const known = await Deno.stat(join(dataDir, "keys.json")).catch(() => undefined);
   if (!known) return null;
   const { publishableKey } = await loadStackKeys(dataDir);

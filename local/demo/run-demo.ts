@@ -101,13 +101,15 @@ async function generate(call: Call, step: Step, body: unknown, options: DemoOpti
   let made = await call(prediction, "POST", `/api/projects/generate/${step}`, body);
   while (made.status === "queued" || made.status === "starting" || made.status === "processing") {
     bar.show(made.progress ?? 0, made.status);
-    if (performance.now() > patience) throw new Error(`${step} is still ${made.status} after ${options.patienceMs} ms.`);
+    if (performance.now() > patience)
+      throw new Error(`${step} is still ${made.status} after ${options.patienceMs} ms.`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     const query = new URLSearchParams({ projectId: made.projectId, predictionId: made.predictionId });
     made = await call(prediction, "GET", `/api/projects/generate/${step}?${query}`);
   }
   bar.end(made.status);
-  if (made.status !== "succeeded") throw new Error(`${step} ${made.status}: ${made.error?.message ?? "no reason given"}`);
+  if (made.status !== "succeeded")
+    throw new Error(`${step} ${made.status}: ${made.error?.message ?? "no reason given"}`);
   return made;
 }
 

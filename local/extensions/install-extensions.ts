@@ -8,7 +8,7 @@ export type Installed = Record<ExtensionName, "real" | "stand-in"> & {
   notes: string[];
 };
 
-/** Each stand-in's SQL and schema, the library that the real extension needs loaded, and what hosted opens to whom. */
+/** Each stand-in's SQL and schema, the library that the real extension needs loaded, and whom the hosted platform opens it to. */
 const extensions: Record<ExtensionName, { file: string; schema: string; preloaded?: string; grants: string }> = {
   pg_net: {
     file: "pg-net.sql",
@@ -34,29 +34,45 @@ const extensions: Record<ExtensionName, { file: string; schema: string; preloade
   },
 };
 
+const NOT_AVAILABLE = "the server does not have it";
+/** Two starts at once on a database would trip over each other's "if not exists". */
+const LOCK = 5470000;
+
 /**
  * Installs pg_net, pg_cron and Vault in the database of `sql` (a superuser): the real extension where the server has one
  * that works here, else the stand-in. May run at each start. The roles postgres, anon, authenticated and service_role
  * have to exist.
  */
 export async function installExtensions(sql: postgres.Sql, { useReal = true } = {}): Promise<Installed> {
+  const session = await sql.reserve();
+  try {
+    // Of the session: a lock taken inside a transaction would leave that with what it knew of the schema before.
+    await session`select pg_advisory_lock(${LOCK}::bigint), set_config('client_min_messages', 'warning', false)`;
+    return await installEach(session, useReal);
+  } finally {
+    await session`select pg_advisory_unlock(${LOCK}::bigint), set_config('client_min_messages', 'notice', false)`;
+    session.release();
+  }
+}
+
+async function installEach(session: postgres.ReservedSql, useReal: boolean): Promise<Installed> {
   const installed: Installed = { pg_net: "stand-in", pg_cron: "stand-in", supabase_vault: "stand-in", notes: [] };
   for (const name of names) {
-    const obstacle = useReal ? await obstacleToReal(sql, name) : "not wanted";
+    const { file, grants } = extensions[name];
+    const obstacle = useReal ? await obstacleToReal(session, name) : NOT_AVAILABLE;
+    // Several statements in one query are one transaction.
     if (obstacle === undefined) {
-      await createReal(sql, name);
+      await session.unsafe(`create extension if not exists ${name} cascade; ${grants}`);
       installed[name] = "real";
     } else {
-      await applyStandIn(sql, name);
-      if (obstacle !== NOT_AVAILABLE && useReal) installed.notes.push(`${name}: the stand-in is used, as ${obstacle}`);
+      await session.unsafe(await readFile(new URL(file, import.meta.url), "utf8"));
+      if (obstacle !== NOT_AVAILABLE) installed.notes.push(`${name}: the stand-in is used, as ${obstacle}`);
     }
   }
   return installed;
 }
 
-const NOT_AVAILABLE = "the server does not have it";
-
-async function obstacleToReal(sql: postgres.Sql, name: ExtensionName): Promise<string | undefined> {
+async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): Promise<string | undefined> {
   const { schema, preloaded } = extensions[name];
   const [found] = await sql<
     { available: boolean; created: boolean; schema: boolean; libraries: string; cronIn: string | null; here: string }[]
@@ -70,28 +86,10 @@ async function obstacleToReal(sql: postgres.Sql, name: ExtensionName): Promise<s
       current_database() as here`;
   if (!found?.available) return NOT_AVAILABLE;
   if (found.created) return undefined;
-  if (preloaded && !found.libraries.split(/[\s,]+/).includes(preloaded)) {
+  if (preloaded && !found.libraries.split(/[\s,"]+/).includes(preloaded)) {
     return "its library is not in shared_preload_libraries";
   }
   if (name === "pg_cron" && found.cronIn !== found.here) return `cron.database_name is ${found.cronIn}`;
   if (found.schema) return `the schema ${schema} is there already`;
   return undefined;
-}
-
-async function createReal(sql: postgres.Sql, name: ExtensionName): Promise<void> {
-  await sql.begin(async (sql) => {
-    await sql`set local client_min_messages = warning`;
-    await sql`create extension if not exists ${sql(name)} cascade`;
-    await sql.unsafe(extensions[name].grants);
-  });
-}
-
-async function applyStandIn(sql: postgres.Sql, name: ExtensionName): Promise<void> {
-  const text = await readFile(new URL(extensions[name].file, import.meta.url), "utf8");
-  await sql.begin(async (sql) => {
-    await sql`set local client_min_messages = warning`;
-    // Two starts at once on the same database would trip over each other's "if not exists".
-    await sql`select pg_advisory_xact_lock(5470000)`;
-    await sql.unsafe(text);
-  });
 }

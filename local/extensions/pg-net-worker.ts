@@ -31,9 +31,10 @@ export function runPgNetWorker(options: PgNetWorkerOptions): Promise<void> {
   const { stop, abandon } = options;
   return keepConnected({ ...options, name: "pg_net worker", channel: "pg_net", lock: LOCK }, async (session) => {
     const giveUp = AbortSignal.any([abandon, session.lost]);
-    while (!stop.aborted) {
+    const ended = AbortSignal.any([stop, session.lost]);
+    while (!ended.aborted) {
       const sent = await sendBatch(session.sql, giveUp);
-      await (sent > 0 ? pause(PAUSE_MS, stop) : session.latch.wait(stop));
+      await (sent > 0 ? pause(PAUSE_MS, ended) : session.latch.wait(ended));
     }
   });
 }

@@ -39,15 +39,21 @@ async function recordStart(recorder: postgres.Sql, job: CronJob): Promise<string
   return z.object({ runid: z.string() }).parse(row).runid;
 }
 
-/** A result of rows is counted, any other is its command's tag; of several statements the last one counts. */
-function describe(results: postgres.RowList<postgres.Row[]> | postgres.RowList<postgres.Row[]>[]): string {
+type Result = postgres.RowList<postgres.Row[]>;
+
+/** Rows are counted, anything else is its command's tag; of several statements the last one counts. */
+function describe(results: Result | Result[]): string {
   // With several statements postgres.js returns a list of results, with one the result itself (a list of rows).
-  const last = (Array.isArray(results[0]) ? results.at(-1) : results) as postgres.RowList<postgres.Row[]> | undefined;
-  if (last?.columns) return `${last.length} row${last.length === 1 ? "" : "s"}`;
-  return last?.command ?? "";
+  const last = (Array.isArray(results[0]) ? results.at(-1) : results) as Result;
+  if (last.length > 0 || last.command === "SELECT") return `${last.length} row${last.length === 1 ? "" : "s"}`;
+  if (last.command === "INSERT") return `INSERT 0 ${last.count}`;
+  return ["UPDATE", "DELETE", "MERGE"].includes(last.command) ? `${last.command} ${last.count}` : last.command;
 }
 
+/** As psql shows an error, which is what the extension keeps. */
 function failureMessage(error: unknown): string {
-  if (error instanceof postgres.PostgresError) return `${error.severity}:  ${error.message}`;
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof postgres.PostgresError)) return error instanceof Error ? error.message : String(error);
+  const more = { DETAIL: error.detail, HINT: error.hint, CONTEXT: error.where };
+  const lines = Object.entries(more).flatMap(([name, text]) => (text ? [`${name}:  ${text}`] : []));
+  return [`${error.severity}:  ${error.message}`, ...lines, ""].join("\n");
 }

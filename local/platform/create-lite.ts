@@ -1,4 +1,5 @@
 import { App, type IAppConfig, setExperimental } from "@supabase/lite";
+import { guardReservations } from "./guard-reservations.ts";
 import { log } from "./log.ts";
 import { DatabaseUnavailable, PlatformConnection } from "./platform-connection.ts";
 import { createStorageFiles } from "./storage-files.ts";
@@ -28,7 +29,8 @@ export interface Lite {
 interface Pool {
   app: App<IAppConfig>;
   connection: PlatformConnection;
-  lostAt: number;
+  /** Aborted when a connection closes that nobody here has closed. */
+  lost: AbortSignal;
 }
 
 const PING_MS = 2_000;
@@ -58,7 +60,7 @@ export function createLite(options: LiteOptions): Lite {
 
   return {
     async fetch(request) {
-      if (pool.lostAt > 0) {
+      if (pool.lost.aborted) {
         replacing ??= replace().finally(() => {
           replacing = undefined;
         });
@@ -66,8 +68,7 @@ export function createLite(options: LiteOptions): Lite {
       }
       const used = pool;
       const response = await withDeadline(used.app.fetch(request, { peerAddress: null }), request);
-      if (response.status >= 500 && (used.lostAt > 0 || !(await answers(used)))) {
-        used.lostAt ||= Date.now();
+      if (response.status >= 500 && (used.lost.aborted || !(await answers(used)))) {
         await response.body?.cancel();
         throw new DatabaseUnavailable("Postgres went away");
       }
@@ -86,6 +87,7 @@ export function createLite(options: LiteOptions): Lite {
 }
 
 function openPool(options: LiteOptions): Pool {
+  const loss = new AbortController();
   const connection = new PlatformConnection({
     url: options.databaseUrl,
     postgresOptions: {
@@ -94,23 +96,20 @@ function openPool(options: LiteOptions): Pool {
       backoff: () => 0.2,
       max_lifetime: null,
       onnotice: () => undefined,
-      onclose: () => {
-        pool.lostAt ||= Date.now();
-      },
+      onclose: () => loss.abort(),
       // Storage deletes its rows after their files; nobody else may, see bootstrap-services.sql.
       connection: { application_name: "keyframe-platform", "storage.allow_delete_query": "true" },
       types: { json: jsonType(114), jsonb: jsonType(3802) },
     },
   });
-  const app = createApp(connection, options);
-  const pool: Pool = { app, connection, lostAt: 0 };
+  guardReservations(connection.driver, loss.signal);
   connection.driver
     .listen("pgrst", () => void connection.clearSchemaCache())
     .catch((error: unknown) => {
-      pool.lostAt ||= Date.now();
+      loss.abort();
       log("warn", "cannot listen for schema changes", { error: String(error) });
     });
-  return pool;
+  return { app: createApp(connection, options), connection, lost: loss.signal };
 }
 
 function createApp(connection: PlatformConnection, options: LiteOptions): App<IAppConfig> {
@@ -126,7 +125,7 @@ function createApp(connection: PlatformConnection, options: LiteOptions): App<IA
       jwt_expiry: 3_600,
       email: { enable_signup: true, enable_confirmations: false },
     },
-    storage: { enabled: true },
+    storage: { enabled: true, file_size_limit: "500MiB" },
     options: {
       drivers: {
         email: {

@@ -68,6 +68,6 @@ function listen(wanted: number): Deno.HttpServer<Deno.NetAddr> {
 }
 
 function fail(line: string): never {
-  console.error(line);
+  Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
   Deno.exit(1);
 }

@@ -41,19 +41,20 @@ export class CallbackSender {
 
   /** Sends `event` of a prediction in its present state, unless its filter, the throttle or a fault is against it. */
   send(prediction: Prediction, event: EventType): void {
-    const url = prediction.webhook;
-    if (!url || !(prediction.webhookEvents?.includes(event) ?? true)) return;
-    const { faults } = prediction;
+    const { webhook, webhookEvents } = prediction;
+    if (!webhook) return;
+    if (webhookEvents?.includes(event) ?? true) this.#offer(prediction, event, webhook);
+    if (event === "completed") this.#close(prediction.id);
+  }
+
+  #offer(prediction: Prediction, event: EventType, url: string): void {
+    const { faults, id } = prediction;
     if (faults.has("callback_lost")) {
       this.counts.lost += 1;
       return;
     }
-    const lane = this.#lane(prediction.id);
-    if (event === "output" || event === "logs") {
-      const now = this.#settings.clock.now();
-      if (now - (lane.lastSent.get(event) ?? Number.NEGATIVE_INFINITY) < throttleMs) return;
-      lane.lastSent.set(event, now);
-    }
+    const lane = this.#lane(id);
+    if (this.#tooSoon(lane, event)) return;
     if (faults.has("callback_forged") && !lane.forged) {
       lane.forged = true;
       this.#queue(lane, this.#forged(prediction, url), 0);
@@ -68,9 +69,21 @@ export class CallbackSender {
     }
     this.#queue(lane, message, delayMs);
     if (faults.has("callback_doubled")) this.#queue(lane, message, delayMs);
-    if (event !== "completed") return;
-    for (const held of lane.held) lane.tail = lane.tail.then(held);
-    this.#lanes.delete(prediction.id);
+  }
+
+  #tooSoon(lane: Lane, event: EventType): boolean {
+    if (event !== "output" && event !== "logs") return false;
+    const now = this.#settings.clock.now();
+    if (now - (lane.lastSent.get(event) ?? Number.NEGATIVE_INFINITY) < throttleMs) return true;
+    lane.lastSent.set(event, now);
+    return false;
+  }
+
+  /** After the last event: lets go what a fault held back, and forgets the lane. */
+  #close(id: string): void {
+    const lane = this.#lanes.get(id);
+    for (const held of lane?.held ?? []) if (lane) lane.tail = lane.tail.then(held);
+    this.#lanes.delete(id);
   }
 
   /** Ends waiting for retries. */

@@ -35,6 +35,12 @@ export type Faults = { answer: AnswerFault | null; answerValue: string; run: Rea
 
 const directivePattern = /\[\[fault:([a-z_]+)(?:=([^\]]*))?\]\]/g;
 const countersKept = 10_000;
+/**
+ * Some HTTP clients send a request again by themselves, at once, when a reused connection closes without an answer (Deno's
+ * fetch does, even a POST). Such a repetition belongs to the same lost answer: it makes a prediction, as at the provider,
+ * and its answer is lost too.
+ */
+const resendWindowMs = 100;
 
 /** The directives in a prompt, by name; unknown names are left out (see {@link unknownDirective}). */
 export function directives(prompt: string): Map<FaultName, string> {
@@ -58,6 +64,13 @@ export class FaultBook {
   #armed: ArmedFault[] = [];
   /** How often an answer fault has struck a prompt, so that the repeated create gets through. */
   readonly #struck = new Map<string, number>();
+  /** When the answer for a prompt was lost last. */
+  readonly #lost = new Map<string, number>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
 
   arm(fault: ArmedFault): void {
     this.#armed.push({ ...fault });
@@ -66,6 +79,7 @@ export class FaultBook {
   clear(): void {
     this.#armed = [];
     this.#struck.clear();
+    this.#lost.clear();
   }
 
   get armed(): readonly ArmedFault[] {
@@ -76,17 +90,18 @@ export class FaultBook {
   take(model: string, prompt: string): Faults {
     const asked = directives(prompt);
     const armed = this.#armed.filter((one) => one.model === undefined || one.model === model);
+    if (this.#now() - (this.#lost.get(prompt) ?? Number.NEGATIVE_INFINITY) < resendWindowMs) {
+      return this.#withRun(asked, armed, "lost_answer", "");
+    }
     for (const name of answerFaults) {
-      if (asked.has(name) && this.#strikes(name, prompt, asked.get(name) ?? "")) {
-        // The value of such a directive is a count; the wait a 429 names is then its default.
-        if (name === "lost_answer") return this.#withRun(asked, armed, name, "");
-        return { answer: name, answerValue: "", run: new Map() };
-      }
-      const entry = armed.find((one) => one.fault === name);
-      if (!entry) continue;
-      this.#use(entry);
-      if (name === "lost_answer") return this.#withRun(asked, armed, name, entry.value ?? "");
-      return { answer: name, answerValue: entry.value ?? "", run: new Map() };
+      // The value of such a directive is a count, so it is not a value for the answer.
+      const struck = asked.has(name) && this.#strikes(name, prompt, asked.get(name) ?? "");
+      const entry = struck ? undefined : armed.find((one) => one.fault === name);
+      if (!struck && !entry) continue;
+      if (entry) this.#use(entry);
+      if (name !== "lost_answer") return { answer: name, answerValue: entry?.value ?? "", run: new Map() };
+      this.#rememberLost(prompt);
+      return this.#withRun(asked, armed, name, "");
     }
     return this.#withRun(asked, armed, null, "");
   }
@@ -105,6 +120,11 @@ export class FaultBook {
       if (value !== undefined) run.set(name, value);
     }
     return { answer, answerValue, run };
+  }
+
+  #rememberLost(prompt: string): void {
+    for (const [known, at] of this.#lost) if (this.#now() - at >= resendWindowMs) this.#lost.delete(known);
+    this.#lost.set(prompt, this.#now());
   }
 
   #use(entry: ArmedFault): void {

@@ -21,8 +21,8 @@ export type Prediction = {
   readonly deadline: Date | null;
   readonly webhook: string | null;
   readonly webhookEvents: readonly EventType[] | null;
-  /** When it was made, by the simulated clock: what expiry counts from. */
-  readonly bornAt: number;
+  /** When it ended, by the simulated clock: what expiry counts from. */
+  endedAt: number | null;
   readonly faults: ReadonlyMap<FaultName, string>;
   /** Aborted, with a {@link Stop} as reason, to end the run early. */
   readonly stop: AbortController;

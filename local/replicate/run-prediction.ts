@@ -85,6 +85,7 @@ function end(prediction: Prediction, status: Status, error: string | null, { clo
   prediction.status = status;
   prediction.error = error;
   prediction.completedAt = clock.wall();
+  prediction.endedAt = clock.now();
   callbacks.send(prediction, "completed");
   prediction.markEnded();
 }

@@ -36,7 +36,7 @@ export type Created = { prediction: Prediction; loseAnswer: boolean } | "no answ
 /** The provider without its HTTP: predictions, files, outputs, callbacks and faults, all in memory. */
 export class Simulator {
   readonly settings: SimulatorSettings;
-  readonly faults = new FaultBook();
+  readonly faults: FaultBook;
   readonly files: StoredFiles;
   readonly outputs: Outputs;
   readonly callbacks: CallbackSender;
@@ -48,6 +48,7 @@ export class Simulator {
   constructor(settings: SimulatorSettings) {
     this.settings = settings;
     const { clock, random, webhookSecret, callbackRetryMs, baseUrl } = settings;
+    this.faults = new FaultBook(() => clock.wall().getTime());
     this.files = new StoredFiles(clock, random);
     this.outputs = new Outputs(clock, random, settings.outputLifetimeMs);
     const { fetch } = settings;
@@ -107,17 +108,14 @@ export class Simulator {
   sweep(): void {
     const now = this.settings.clock.now();
     for (const prediction of this.#predictions.values()) {
-      const age = now - prediction.bornAt;
-      if (hasEnded(prediction) && age > this.settings.outputLifetimeMs && !prediction.dataRemoved) {
-        prediction.dataRemoved = true;
-        prediction.input = {};
-        prediction.output = null;
-        prediction.logs = "";
-      }
-      if (age > forgottenAfterMs) {
-        prediction.stop.abort(new Stop("canceled"));
-        this.#predictions.delete(prediction.id);
-      }
+      if (prediction.endedAt === null) continue;
+      const age = now - prediction.endedAt;
+      if (age > forgottenAfterMs) this.#predictions.delete(prediction.id);
+      if (age <= this.settings.outputLifetimeMs || prediction.dataRemoved) continue;
+      prediction.dataRemoved = true;
+      prediction.input = {};
+      prediction.output = null;
+      prediction.logs = "";
     }
     this.outputs.sweep();
     this.files.sweep();
@@ -172,7 +170,7 @@ export class Simulator {
       deadline: cancelAfterMs === null ? null : new Date(createdAt.getTime() + cancelAfterMs),
       webhook: request.webhook ?? null,
       webhookEvents: request.webhook_events_filter ?? null,
-      bornAt: clock.now(),
+      endedAt: null,
       faults: faults.run,
       stop,
       ended,

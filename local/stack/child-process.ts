@@ -88,7 +88,8 @@ export class ChildProcess {
     if (outcome !== "ready") {
       await this.stop();
       const why = outcome === "late" ? `did not serve within ${patienceMs / 1000} s` : "ended at start";
-      throw new Error(`${name} ${why}: ${tail.at(-1) ?? "it printed nothing"} (see ${logFile})`);
+      const said = tail.find((line) => line.startsWith("error:")) ?? tail.at(-1) ?? "it printed nothing";
+      throw new Error(`${name} ${why}: ${said} (see ${logFile})`);
     }
     ended.then((status) => this.#restartUnlessStopping(status, tail.at(-1)));
   }

@@ -8,6 +8,8 @@ export function claimPort(port: number): number {
     return port;
   } catch (error) {
     if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-    throw new Error(`Port ${port} is busy. Is another stack running? Choose another one: npm start -- --port ${port + 10}`);
+    throw new Error(
+      `Port ${port} is busy. Is another stack running? Choose another one: npm start -- --port ${port + 10}`,
+    );
   }
 }

@@ -31,7 +31,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-async function bringUp(options: StackOptions, ends: (() => Promise<void>)[], stop: () => Promise<void>): Promise<Stack> {
+async function bringUp(
+  options: StackOptions,
+  ends: (() => Promise<void>)[],
+  stop: () => Promise<void>,
+): Promise<Stack> {
   const { dataDir } = options;
   const stages: Stage[] = [];
   const stage = async <T>(name: string, work: () => Promise<T>): Promise<T> => {

@@ -34,12 +34,12 @@ export function createImageReader(contentType: string): MediaReader {
   };
 }
 
-/** A PNG ends with the chunk IEND: 12 bytes, always the same. */
-const IEND = "\0\0\0\0IEND\xae\x42\x60\x82";
+/** A PNG ends with the chunk IEND, always the same; some programs write a little behind it. */
+const IEND = "IEND\xae\x42\x60\x82";
+const TAIL_BYTES = 256;
 
 function lastBytes(former: Uint8Array, chunk: Uint8Array): Uint8Array<ArrayBuffer> {
-  const joined = new Uint8Array([...former, ...chunk.subarray(-IEND.length)]);
-  return joined.slice(-IEND.length);
+  return new Uint8Array([...former, ...chunk.subarray(-TAIL_BYTES)]).slice(-TAIL_BYTES);
 }
 
 /** sniffImage compares a WebP's length with what it is given; here that is the head alone, and isWhole compares the length. */
@@ -51,7 +51,7 @@ function asWhole(head: Uint8Array, contentType: string): Uint8Array {
 }
 
 function isWhole(contentType: string, head: Uint8Array, tail: Uint8Array, bytes: number): boolean {
-  if (contentType === "image/png") return String.fromCharCode(...tail) === IEND;
+  if (contentType === "image/png") return String.fromCharCode(...tail).includes(IEND);
   if (contentType === "image/webp") return new DataView(head.buffer).getUint32(4, true) + 8 <= bytes;
   return true; // some encoders write behind a JPEG's end
 }

@@ -10,7 +10,10 @@ export function readBoxes(view: DataView): Box[] {
     const { type, headerBytes, size } = readBoxHeader(new DataView(view.buffer, view.byteOffset + offset));
     const end = size === null ? view.byteLength : offset + size;
     if (end > view.byteLength) throw new UnusableMedia(`The video's box ${type} does not fit into the one around it.`);
-    boxes.push({ type, content: new DataView(view.buffer, view.byteOffset + offset + headerBytes, end - offset - headerBytes) });
+    boxes.push({
+      type,
+      content: new DataView(view.buffer, view.byteOffset + offset + headerBytes, end - offset - headerBytes),
+    });
     offset = end;
   }
   return boxes;

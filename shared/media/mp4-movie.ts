@@ -5,7 +5,10 @@ import { type Box, readBoxes } from "./mp4-boxes.ts";
 export function readMovie(moov: DataView): MediaFacts {
   try {
     const boxes = readBoxes(moov);
-    const picture = boxes.filter(({ type }) => type === "trak").map(readPicture).find((size) => size !== null);
+    const picture = boxes
+      .filter(({ type }) => type === "trak")
+      .map(readPicture)
+      .find((size) => size !== null);
     const durationSeconds = readDuration(boxes);
     if (!picture) throw new UnusableMedia("The video has no picture.");
     if (!(durationSeconds > 0)) throw new UnusableMedia("The video has no duration.");

@@ -62,7 +62,8 @@ export function createMp4Reader(): MediaReader {
       }
     },
     end() {
-      if (headerFilled > 0 || (left > 0 && left !== Number.POSITIVE_INFINITY)) throw new UnusableMedia("The video is cut off.");
+      if (headerFilled > 0 || (left > 0 && left !== Number.POSITIVE_INFINITY))
+        throw new UnusableMedia("The video is cut off.");
       if (movie === null || !hasSamples) throw new UnusableMedia("The video has no header or no content.");
       return readMovie(new DataView(movie.buffer, 0, movieFilled));
     },

@@ -60,6 +60,7 @@ begin
     where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
     order by w.created_at, w.id
     limit places
+    for update skip locked -- one that is being cancelled this moment gives its turn to the next
   );
   get diagnostics admitted = row_count;
   return admitted;

@@ -78,6 +78,12 @@ begin
         chosen.model, chosen.max_references, references_given)
     );
   end if;
+  if chosen.references_exclude_frames and wanted.step = 'video' and wanted.reference_image_path is not null then
+    perform private.raise_error(
+      'unsupported_input',
+      format('The model %s takes either frames or reference images: one of them would be dropped. Leave out referenceImagePath, or ask the administrator for another model.', chosen.model)
+    );
+  end if;
   if wanted.last_frame_prediction_id is not null and chosen.last_frame_field is null then
     perform private.raise_error(
       'unsupported_input',

@@ -170,7 +170,8 @@ begin
       unanswered_since = case when answered then null else p.unanswered_since end,
       next_attempt_at = now() + greatest(
         make_interval(secs => coalesce(retry_after_seconds, 0)),
-        least(limits.retry_most, limits.retry_base * power(2, greatest(0, counted - 1)) * (0.8 + random() * 0.4))
+        -- Twenty doublings are beyond any retry_most, and far more would not fit an interval.
+        least(limits.retry_most, limits.retry_base * power(2, least(20, greatest(0, counted - 1))) * (0.8 + random() * 0.4))
       ),
       updated_at = now()
   where p.id = row_now.id;
@@ -179,7 +180,7 @@ end
 $$;
 comment on function public.retry_prediction_later is 'Puts the present task off (later), fails the prediction when its failures are used up (failed), or finds it gone on (too_late). answered = false keeps the search for a run whose submit was never answered.';
 
--- Nothing new at the provider: look again after the poll interval.
+-- Nothing new at the provider: look again after the poll interval. It did answer, so failures are no longer in a row.
 create function public.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
 returns boolean
 language plpgsql
@@ -189,7 +190,7 @@ set search_path = ''
 as $$
 begin
   update public.predictions p
-  set lease_token = null, updated_at = now(), next_attempt_at = now() + coalesce(
+  set lease_token = null, failures = 0, retry_reason = null, updated_at = now(), next_attempt_at = now() + coalesce(
     make_interval(secs => after_seconds), (select s.poll_interval from private.settings s))
   where p.id = poll_prediction_later.prediction_id and p.lease_token = poll_prediction_later.lease_token;
   return found;

@@ -67,7 +67,7 @@ begin
 
   moved := case provider_status
     when 'starting' then private.mark_starting(row_now.id, record_provider_state.provider_prediction_id, poll_after)
-    when 'processing' then (row_now.status <> 'processing' or record_provider_state.progress > coalesce(row_now.progress, 0))
+    when 'processing' then (row_now.status <> 'processing' or coalesce(record_provider_state.progress > coalesce(row_now.progress, 0), false))
       and private.mark_processing(row_now.id, record_provider_state.provider_prediction_id, record_provider_state.progress, poll_after)
     when 'succeeded' then case
       when row_now.status = 'storing' then false
@@ -99,7 +99,8 @@ as $$
   where r.provider_prediction_id = run and not run_is_over and r.cancel_due_at is null
 $$;
 
--- A prediction that ends before its run does leaves a run to cancel: cancelled by the user, or past its deadline.
+-- A prediction that ends before its run does leaves a run to cancel: cancelled by the user, past its deadline, given up
+-- because the provider could not be asked any more, or deleted. Not so when it ended because the provider said the run was over.
 create function private.cancel_abandoned_run()
 returns trigger
 language plpgsql
@@ -108,17 +109,22 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform private.cancel_run(new.provider_prediction_id, false);
+  perform private.cancel_run(old.provider_prediction_id, false);
   return null;
 end
 $$;
 create trigger _400_cancel_abandoned_run after update of status on public.predictions
   for each row
   when (
-    old.status in ('starting', 'processing') and new.provider_prediction_id is not null
-    and (new.status = 'canceled' or (new.status = 'failed' and new.error_code not like 'provider\_%'))
+    old.status in ('starting', 'processing') and (
+      new.status = 'canceled'
+      or (new.status = 'failed'
+        and new.error_code not in ('provider_failed', 'provider_canceled', 'provider_aborted', 'provider_no_output'))
+    )
   )
   execute function private.cancel_abandoned_run();
+create trigger _400_cancel_deleted_run after delete on public.predictions
+  for each row when (old.status in ('starting', 'processing')) execute function private.cancel_abandoned_run();
 
 -- The provider was asked to cancel a run: over, or asked again later. Given up after ten failures: runs end by themselves.
 create function public.record_run_canceled(provider_prediction_id text, canceled boolean)

@@ -15,7 +15,7 @@ afterEach(async () => {
   await sql`select cron.unschedule(jobid) from cron.job where jobname like 'conformance%' or jobname is null`;
 });
 
-afterAll(() => database.stop());
+afterAll(() => database?.stop());
 
 type Run = { status: string; return_message: string; start_time: Date; end_time: Date | null };
 
@@ -145,12 +145,18 @@ describe("running", () => {
     const [failed] = await endedRuns(failing, 1);
     expect(failed?.status).toBe("failed");
     expect(await sql`select from public.conformance_cron`).toHaveLength(0);
-    await schedule("conformance-atomic", "1 second", "insert into public.conformance_cron values (current_user)");
+    const writing = await schedule(
+      "conformance-atomic",
+      "1 second",
+      "insert into public.conformance_cron values (current_user)",
+    );
     const [row] = await until("a row", async () => {
       const rows = await sql`select who from public.conformance_cron`;
       return rows.length > 0 && rows;
     });
     expect(row).toEqual({ who: "postgres" });
+    expect(writing).toBe(failing);
+    await until("the tag of the command", async () => (await runsOf(writing)).at(-1)?.return_message === "INSERT 0 1");
     await sql`select cron.unschedule('conformance-atomic')`;
     await sql`drop table public.conformance_cron`;
   });

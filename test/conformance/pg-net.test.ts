@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await database.stop();
+  await database?.stop();
   await Promise.race([receiver.stop(), new Promise((resolve) => setTimeout(resolve, 100))]);
   await elsewhere.stop();
 });

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await sql`delete from vault.secrets where name like 'conformance%' or description = 'conformance'`;
-  await database.stop();
+  await database?.stop();
 });
 
 async function create(secret: string, name: string | null): Promise<string> {

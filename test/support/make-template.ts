@@ -30,7 +30,8 @@ export async function makeTemplate(
   await applyMigrations(migrationUrl, join(dataDir, "cli-home"));
   return {
     url: url.href,
-    drop: () => onServer(superuserUrl, (sql) => sql.unsafe(`drop database if exists ${name} with (force)`)).then(() => {}),
+    drop: () =>
+      onServer(superuserUrl, (sql) => sql.unsafe(`drop database if exists ${name} with (force)`)).then(() => {}),
   };
 }
 

@@ -63,13 +63,31 @@ test("timeout → no answer and nothing made; again → made", async () => {
 
 test("lost_answer → the connection closes with no answer, the prediction exists and can be found by the list", async () => {
   const since = new Date().toISOString();
-  await expect(create(simulator, "x [[fault:lost_answer]]")).rejects.toThrow();
-  const list = await fetch(`${simulator.apiUrl}/predictions?created_after=${since}`, {
-    headers: { authorization: `Bearer ${simulator.token}` },
-  });
-  const { results }: { results: { input: { prompt: string } }[] } = await list.json();
-  expect(results.map(({ input }) => input.prompt)).toEqual(["x [[fault:lost_answer]]"]);
+  await expect(createOnce("x [[fault:lost_answer]]")).rejects.toThrow();
+  expect(await promptsSince(since)).toEqual(["x [[fault:lost_answer]]"]);
 });
+
+test("lost_answer to a client that sends again at once by itself → a prediction per request, every answer lost", async () => {
+  const since = new Date().toISOString();
+  const prompt = "y [[fault:lost_answer]]";
+  await expect(createOnce(prompt)).rejects.toThrow();
+  await expect(createOnce(prompt)).rejects.toThrow();
+  expect(await promptsSince(since)).toEqual([prompt, prompt]);
+});
+
+/** A create with a body that can be read only once, which Deno's fetch does not send again after a lost connection. */
+function createOnce(prompt: string): Promise<Response> {
+  const body = new Blob([JSON.stringify({ input: { prompt } })]).stream();
+  const headers = { authorization: `Bearer ${simulator.token}` };
+  return fetch(`${simulator.apiUrl}/models/google/nano-banana/predictions`, { method: "POST", headers, body });
+}
+
+async function promptsSince(since: string): Promise<string[]> {
+  const headers = { authorization: `Bearer ${simulator.token}` };
+  const response = await fetch(`${simulator.apiUrl}/predictions?created_after=${since}`, { headers });
+  const { results }: { results: { input: { prompt: string } }[] } = await response.json();
+  return results.map(({ input }) => input.prompt);
+}
 
 test("failed → failed with an error, or the one given; aborted → never started; canceled → started", async () => {
   expect(await run(simulator, "x [[fault:failed]]")).toMatchObject({ status: "failed", output: null });

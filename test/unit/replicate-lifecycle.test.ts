@@ -22,8 +22,8 @@ test("with delays → starting, then processing with growing progress in the log
   simulator.control.advance(3600);
   await reaches(id, "processing");
   expect((await get(simulator, id)).started_at).not.toBeNull();
-  simulator.control.advance(600);
   const { logs } = await until(async () => {
+    simulator.control.advance(60);
     const prediction = await get(simulator, id);
     return prediction.logs.includes(" 3/28 ") ? prediction : null;
   });

@@ -64,5 +64,9 @@ async function encode({ job, plan, first, last }: FilmJob): Promise<Uint8Array<A
 function forget(encoder: Awaited<ReturnType<typeof h264.createH264MP4Encoder>>): void {
   const { FS, outputFilename } = encoder;
   encoder.delete();
-  if (FS.analyzePath(outputFilename, false).exists) FS.unlink(outputFilename);
+  try {
+    FS.unlink(outputFilename);
+  } catch {
+    // An encoder that failed to begin has written nothing.
+  }
 }

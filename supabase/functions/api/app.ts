@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
+import { STEPS } from "../../../shared/contract/fields.ts";
 import { ApiError } from "../../../shared/errors.ts";
-import type { Call, Needs, UserCall } from "./call.ts";
+import type { Needs, UserHandler } from "./call.ts";
 import { internal } from "./failures.ts";
 import { cancelPrediction, readPrediction, startPrediction } from "./generate.ts";
 import { readHealth } from "./health.ts";
@@ -13,7 +14,6 @@ import { type Answer, respond, respondToPreflight, respondWithError } from "./re
 /** Kept for the log line of the request, beside its identifier. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string } };
 
-type UserHandler = (call: UserCall, needs: Needs) => Promise<Answer>;
 type Handlers = { GET?: UserHandler; POST?: UserHandler } | { public: { GET: (needs: Needs) => Promise<Answer> } };
 
 /** The API, below /api. Every response is an envelope, and every request one line in the log. */
@@ -54,7 +54,9 @@ export function createApp(needs: Needs): Hono<Env> {
   route("/projects", { POST: createProject });
   route("/projects/reference-images", { POST: uploadReferenceImage });
   route("/projects/generate/cancel", { POST: cancelPrediction });
-  route("/projects/generate/:step{first-frame|last-frame|video}", { GET: readPrediction, POST: startPrediction });
+  for (const step of STEPS) {
+    route(`/projects/generate/${step}`, { GET: readPrediction(step), POST: startPrediction(step) });
+  }
   return app;
 }
 
@@ -69,8 +71,7 @@ async function answer(c: Context<Env>, handlers: Handlers, needs: Needs): Promis
   const request = c.req.raw;
   const session = await needs.verifySession(request.headers.get("authorization"));
   c.set("ownerId", session.ownerId);
-  const call: Call = { request, url: new URL(request.url), step: c.req.param("step") };
-  return handler({ ...call, session }, needs);
+  return handler({ request, url: new URL(request.url), session }, needs);
 }
 
 function notAllowed(methods: string[]): ApiError {

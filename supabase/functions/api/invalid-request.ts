@@ -5,19 +5,19 @@ import { ApiError, type ErrorDetail } from "../../../shared/errors.ts";
 const MOST_DETAILS = 20;
 const LONGEST_PATH = 100;
 
-/** What does not fit, as details { path, message }. */
+/** What does not fit, as details { path, message }: the first thing of each field. */
 export function invalidRequest(error: z.ZodError): ApiError {
-  return invalidFields(
-    error.issues.flatMap((issue): ErrorDetail[] => {
-      const at = (path: PropertyKey[], message: string) => ({
-        path: path.map(String).join(".").slice(0, LONGEST_PATH),
-        message,
-      });
-      return issue.code === "unrecognized_keys"
-        ? issue.keys.map((key) => at([...issue.path, key], "There is no such field. Leave it out."))
-        : [at(issue.path, issue.message)];
-    }),
-  );
+  const details = new Map<string, string>();
+  const add = (path: PropertyKey[], message: string) => {
+    const name = path.map(String).join(".").slice(0, LONGEST_PATH);
+    if (!details.has(name)) details.set(name, message);
+  };
+  for (const issue of error.issues) {
+    if (issue.code === "unrecognized_keys") {
+      for (const key of issue.keys) add([...issue.path, key], "There is no such field. Leave it out.");
+    } else add(issue.path, issue.message);
+  }
+  return invalidFields([...details].map(([path, message]) => ({ path, message })));
 }
 
 /** invalid_request with one detail per field. */

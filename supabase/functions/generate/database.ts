@@ -43,7 +43,8 @@ export function createDatabase(client: SupabaseClient, pollSeconds: number | nul
       recordProviderState(call, { predictionId: task.id, attempt: task.attempt, run, pollAfterSeconds: pollSeconds }),
     recordRunCanceled: async (provider_prediction_id, canceled) =>
       void (await call("record_run_canceled", { provider_prediction_id, canceled })),
-    complete: async (task, output) => z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
+    complete: async (task, output) =>
+      z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
     fail: async (task, reason, retryable) =>
       z.boolean().parse(await call("fail_prediction", { ...lease(task), ...reason, retryable })),
     retryLater: async (task, reason, { retryAfterSeconds = null, answered = true } = {}) =>
@@ -55,7 +56,8 @@ export function createDatabase(client: SupabaseClient, pollSeconds: number | nul
           answered,
         }),
       ),
-    pollLater: async (task) => void (await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds })),
+    pollLater: async (task) =>
+      void (await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds })),
     async readStatus(predictionId) {
       const { data, error, status } = await client
         .from("predictions")

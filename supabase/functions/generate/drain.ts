@@ -55,7 +55,9 @@ export function createDrain(settings: DrainSettings): () => Promise<void> {
 
   function start(task: Claimed): void {
     const done = work(task, timeout(limits.taskMs))
-      .catch((error) => log.error("task_unrecorded", { task: task.task, predictionId: task.id, reason: describeError(error) }))
+      .catch((error) =>
+        log.error("task_unrecorded", { task: task.task, predictionId: task.id, reason: describeError(error) }),
+      )
       .finally(() => running.delete(done));
     running.add(done);
   }

@@ -16,7 +16,11 @@ export class SearchTooLong extends Error {}
  * model and input must do: the caller then asks the database whether the run belongs to another prediction.
  * Throws ProviderError and SearchTooLong.
  */
-export async function* findOrphans(task: SubmitTask, provider: Provider, signal: AbortSignal): AsyncGenerator<ListedPrediction> {
+export async function* findOrphans(
+  task: SubmitTask,
+  provider: Provider,
+  signal: AbortSignal,
+): AsyncGenerator<ListedPrediction> {
   if (task.search_since === null) return;
   const since = new Date(task.search_since.getTime() - SLACK_MS);
   const wanted = fingerprint(wantedInput(task));
@@ -25,7 +29,8 @@ export async function* findOrphans(task: SubmitTask, provider: Provider, signal:
     const page: Awaited<ReturnType<Provider["list"]>> = await provider.list(since, query, signal);
     for (const run of page.runs) {
       const named = namedPrediction(run.webhook);
-      const isOurs = named === undefined ? run.model === task.model && fingerprint(run.input) === wanted : named === task.id;
+      const isOurs =
+        named === undefined ? run.model === task.model && fingerprint(run.input) === wanted : named === task.id;
       if (isOurs) yield run;
     }
     const oldest = Date.parse(page.runs.at(-1)?.created_at ?? "");

@@ -4,15 +4,20 @@ import type { ProviderError } from "./provider-error.ts";
 /** What is to become of a prediction after a call of the provider failed. */
 export type Verdict =
   /** `answered` false: the call may have had its effect all the same. */
-  | { then: "later"; reason: Reason; answered: boolean; retryAfterSeconds: number | null }
-  | { then: "fail"; reason: Reason; retryable: boolean };
+  | { fate: "later"; reason: Reason; answered: boolean; retryAfterSeconds: number | null }
+  | { fate: "fail"; reason: Reason; retryable: boolean };
 
 /** After any call: everything is tried again, for the fault may lie in the token, the account, the network or the provider. */
-export function laterVerdict(error: ProviderError): Verdict & { then: "later" } {
+export function laterVerdict(error: ProviderError): Verdict & { fate: "later" } {
   const { status, said, retryAfterSeconds } = error;
   // A 5xx may come from a gateway before a provider that has done its work.
   const answered = status !== null && status < 500 && status !== 408;
-  return { then: "later", reason: { code: codeOf(status), message: sentence(SENTENCES[codeOf(status)], said) }, answered, retryAfterSeconds };
+  return {
+    fate: "later",
+    reason: { code: codeOf(status), message: sentence(SENTENCES[codeOf(status)], said) },
+    answered,
+    retryAfterSeconds,
+  };
 }
 
 /** After a create: some answers say that this input or this model will never do. */
@@ -20,11 +25,11 @@ export function createVerdict(error: ProviderError): Verdict {
   const { status, said } = error;
   if (status === 404) {
     const message = sentence("The provider does not have this model. An administrator has to choose another.", said);
-    return { then: "fail", reason: { code: "provider_model_not_found", message }, retryable: false };
+    return { fate: "fail", reason: { code: "provider_model_not_found", message }, retryable: false };
   }
   if (status !== null && status >= 400 && status < 500 && ![401, 402, 403, 408, 409, 425, 429].includes(status)) {
     const message = sentence("The provider rejected the input. Change the prompt or the images.", said);
-    return { then: "fail", reason: { code: "provider_rejected_input", message }, retryable: false };
+    return { fate: "fail", reason: { code: "provider_rejected_input", message }, retryable: false };
   }
   return laterVerdict(error);
 }

@@ -31,7 +31,11 @@ export type Provider = {
   get(id: string, signal: AbortSignal): Promise<ProviderPrediction>;
   cancel(id: string, signal: AbortSignal): Promise<void>;
   /** One page of the account's runs, newest first. `query` is null or a former page's `next`. */
-  list(since: Date, query: string | null, signal: AbortSignal): Promise<{ runs: ListedPrediction[]; next: string | null }>;
+  list(
+    since: Date,
+    query: string | null,
+    signal: AbortSignal,
+  ): Promise<{ runs: ListedPrediction[]; next: string | null }>;
   /** Uploads an input file and returns the address that a model can read it from. */
   upload(file: Blob, signal: AbortSignal): Promise<string>;
 };
@@ -53,7 +57,10 @@ export function createProvider(settings: ProviderSettings): Provider {
       const callback = webhook === null ? {} : { webhook, webhook_events_filter: ["start", "logs", "completed"] };
       const headers = { "Cancel-After": `${cancelAfterSeconds}s` };
       const data = { input, ...callback };
-      return parse(providerPrediction, await request(`/models/${model}/predictions`, { method: "POST", headers, data }, signal));
+      return parse(
+        providerPrediction,
+        await request(`/models/${model}/predictions`, { method: "POST", headers, data }, signal),
+      );
     },
     get: async (id, signal) => parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id))),
     cancel: async (id, signal) => void (await once(settings, signal, (r) => r.predictions.cancel(id))),

@@ -75,7 +75,7 @@ export async function makeRoles(admin: postgres.Sql): Promise<void> {
         end if;
       end loop;
       if not (select rolsuper from pg_roles where rolname = 'postgres') then
-        alter role postgres createrole createdb bypassrls;
+        alter role postgres login createrole createdb bypassrls;
       end if;
       grant create, usage on schema public to postgres;
     end $$`);

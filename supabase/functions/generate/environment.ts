@@ -1,0 +1,14 @@
+import { z } from "zod";
+import { httpUrl, supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/environment.ts";
+
+/** What the function reads. The first two are given by the platform. */
+export const generateEnvironment = z.object({
+  SUPABASE_URL: supabaseUrl,
+  SUPABASE_SECRET_KEYS: supabaseSecretKeys,
+  KICK_SECRET: webhookSecret,
+  REPLICATE_API_TOKEN: z.string().min(1),
+  REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
+  REPLICATE_OUTPUT_HOSTS: z.string().default("replicate.delivery"),
+  /** Where the provider reaches us. Without it: SUPABASE_URL when that is https, else polling and the provider's Files API. */
+  KEYFRAME_PUBLIC_URL: httpUrl.optional(),
+});

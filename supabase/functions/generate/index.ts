@@ -1,0 +1,64 @@
+import { succeeded } from "../../../shared/envelope.ts";
+import { readEnvironment } from "../../../shared/environment.ts";
+import { createLog } from "../../../shared/log.ts";
+import { createSecretClient } from "../../../shared/provider/secret-client.ts";
+import { createSignedHandler } from "../../../shared/provider/signed-handler.ts";
+import { createDatabase } from "./database.ts";
+import { createDrain } from "./drain.ts";
+import { generateEnvironment } from "./environment.ts";
+import { parseOutputHosts } from "./output-hosts.ts";
+import { createProvider } from "./provider.ts";
+import { createStorage } from "./storage.ts";
+import { createWork } from "./work.ts";
+
+/** Without callbacks a run is asked about so often. */
+const POLL_SECONDS = 2;
+const MOST_KICK_BYTES = 64 * 1024;
+
+const environment = readEnvironment(generateEnvironment, (name) => Deno.env.get(name));
+const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
+const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
+const log = createLog({ function: "generate" });
+const database = createDatabase(
+  createSecretClient(platformUrl, secretKey, fetch),
+  publicUrl === null ? POLL_SECONDS : null,
+);
+const work = createWork({
+  database,
+  provider: createProvider({
+    token: environment.REPLICATE_API_TOKEN,
+    baseUrl: environment.REPLICATE_API_BASE_URL,
+    fetch,
+    now: Date.now,
+  }),
+  storage: createStorage(platformUrl, secretKey, fetch),
+  outputs: { isAllowed: parseOutputHosts(environment.REPLICATE_OUTPUT_HOSTS), fetch },
+  publicUrl,
+  platformUrl,
+  log,
+  now: Date.now,
+});
+const kick = createDrain({
+  claim: database.claim,
+  work,
+  log,
+  now: () => performance.now(),
+  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  timeout: (ms) => AbortSignal.timeout(ms),
+});
+
+// Keeps a hosted worker alive after its answer. Elsewhere the process lives anyway, and the global does not exist.
+const { EdgeRuntime } = globalThis as { EdgeRuntime?: { waitUntil(work: Promise<unknown>): void } };
+
+const handler = createSignedHandler({
+  path: "/generate",
+  secret: environment.KICK_SECRET,
+  maxBytes: MOST_KICK_BYTES,
+  log,
+  handle: () => {
+    const drained = kick();
+    EdgeRuntime?.waitUntil(drained);
+    return Response.json(succeeded({ accepted: true }), { status: 202 });
+  },
+});
+Deno.serve(handler);

@@ -1,0 +1,81 @@
+export const MOST_OUTPUT_BYTES = 200 * 1024 * 1024;
+const IDLE_MS = 20_000;
+
+/** The output could not be copied. The message is for the owner; `again` false means that another try would end the same. */
+export class OutputError extends Error {
+  constructor(
+    readonly code: "output_expired" | "output_unreachable" | "output_too_large" | "output_not_usable",
+    message: string,
+    readonly again: boolean,
+    cause?: unknown,
+  ) {
+    super(message, { cause });
+    this.name = "OutputError";
+  }
+}
+
+export type OutputSource = {
+  isAllowed(url: string): boolean;
+  fetch: typeof fetch;
+  mostBytes?: number;
+  /** How long to wait for the next bytes, or for the answer to begin. */
+  idleMs?: number;
+};
+
+/**
+ * The bytes of an output as they come, at most `mostBytes`. Redirects are not followed: they would lead off the list of hosts.
+ * Throws OutputError, also when the body ends early. Leaving the loop ends the transfer.
+ */
+export async function* readOutput(url: string, source: OutputSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const { isAllowed, fetch, mostBytes = MOST_OUTPUT_BYTES, idleMs = IDLE_MS } = source;
+  if (!isAllowed(url))
+    throw new OutputError("output_not_usable", "The provider's output is at an address that is not allowed.", false);
+  const idle = new AbortController();
+  const ended = AbortSignal.any([signal, idle.signal]);
+  const patiently = async <Value>(next: Promise<Value>): Promise<Value> => {
+    const timer = setTimeout(() => idle.abort(), idleMs);
+    return await next.catch((cause) => Promise.reject(unreachable(cause))).finally(() => clearTimeout(timer));
+  };
+
+  const headers = { "accept-encoding": "identity" };
+  const response = await patiently(fetch(url, { redirect: "manual", headers, signal: ended }));
+  const reader = response.body?.getReader();
+  try {
+    requireOk(response.status);
+    const told = response.headers.get("content-length");
+    if (Number(told) > mostBytes) throw tooLarge(mostBytes);
+    let bytes = 0;
+    for (;;) {
+      const { done, value } = reader ? await patiently(reader.read()) : { done: true, value: undefined };
+      if (done || value === undefined) break;
+      bytes += value.byteLength;
+      if (bytes > mostBytes) throw tooLarge(mostBytes);
+      yield value;
+    }
+    const encoded = response.headers.has("content-encoding");
+    if (told !== null && !encoded && bytes !== Number(told)) throw unreachable(new Error(`${bytes} of ${told} bytes`));
+  } finally {
+    // Ends a transfer that is still going on; one that has failed has nothing left to end.
+    await reader?.cancel().catch(() => undefined);
+  }
+}
+
+function requireOk(status: number): void {
+  if (status === 200) return;
+  if (status === 403 || status === 404 || status === 410) {
+    throw new OutputError("output_expired", "The provider no longer has the output. Run the step again.", true);
+  }
+  if (status >= 300 && status < 400) {
+    throw new OutputError("output_not_usable", "The provider's output leads to another address.", false);
+  }
+  throw unreachable(new Error(`the provider's file server answered ${status}`));
+}
+
+function unreachable(cause: unknown): OutputError {
+  return new OutputError("output_unreachable", "The provider's output could not be fetched.", true, cause);
+}
+
+function tooLarge(mostBytes: number): OutputError {
+  const most = Math.floor(mostBytes / 1024 / 1024);
+  return new OutputError("output_too_large", `The provider's output is larger than ${most} MiB.`, false);
+}

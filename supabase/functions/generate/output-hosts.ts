@@ -1,0 +1,39 @@
+const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
+
+/**
+ * Reads REPLICATE_OUTPUT_HOSTS: where outputs may be fetched from. `replicate.delivery` permits https at that host and below
+ * it, on the usual port; `http://127.0.0.1:4000` permits exactly that origin, for a provider on the same machine.
+ * Throws an Error that names a wrong entry.
+ */
+export function parseOutputHosts(list: string): (url: string) => boolean {
+  const entries = list
+    .split(",")
+    .map((entry) => entry.trim().toLowerCase())
+    .filter((entry) => entry !== "");
+  const origins = new Set(entries.filter((entry) => entry.includes("://")).map(readOrigin));
+  const hosts = entries.filter((entry) => !entry.includes("://"));
+  const wrong = hosts.find((host) => !HOST.test(host));
+  if (wrong !== undefined) throw wrongEntry(wrong);
+  if (entries.length === 0) throw new Error("REPLICATE_OUTPUT_HOSTS names no host.");
+
+  return (given) => {
+    if (!URL.canParse(given)) return false;
+    const url = new URL(given);
+    if (url.username !== "" || url.password !== "") return false;
+    if (origins.has(url.origin)) return true;
+    if (url.protocol !== "https:" || url.port !== "") return false;
+    return hosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`));
+  };
+}
+
+function readOrigin(entry: string): string {
+  const origin = URL.canParse(entry) ? new URL(entry).origin : "null";
+  if (origin === "null" || entry.replace(/\/$/, "") !== origin) throw wrongEntry(entry);
+  return origin;
+}
+
+function wrongEntry(entry: string): Error {
+  return new Error(
+    `REPLICATE_OUTPUT_HOSTS: ${entry} is neither a host name nor an origin such as http://127.0.0.1:4000.`,
+  );
+}

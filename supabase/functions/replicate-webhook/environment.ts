@@ -1,0 +1,9 @@
+import { z } from "zod";
+import { supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/environment.ts";
+
+/** What the function reads. The first two are given by the platform. */
+export const webhookEnvironment = z.object({
+  SUPABASE_URL: supabaseUrl,
+  SUPABASE_SECRET_KEYS: supabaseSecretKeys,
+  REPLICATE_WEBHOOK_SECRET: webhookSecret,
+});

@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { succeeded } from "../../../shared/envelope.ts";
+import { ApiError } from "../../../shared/errors.ts";
+import type { Log } from "../../../shared/log.ts";
+import { type CallDatabase, DatabaseError } from "../../../shared/provider/call-database.ts";
+import { type ProviderPrediction, providerPrediction } from "../../../shared/provider/provider-prediction.ts";
+import { recordProviderState } from "../../../shared/provider/record-provider-state.ts";
+
+/** The query of the callback address, as the submit made it. */
+const query = z.object({ prediction: z.uuid(), attempt: z.coerce.number().int().min(1).max(1_000_000) });
+
+/**
+ * Answers a callback whose signature is right: parses it and records it, one SQL call. Whatever the database makes of it is
+ * a 200, so that the provider does not repeat what is settled; 404 when there is no such prediction. Throws ApiError.
+ */
+export function createCallbackHandler(
+  call: CallDatabase,
+  log: Log,
+): (body: string, request: Request) => Promise<Response> {
+  return async (body, request) => {
+    const target = query.safeParse(Object.fromEntries(new URL(request.url).searchParams));
+    if (!target.success)
+      throw new ApiError("invalid_request", "The query needs prediction=<uuid> and attempt=<number>.");
+    const { prediction: predictionId, attempt } = target.data;
+    const run = parseRun(body);
+    const callbackId = request.headers.get("webhook-id") ?? ""; // the signature covers it, so it is there
+    const outcome = await record(call, { predictionId, attempt, run, callbackId });
+    log.info("callback", { predictionId, attempt, status: run.status, outcome });
+    if (outcome === "unknown") throw new ApiError("not_found", "There is no such prediction.");
+    return Response.json(succeeded({ outcome }));
+  };
+}
+
+function parseRun(body: string): ProviderPrediction {
+  let json: unknown;
+  try {
+    json = JSON.parse(body);
+  } catch (cause) {
+    throw new ApiError("invalid_json", "The body is not JSON.", { cause });
+  }
+  const parsed = providerPrediction.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const details = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  throw new ApiError("invalid_request", "The body is not a prediction of the provider.", { details });
+}
+
+async function record(call: CallDatabase, source: Parameters<typeof recordProviderState>[1]) {
+  try {
+    return await recordProviderState(call, source);
+  } catch (cause) {
+    if (!(cause instanceof DatabaseError)) throw cause;
+    const headers = { "Retry-After": "5" };
+    throw new ApiError("unavailable", "The callback could not be recorded. Send it again.", { cause, headers });
+  }
+}

@@ -1,0 +1,23 @@
+import { readEnvironment } from "../../../shared/environment.ts";
+import { createLog } from "../../../shared/log.ts";
+import { createCallDatabase } from "../../../shared/provider/call-database.ts";
+import { createSecretClient } from "../../../shared/provider/secret-client.ts";
+import { createSignedHandler } from "../../../shared/provider/signed-handler.ts";
+import { webhookEnvironment } from "./environment.ts";
+import { createCallbackHandler } from "./handle-callback.ts";
+
+/** A callback carries the run's whole logs. */
+const MOST_CALLBACK_BYTES = 1024 * 1024;
+
+const environment = readEnvironment(webhookEnvironment, (name) => Deno.env.get(name));
+const log = createLog({ function: "replicate-webhook" });
+const client = createSecretClient(environment.SUPABASE_URL, environment.SUPABASE_SECRET_KEYS, fetch);
+
+const handler = createSignedHandler({
+  path: "/replicate-webhook",
+  secret: environment.REPLICATE_WEBHOOK_SECRET,
+  maxBytes: MOST_CALLBACK_BYTES,
+  log,
+  handle: createCallbackHandler(createCallDatabase(client), log),
+});
+Deno.serve(handler);

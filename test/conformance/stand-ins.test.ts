@@ -1,0 +1,199 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { installExtensions } from "../../local/extensions/install-extensions.ts";
+import { transferError } from "../../local/extensions/transfer-error.ts";
+import { freePort } from "../../local/postgres/free-port.ts";
+import { type RunningPostgres, startPostgres } from "../../local/postgres/start-postgres.ts";
+import { makeRoles } from "./support/extension-database.ts";
+import { startReceiver } from "./support/receiver.ts";
+import { type Scheduler, startScheduler } from "./support/scheduler.ts";
+import { until } from "./support/until.ts";
+
+// What is true of the stand-ins only, or cannot be tried on a server that is not ours to kill.
+let folder: string;
+let server: RunningPostgres;
+let sql: postgres.Sql;
+let scheduler: Scheduler | undefined;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "keyframe-stand-ins-"));
+  await Deno.chmod(folder, 0o755);
+  server = await startPostgres({ dataDir: join(folder, "data"), durable: false, port: freePort() });
+  sql = postgres(server.url, { max: 4, onnotice: () => undefined });
+  await makeRoles(sql);
+});
+
+afterAll(async () => {
+  await scheduler?.stop();
+  await sql.end({ timeout: 1 });
+  await server.stop();
+  await rm(folder, { recursive: true });
+});
+
+describe("installing", () => {
+  test("a plain Postgres gets all three stand-ins, a second time too, and the data stay", async () => {
+    const standIns = { pg_net: "stand-in", pg_cron: "stand-in", supabase_vault: "stand-in", notes: [] };
+    expect(await installExtensions(sql)).toEqual(standIns);
+    await sql`select vault.create_secret('kept', 'kept'), cron.schedule('kept', '0 0 1 1 *', 'select 1')`;
+    expect(await installExtensions(sql, { useReal: false })).toEqual(standIns);
+    const [row] = await sql`
+      select (select decrypted_secret from vault.decrypted_secrets where name = 'kept') as secret,
+        (select count(*)::int from cron.job where jobname = 'kept') as jobs`;
+    expect(row).toEqual({ secret: "kept", jobs: 1 });
+  });
+
+  test("every function that runs with its owner's rights has an empty search path", async () => {
+    const open = await sql`
+      select oid::regprocedure::text as function from pg_proc
+      where pronamespace in ('net'::regnamespace, 'cron'::regnamespace, 'vault'::regnamespace)
+        and not coalesce(proconfig @> array['search_path=""'], false)`;
+    expect([...open]).toEqual([]);
+  });
+
+  test("a caller cannot give cron another user's name", async () => {
+    const forged = sql.begin(async (sql) => {
+      await sql`set local role postgres`;
+      await sql`insert into cron._calls (caller, verb, schedule, command)
+        values ('supabase_admin', 'schedule', '* * * * *', 'select 1')`;
+    });
+    await expect(forged).rejects.toThrow(/permission denied/);
+  });
+});
+
+describe("cron schedules", () => {
+  test("are parsed into the values of their fields", async () => {
+    const [row] = await sql`select cron._parse_schedule('5,10-12 */6 $ 1-12/5 7') as calendar,
+      cron._parse_schedule('10 seconds') as interval, cron._parse_schedule('10-5 * * * *') as backwards`;
+    expect(row).toEqual({
+      calendar: {
+        minutes: [5, 10, 11, 12],
+        hours: [0, 6, 12, 18],
+        days: [0],
+        months: [1, 6, 11],
+        weekdays: [0],
+        anyDay: false,
+        anyWeekday: false,
+      },
+      interval: { seconds: 10 },
+      backwards: null,
+    });
+  });
+});
+
+describe("pg_net's sentences for failed transfers", () => {
+  test.each([
+    ["ECONNREFUSED", "Couldn't connect to server"],
+    ["ENOTFOUND", "Couldn't resolve host name"],
+    ["ECONNRESET", "Server returned nothing (no headers, no data)"],
+    ["DEPTH_ZERO_SELF_SIGNED_CERT", "SSL peer certificate or SSH remote key was not OK"],
+  ])("%s → %s", (code, sentence) => {
+    expect(transferError(Object.assign(new Error("any"), { code }))).toBe(sentence);
+  });
+});
+
+describe("the scheduler", () => {
+  test("without DATABASE_URL → one line that names it, exit 1", async () => {
+    const main = new URL("../../local/extensions/main.ts", import.meta.url);
+    const args = ["run", "-A", main.pathname];
+    const env = { PATH: "/usr/bin:/bin", HOME: folder, DENO_NO_UPDATE_CHECK: "1" };
+    const { code, stderr } = await new Deno.Command(Deno.execPath(), { args, env, clearEnv: true }).output();
+    expect(code).toBe(1);
+    expect(new TextDecoder().decode(stderr)).toMatch(/^[^\n]*DATABASE_URL[^\n]*\n$/);
+  });
+
+  test("prints one ready line, ends at SIGTERM with 0, and without it check_worker_is_up raises", async () => {
+    const first = await startScheduler(server.url, "pg_net");
+    expect(first.lines).toEqual(['{"ready":true,"port":0}']);
+    await sql`select net.check_worker_is_up()`;
+    expect((await first.stop()).code).toBe(0);
+    await expect(sql`select net.check_worker_is_up()`).rejects.toThrow(/not up/);
+  });
+
+  test("ends when its standard input does", async () => {
+    const orphan = await startScheduler(server.url, "pg_net");
+    await orphan.closeStdin();
+    expect((await orphan.exited).code).toBe(0);
+  });
+
+  test("SIGTERM during a batch → it is ended and recorded first", async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const receiver = startReceiver(async () => {
+      await released;
+      return new Response("done");
+    });
+    const worker = await startScheduler(server.url, "pg_net");
+    const [row] = await sql<{ id: string }[]>`select net.http_post(${`${receiver.url}/held`}) as id`;
+    await receiver.of("/held");
+    const stopped = worker.stop();
+    release();
+    expect((await stopped).code).toBe(0);
+    expect([...(await sql`select status_code from net._http_response where id = ${row?.id ?? ""}`)]).toEqual([
+      { status_code: 200 },
+    ]);
+    await receiver.stop();
+  });
+
+  test("a killed worker's batch is sent again, whole, by the next one", async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const receiver = startReceiver(async (path) => {
+      if (path === "/slow" && receiver.countOf("/slow") === 1) await released;
+      return new Response("done");
+    });
+    const worker = await startScheduler(server.url, "pg_net");
+    await sql`select net.http_post(${`${receiver.url}/slow`}), net.http_post(${`${receiver.url}/quick`})`;
+    await Promise.all([receiver.of("/slow"), receiver.of("/quick")]);
+    await worker.stop("SIGKILL");
+    scheduler = await startScheduler(server.url, "pg_net");
+    await until("both are sent twice", () => receiver.countOf("/slow") === 2 && receiver.countOf("/quick") === 2);
+    release();
+    await until("both responses", async () => {
+      const rows = await sql`select from net._http_response where content = 'done' and status_code = 200`;
+      return rows.length >= 2;
+    });
+    await receiver.stop();
+  });
+
+  test("responses older than six hours go, with the next traffic", async () => {
+    const receiver = startReceiver();
+    await sql`insert into net._http_response (id, created)
+      values (-1, now() - interval '6 hours 1 minute'), (-2, now() - interval '5 hours')`;
+    await sql`select net.http_post(${`${receiver.url}/traffic`})`;
+    await receiver.of("/traffic");
+    await until(
+      "the old one is gone",
+      async () => (await sql`select from net._http_response where id = -1`).length === 0,
+    );
+    expect(await sql`select from net._http_response where id = -2`).toHaveLength(1);
+    await receiver.stop();
+  });
+
+  test("kill -9 of the database → queue and responses are empty, ids begin at 1, secrets stay, and it goes on", async () => {
+    const receiver = startReceiver(async (path) => {
+      if (path === "/hanging") await new Promise(() => undefined);
+      return new Response(null, { status: 204 });
+    });
+    await sql`select net.http_post(${`${receiver.url}/hanging`})`;
+    await receiver.of("/hanging");
+    await sql`select net.http_post(${`${receiver.url}/lost`})`;
+    server.kill("SIGKILL");
+    await server.exited;
+    server = await startPostgres({ dataDir: join(folder, "data"), durable: false, port: server.port });
+    await until("the worker is back", async () => {
+      return await sql`select net.check_worker_is_up()`.then(
+        () => true,
+        () => false,
+      );
+    });
+    const [state] = await sql`
+      select (select count(*)::int from net.http_request_queue) as queued,
+        (select count(*)::int from net._http_response) as responses,
+        (select decrypted_secret from vault.decrypted_secrets where name = 'kept') as secret,
+        net.http_post(${`${receiver.url}/after`}) as id`;
+    expect(state).toEqual({ queued: 0, responses: 0, secret: "kept", id: "1" });
+    await receiver.of("/after");
+    expect([receiver.countOf("/lost"), receiver.countOf("/hanging")]).toEqual([0, 1]);
+  });
+});

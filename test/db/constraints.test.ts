@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addWorld, type SeedOptions, seedPrediction, type World } from "../support/db-predictions.ts";
+import { refusalOf } from "../support/db-refusal.ts";
+import { rolledBack } from "../support/db-rolled-back.ts";
+
+const someId = crypto.randomUUID();
+
+/** Per rule of predictions a row that breaks it and nothing else. */
+const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
+  prompt_has_1_to_4000_characters: { columns: { prompt: "x".repeat(4001) } },
+  reference_image_path_is_in_projects: { columns: { reference_image_path: "generations/mine.png" } },
+  only_video_has_a_duration: { columns: { duration_seconds: 5 } },
+  video_has_a_first_frame: { step: "video", columns: { first_frame_prediction_id: null } },
+  first_frame_builds_on_no_frame: { columns: { first_frame_prediction_id: someId } },
+  only_video_has_a_last_frame: { step: "last-frame", columns: { last_frame_prediction_id: someId } },
+  progress_is_a_fraction: { status: "processing", columns: { progress: 1.01 } },
+  queued_if_and_only_if_no_provider_run_accepted: { status: "starting", columns: { provider_prediction_id: null } },
+  started_at_is_set_once_it_ran: { status: "processing", columns: { started_at: null } },
+  waiting_only_while_queued: { status: "storing", columns: { admitted_at: null, deadline_at: null } },
+  deadline_if_and_only_if_admitted: { columns: { deadline_at: null } },
+  storing_has_an_output_url: { status: "storing", columns: { provider_output_url: null } },
+  completed_at_if_and_only_if_ended: { columns: { completed_at: new Date() } },
+  lease_only_while_active: { status: "failed", columns: { lease_token: someId } },
+  output_if_and_only_if_succeeded: { status: "succeeded", columns: { output_sha256: null } },
+  output_duration_if_and_only_if_a_video_succeeded: { status: "succeeded", columns: { output_duration_seconds: 5 } },
+  error_if_and_only_if_failed: { status: "failed", columns: { error_retryable: null } },
+};
+
+/** The rules of the other tables: a statement that breaks each. `$owner` stands for a user. */
+const BROKEN_ELSEWHERE: Record<string, string> = {
+  title_has_1_to_200_characters: `insert into public.projects (owner_id, title, text_prompt) values ($owner, '', 'x')`,
+  text_prompt_has_1_to_4000_characters: `insert into public.projects (owner_id, title, text_prompt) values ($owner, 'x', repeat('x', 4001))`,
+  description_has_at_most_4000_characters: `insert into public.projects (owner_id, title, text_prompt, description) values ($owner, 'x', 'x', repeat('x', 4001))`,
+  model_is_owner_slash_name: `insert into public.generation_models (step, model) values ('first-frame', 'no-owner')`,
+  references_need_a_field: `insert into public.generation_models (step, model, max_references) values ('first-frame', 'a/b', 1)`,
+  several_references_need_a_list: `insert into public.generation_models (step, model, max_references, reference_field) values ('first-frame', 'a/b', 2, 'image')`,
+  durations_need_a_field: `insert into public.generation_models (step, model, first_frame_field, durations) values ('video', 'a/b', 'image', '{5}')`,
+  video_starts_from_a_first_frame: `insert into public.generation_models (step, model) values ('video', 'a/b')`,
+  only_video_has_frame_fields: `insert into public.generation_models (step, model, last_frame_field) values ('last-frame', 'a/b', 'image')`,
+  extras_are_objects: `insert into public.generation_models (step, model, extras) values ('first-frame', 'a/b', '[]')`,
+  settings_only_row_check: `insert into private.settings (only_row) values (false)`,
+  settings_max_active_per_owner_check: `update private.settings set max_active_per_owner = 0`,
+  settings_max_failures_check: `update private.settings set max_failures = 101`,
+  settings_frame_deadline_check: `update private.settings set frame_deadline = '0'`,
+  settings_video_deadline_check: `update private.settings set video_deadline = '-1 s'`,
+  settings_poll_interval_check: `update private.settings set poll_interval = '0'`,
+  settings_retry_base_check: `update private.settings set retry_base = '0'`,
+  settings_check: `update private.settings set retry_most = retry_base / 2`,
+  rate_limits_capacity_check: `update private.rate_limits set capacity = 0`,
+  rate_limits_per_second_check: `update private.rate_limits set per_second = 0`,
+  idempotency_keys_key_check: `insert into private.idempotency_keys (owner_id, key, request_hash, resource_id) values ($owner, 'a b', repeat('a', 64), gen_random_uuid())`,
+  idempotency_keys_request_hash_check: `insert into private.idempotency_keys (owner_id, key, request_hash, resource_id) values ($owner, 'a', 'A', gen_random_uuid())`,
+};
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  world = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+describe("a row that breaks", () => {
+  test.each(Object.entries(BROKEN_PREDICTIONS))("%s → is refused by it", async (name, options) => {
+    await rolledBack(db.sql, async (sql) => {
+      expect((await refusalOf(sql.savepoint((inner) => seedPrediction(inner, world, options)))).constraint).toBe(name);
+    });
+  });
+
+  test.each(Object.entries(BROKEN_ELSEWHERE))("%s → is refused by it", async (name, statement) => {
+    await rolledBack(db.sql, async (sql) => {
+      const text = statement.replaceAll("$owner", `'${world.owner}'`);
+      expect((await refusalOf(sql.savepoint((inner) => inner.unsafe(text)))).constraint).toBe(name);
+    });
+  });
+});
+
+test("every check of public and private → is broken once above", async () => {
+  const rows = await db.sql<{ name: string }[]>`
+    select conname as name from pg_constraint
+    where contype = 'c' and connamespace in ('public'::regnamespace, 'private'::regnamespace)`;
+  const covered = [...Object.keys(BROKEN_PREDICTIONS), ...Object.keys(BROKEN_ELSEWHERE)].sort();
+  expect(rows.map(({ name }) => name).sort()).toEqual(covered);
+});

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addWorld, columnsIn, STATUSES, type Status, seedPrediction, type World } from "../support/db-predictions.ts";
+import { refusalOf } from "../support/db-refusal.ts";
+import { rolledBack } from "../support/db-rolled-back.ts";
+
+/** Forward only, storing before succeeded, and no way out of an end. */
+const LEGAL: Record<Status, Status[]> = {
+  queued: ["starting", "processing", "storing", "failed", "canceled"],
+  starting: ["processing", "storing", "failed", "canceled"],
+  processing: ["storing", "failed", "canceled"],
+  storing: ["succeeded", "failed", "canceled"],
+  succeeded: [],
+  failed: [],
+  canceled: [],
+};
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  world = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+for (const from of STATUSES) {
+  for (const to of STATUSES) {
+    const allowed = from === to || LEGAL[from].includes(to);
+    test(`a plain update from ${from} to ${to} → ${allowed ? "goes through" : "is refused, even for a superuser"}`, async () => {
+      await rolledBack(db.sql, async (sql) => {
+        const { id } = await seedPrediction(sql, world, { status: from });
+        // Every other column fits the new status, so only the move itself can be refused.
+        const update = sql.savepoint((inner) => inner`update public.predictions set ${inner(columnsIn(to))} where id = ${id}`);
+        if (allowed) {
+          await update;
+        } else {
+          const { sqlstate, message } = await refusalOf(update);
+          expect([sqlstate, message]).toEqual(["23514", `A prediction cannot move from ${from} to ${to}.`]);
+        }
+        const [row] = await sql`select status from public.predictions where id = ${id}`;
+        expect(row?.status).toBe(allowed ? to : from);
+      });
+    });
+  }
+}
+
+test("the table of legal moves → holds exactly these", async () => {
+  const rows = await db.sql<{ from_status: Status; to_status: Status }[]>`select * from private.prediction_moves`;
+  const listed = rows.map((move) => `${move.from_status} → ${move.to_status}`).sort();
+  expect(listed).toEqual(STATUSES.flatMap((from) => LEGAL[from].map((to) => `${from} → ${to}`)).sort());
+});

@@ -1,0 +1,105 @@
+import type postgres from "postgres";
+import type { ClonedDatabase } from "./clone-database.ts";
+
+export const STATUSES = ["queued", "starting", "processing", "storing", "succeeded", "failed", "canceled"] as const;
+export type Status = (typeof STATUSES)[number];
+export type Step = "first-frame" | "last-frame" | "video";
+
+export const isOver = (status: Status) => status === "succeeded" || status === "failed" || status === "canceled";
+
+const DEFAULT_MODELS: Record<Step, string> = {
+  "first-frame": "google/nano-banana",
+  "last-frame": "google/nano-banana",
+  video: "kwaivgi/kling-v2.1",
+};
+
+export type Row = Record<string, string | number | boolean | Date | null>;
+
+/** An owner with one project. */
+export type World = { owner: string; project: string };
+
+export async function addWorld(db: ClonedDatabase): Promise<World> {
+  const owner = await db.addUser();
+  return { owner, project: await addProject(db, owner) };
+}
+
+export async function addProject(db: ClonedDatabase, owner: string): Promise<string> {
+  const project = crypto.randomUUID();
+  await db.sql`
+    insert into public.projects (id, owner_id, title, text_prompt)
+    values (${project}, ${owner}, 'Harbour', 'A harbour at dawn, fog, one red boat')`;
+  return project;
+}
+
+/** The columns that a prediction has to have in a status, as the state machine would have left them. Attempt 1, lease held and run out. */
+export function columnsIn(status: Status, step: Step = "first-frame"): Row {
+  const hadRun = status !== "queued" && status !== "canceled";
+  const now = new Date();
+  return {
+    status,
+    provider_prediction_id: hadRun ? `run-${crypto.randomUUID()}` : null,
+    attempt: 1,
+    lease_token: isOver(status) ? null : crypto.randomUUID(),
+    admitted_at: now,
+    next_attempt_at: new Date(now.getTime() - 1_000), // due, also for a transaction that began before this row
+    deadline_at: new Date(now.getTime() + 3_600_000),
+    started_at: hadRun ? now : null,
+    provider_output_url: status === "storing" || status === "succeeded" ? "https://replicate.delivery/out.png" : null,
+    completed_at: isOver(status) ? now : null,
+    error_code: status === "failed" ? "provider_failed" : null,
+    error_message: status === "failed" ? "It did not work." : null,
+    error_retryable: status === "failed" ? true : null,
+    output_path: status === "succeeded" ? "owner/project/prediction.png" : null,
+    output_content_type: status === "succeeded" ? "image/png" : null,
+    output_bytes: status === "succeeded" ? 1024 : null,
+    output_sha256: status === "succeeded" ? "a".repeat(64) : null,
+    output_width: status === "succeeded" ? 640 : null,
+    output_height: status === "succeeded" ? 360 : null,
+    output_duration_seconds: status === "succeeded" && step === "video" ? 5 : null,
+  };
+}
+
+export type SeedOptions = { status?: Status; step?: Step; columns?: Row };
+
+/** `lease` and `run` are null where the status has none. */
+export type Seeded = { id: string; lease: string | null; run: string | null };
+
+/**
+ * Puts a prediction into any status without the triggers (no rate limit, no admission, no kick); checks still hold.
+ * A video gets a first frame that succeeded, and a run of the provider its row in provider_runs.
+ * Give it a transaction, or connections to open one on.
+ */
+export async function seedPrediction(
+  sql: postgres.Sql | postgres.TransactionSql,
+  world: World,
+  options: SeedOptions = {},
+): Promise<Seeded> {
+  if (!("savepoint" in sql)) return await sql.begin((transaction) => seedPrediction(transaction, world, options));
+  const { status = "queued", step = "first-frame", columns = {} } = options;
+  const frame =
+    step === "video" && columns["first_frame_prediction_id"] === undefined
+      ? { first_frame_prediction_id: (await seedPrediction(sql, world, { status: "succeeded" })).id }
+      : {};
+  const row = {
+    id: crypto.randomUUID(),
+    project_id: world.project,
+    owner_id: world.owner,
+    step,
+    prompt: "A harbour at dawn",
+    model: DEFAULT_MODELS[step],
+    ...columnsIn(status, step),
+    ...frame,
+    ...columns,
+  };
+  await sql`set local session_replication_role = replica`;
+  await sql`insert into public.predictions ${sql(row)}`;
+  const [seeded] = await sql<Seeded[]>`
+    select id, lease_token as lease, provider_prediction_id as run from public.predictions where id = ${row.id}`;
+  if (!seeded) throw new Error("The prediction was not inserted.");
+  await sql`
+    insert into private.provider_runs (provider_prediction_id, prediction_id, attempt)
+    select provider_prediction_id, id, attempt from public.predictions
+    where id = ${row.id} and provider_prediction_id is not null`;
+  await sql`set local session_replication_role = origin`;
+  return seeded;
+}

@@ -1,0 +1,125 @@
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { createLog } from "../../shared/log.ts";
+import { createApp } from "../../supabase/functions/api/app.ts";
+import { createDatabase } from "../../supabase/functions/api/database.ts";
+import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
+import { createStorage } from "../../supabase/functions/api/storage.ts";
+import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
+
+export const OWNER = "7d3f1c52-5a0e-4f6e-9d0b-0a4f6f3f2c11";
+export const PROJECT = "0e8a1f3c-2a1b-4c7d-8e9f-1a2b3c4d5e6f";
+export const PREDICTION = "5b1c9a52-0d43-4d0e-a4fe-3d1f0c6a7b88";
+/** Tests look at the API at this moment, so nothing in them depends on the day they run. */
+export const NOW = new Date("2026-11-21T12:00:00Z");
+
+export const keys = await generateKeyPair("ES256", { extractable: true });
+export const publicJwk = { ...(await exportJWK(keys.publicKey)), kid: "key-1", alg: "ES256", use: "sig" };
+
+/** A session token as Auth issues it; `claims` replaces or (undefined) removes claims. */
+export function sessionToken(
+  issuer: string,
+  claims: Record<string, unknown> = {},
+  key: CryptoKey = keys.privateKey,
+  kid: string | undefined = "key-1",
+) {
+  const payload = {
+    iss: issuer,
+    aud: "authenticated",
+    role: "authenticated",
+    sub: OWNER,
+    exp: NOW.getTime() / 1000 + 60,
+    ...claims,
+  };
+  return new SignJWT(payload).setProtectedHeader({ alg: "ES256", ...(kid ? { kid } : {}) }).sign(key);
+}
+
+type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<ArrayBuffer> };
+
+/**
+ * The API in front of a real HTTP server that speaks as PostgREST and Storage: `answer` gives its responses.
+ * `log` holds each line, `seen` each request that reached the platform.
+ */
+export async function startApi(
+  answer: (request: Seen) => Response | Promise<Response>,
+  { clientUrl }: { clientUrl?: string } = {},
+) {
+  const seen: Seen[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    const body = new Uint8Array(await request.arrayBuffer());
+    seen.push({ method: request.method, path: pathname, headers: request.headers, body });
+    return answer({ method: request.method, path: pathname, headers: request.headers, body });
+  });
+  const supabaseUrl = `http://127.0.0.1:${server.addr.port}`;
+  const log: string[] = [];
+  const client = createPlatformClient(supabaseUrl, "sb_publishable_test", fetch, 2_000);
+  const now = () => NOW;
+  const app = createApp({
+    database: createDatabase(client),
+    storage: createStorage(client, { supabaseUrl, clientUrl: clientUrl ?? supabaseUrl, now }),
+    log: createLog({ function: "api" }, (line) => log.push(line)),
+    verifySession: createSessionVerifier({ jwks: { keys: [publicJwk] }, issuers: [`${supabaseUrl}/auth/v1`], now }),
+  });
+  const token = await sessionToken(`${supabaseUrl}/auth/v1`);
+
+  /** Calls as the signed-in user; `headers` can take any of it back. */
+  const call = async (path: string, init: RequestInit = {}): Promise<Response> => {
+    const headers = new Headers(init.headers);
+    if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
+    return app.fetch(new Request(`http://api.test${path}`, { ...init, headers }));
+  };
+  const post = (path: string, body: unknown, headers: HeadersInit = {}) =>
+    call(path, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json", ...Object.fromEntries(new Headers(headers)) },
+    });
+  return { app, call, post, token, seen, log, supabaseUrl, stop: () => server.shutdown() };
+}
+
+/** The body of a failed call, as far as tests look into it. */
+export type FailedBody = {
+  success: boolean;
+  data: null;
+  error: { code: string; message: string; details?: { path: string; message: string }[]; requestId: string };
+};
+// The envelope is what these tests are about: each looks into the parts it names.
+export const failedBody = async (response: Response) => (await response.json()) as FailedBody;
+
+export const rate = { policy: "generate", limit: 60, remaining: 59, reset_seconds: 1, window_seconds: 60 };
+
+/** A prediction as private.prediction_json gives it; `fields` replaces some. */
+export const predictionRow = (fields: Record<string, unknown> = {}) => ({
+  id: PREDICTION,
+  project_id: PROJECT,
+  owner_id: OWNER,
+  step: "first-frame",
+  status: "queued",
+  prompt: "a secret prompt",
+  progress: null,
+  queue_position: 0,
+  model: "google/nano-banana",
+  attempt: 0,
+  created_at: "2026-11-21T13:00:00.123456+01:00",
+  started_at: null,
+  completed_at: null,
+  output_path: null,
+  output_duration_seconds: null,
+  error_code: null,
+  ...fields,
+});
+
+export const succeededFields = {
+  status: "succeeded",
+  progress: 1,
+  queue_position: null,
+  attempt: 1,
+  started_at: "2026-11-21T12:00:01+00:00",
+  completed_at: "2026-11-21T12:00:03.5+00:00",
+  output_path: `${OWNER}/${PROJECT}/${PREDICTION}.png`,
+  output_content_type: "image/png",
+  output_bytes: 1234,
+  output_sha256: "ab".repeat(32),
+  output_width: 1280,
+  output_height: 720,
+};

@@ -1,0 +1,174 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { failedBody, PREDICTION, PROJECT, predictionRow, startApi, succeededFields } from "./api-fixture.ts";
+
+type Upstream = { status: number; body: unknown };
+let upstream: Upstream = { status: 500, body: {} };
+let storage: Upstream | "reset" = { status: 200, body: {} };
+const api = await startApi(async ({ path }) => {
+  if (!path.startsWith("/storage/")) return Response.json(upstream.body, { status: upstream.status });
+  if (storage === "reset") throw new Error("connection lost");
+  return Response.json(storage.body, { status: storage.status });
+});
+afterAll(api.stop);
+
+const start = () => api.post("/api/projects/generate/first-frame", { projectId: PROJECT, prompt: "my prompt" });
+const postgrest = (
+  status: number,
+  code: string,
+  message = "words of the database",
+  details: string | null = "Failing row contains (my prompt).",
+  hint: string | null = null,
+) => {
+  upstream = { status, body: { code, message, details, hint } };
+};
+async function expectError(response: Response, status: number, code: string) {
+  const body = await failedBody(response);
+  expect([response.status, body.error.code]).toEqual([status, code]);
+  expect(JSON.stringify(body)).not.toMatch(/words of the database|my prompt|Failing row/);
+  expect(api.log.at(-1)).not.toMatch(/words of the database|my prompt|Failing row/);
+  return body.error;
+}
+
+describe("errors we raise in SQL keep their code and sentence", () => {
+  test.each([
+    ["not_found", 404],
+    ["frame_not_ready", 409],
+    ["generation_ended", 409],
+    ["idempotency_mismatch", 422],
+    ["unsupported_input", 422],
+    ["invalid_request", 400],
+  ])("%s → %i", async (code, status) => {
+    postgrest(400, "KEYFR", code, "A sentence for a person.", "");
+    expect((await expectError(await start(), status, code)).message).toBe("A sentence for a person.");
+  });
+  test("rate_limited → 429 with Retry-After from the hint, and RateLimit of that class", async () => {
+    postgrest(400, "KEYFR", "rate_limited", "Wait.", "7");
+    const response = await start();
+    await expectError(response, 429, "rate_limited");
+    expect([response.headers.get("retry-after"), response.headers.get("ratelimit")]).toEqual([
+      "7",
+      '"generate";r=0;t=7',
+    ]);
+  });
+  test("a code that is not in the table → 500 internal, without its words", async () => {
+    postgrest(400, "KEYFR", "no_such_code", "my prompt");
+    await expectError(await start(), 500, "internal");
+  });
+});
+
+test.each([
+  [401, "PGRST301", 401, "unauthorized"],
+  [401, "PGRST303", 401, "unauthorized"],
+  [400, "22P02", 400, "invalid_request"],
+  [400, "22001", 400, "invalid_request"],
+  [400, "23514", 400, "invalid_request"],
+  [409, "23503", 404, "not_found"],
+  [503, "PGRST000", 503, "unavailable"],
+  [503, "PGRST001", 503, "unavailable"],
+  [503, "PGRST002", 503, "unavailable"],
+  [504, "PGRST003", 503, "unavailable"],
+  [503, "53300", 503, "unavailable"],
+  [500, "57P01", 503, "unavailable"],
+  [500, "57P03", 503, "unavailable"],
+  [500, "57014", 503, "unavailable"],
+  [500, "40P01", 503, "unavailable"],
+  [503, "08006", 503, "unavailable"],
+  [404, "PGRST202", 500, "internal"],
+  [403, "42501", 500, "internal"],
+  [400, "P0001", 500, "internal"],
+  [500, "XX000", 500, "internal"],
+  [409, "23505", 500, "internal"],
+])("PostgREST %i %s → %i %s; the log has the code", async (status, code, wireStatus, wireCode) => {
+  postgrest(status, code);
+  const response = await start();
+  await expectError(response, wireStatus, wireCode);
+  expect(JSON.parse(api.log.at(-1) ?? "").cause).toEqual({
+    from: "database",
+    operation: "start_prediction",
+    status,
+    code,
+  });
+  const retryAfter = Number(response.headers.get("retry-after") ?? 0);
+  expect(retryAfter >= 2 && retryAfter <= 5).toBe(wireCode === "unavailable");
+  expect(response.headers.get("www-authenticate")).toBe(wireCode === "unauthorized" ? "Bearer" : null);
+});
+
+test("the rule that a value breaks is told by its name, which is a sentence", async () => {
+  postgrest(400, "23514", 'new row for relation "projects" violates check constraint "title_has_1_to_200_characters"');
+  expect((await expectError(await start(), 400, "invalid_request")).message).toMatch("title has 1 to 200 characters");
+});
+
+test("the user was deleted while the session lives on → 401", async () => {
+  postgrest(
+    409,
+    "23503",
+    'insert or update on table "idempotency_keys" violates foreign key constraint "idempotency_keys_owner_id_fkey"',
+  );
+  await expectError(await start(), 401, "unauthorized");
+});
+
+test.each([502, 503, 504, 429])("a gateway that answers %i without JSON of PostgREST → 503", async (status) => {
+  upstream = { status, body: "<html>words of the database</html>" };
+  await expectError(await start(), 503, "unavailable");
+});
+
+test("nobody listens → 503, and no address in the answer or the log", async () => {
+  const gone = await startApi(() => new Response());
+  await gone.stop();
+  const response = await gone.post("/api/projects/generate/first-frame", { projectId: PROJECT });
+  expect([response.status, (await failedBody(response)).error.code]).toEqual([503, "unavailable"]);
+  expect(gone.log.at(-1)).not.toMatch("127.0.0.1");
+});
+
+test("no answer within the bound, or one that stops half way → 503", async () => {
+  const never = Promise.withResolvers<Response>();
+  const silent = await startApi(() => never.promise);
+  const waiting = silent.post("/api/projects/generate/first-frame", { projectId: PROJECT });
+  const stuck = await startApi(
+    () =>
+      new Response(
+        new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{"a"')) }),
+        { headers: { "content-type": "application/json" } },
+      ),
+  );
+  const half = stuck.post("/api/projects/generate/first-frame", { projectId: PROJECT });
+  expect([(await waiting).status, (await half).status]).toEqual([503, 503]);
+  never.resolve(new Response());
+  await Promise.all([silent.stop(), stuck.stop()]);
+});
+
+describe("Storage, when a read signs its output", () => {
+  const read = () => {
+    upstream = { status: 200, body: { prediction: predictionRow(succeededFields) } };
+    return api.call(`/api/projects/generate/first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`);
+  };
+  test.each<[Upstream, number, string]>([
+    [{ status: 503, body: { message: "words of the database" } }, 503, "unavailable"],
+    [
+      { status: 500, body: { statusCode: "500", error: "Internal", message: "words of the database" } },
+      503,
+      "unavailable",
+    ],
+    [
+      {
+        status: 400,
+        body: { statusCode: "403", error: "Unauthorized", message: '"exp" claim timestamp check failed' },
+      },
+      401,
+      "unauthorized",
+    ],
+    [{ status: 401, body: { message: "words of the database" } }, 401, "unauthorized"],
+    [
+      {
+        status: 400,
+        body: { statusCode: "404", error: "not_found", message: "Object not found: words of the database" },
+      },
+      500,
+      "internal",
+    ],
+  ])("%j → %i %s", async (answer, status, code) => {
+    storage = answer;
+    await expectError(await read(), status, code);
+    expect(JSON.parse(api.log.at(-1) ?? "").cause).toMatchObject({ from: "storage", operation: "sign" });
+  });
+});

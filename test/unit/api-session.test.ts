@@ -1,0 +1,141 @@
+import { exportSPKI, generateKeyPair, SignJWT } from "jose";
+import { describe, expect, test } from "vitest";
+import { ApiError } from "../../shared/errors.ts";
+import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
+import { keys, NOW, OWNER, publicJwk, sessionToken } from "./api-fixture.ts";
+
+const ISSUER = "https://ref.supabase.co/auth/v1";
+const SHARED_KEY = "a-shared-key-of-more-than-32-characters";
+const now = () => NOW;
+const verify = createSessionVerifier({ jwks: { keys: [publicJwk] }, issuers: [ISSUER], now });
+const verifyBoth = createSessionVerifier({
+  jwks: { keys: [publicJwk] },
+  sharedKey: SHARED_KEY,
+  issuers: [ISSUER],
+  now,
+});
+const claims = { iss: ISSUER, aud: "authenticated", role: "authenticated", sub: OWNER, exp: NOW.getTime() / 1000 + 60 };
+const signHs256 = (key: string, header = {}) =>
+  new SignJWT(claims).setProtectedHeader({ alg: "HS256", ...header }).sign(new TextEncoder().encode(key));
+const part = (value: unknown) =>
+  btoa(JSON.stringify(value)).replace(/=+$/, "").replaceAll("+", "-").replaceAll("/", "_");
+
+async function refusal(authorization: string | null, verifier = verify): Promise<string> {
+  const error = await verifier(authorization).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof ApiError)) throw new Error(`Not refused: ${String(error)}`);
+  expect([error.code, error.status, error.extra.headers]).toEqual([
+    "unauthorized",
+    401,
+    { "WWW-Authenticate": "Bearer" },
+  ]);
+  return error.message;
+}
+
+test("a token of Auth → its owner", async () => {
+  const token = await sessionToken(ISSUER);
+  expect(await verify(`Bearer ${token}`)).toEqual({ ownerId: OWNER, token });
+  expect(await verify(`bearer ${token}`)).toMatchObject({ ownerId: OWNER });
+});
+
+test("an RS256 token of a key in the JWKS → its owner", async () => {
+  const rsa = await generateKeyPair("RS256", { extractable: true });
+  const jwk = { ...(await crypto.subtle.exportKey("jwk", rsa.publicKey)), kid: "rsa", kty: "RSA", key_ops: ["verify"] };
+  const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "rsa" }).sign(rsa.privateKey);
+  const verifier = createSessionVerifier({ jwks: { keys: [publicJwk, jwk] }, issuers: [ISSUER], now });
+  expect(await verifier(`Bearer ${token}`)).toMatchObject({ ownerId: OWNER });
+});
+
+test("an HS256 token of the shared key → its owner only where that key is set", async () => {
+  const token = await signHs256(SHARED_KEY);
+  expect(await verifyBoth(`Bearer ${token}`)).toEqual({ ownerId: OWNER, token });
+  expect(await refusal(`Bearer ${token}`)).toMatch("not valid");
+  expect(await refusal(`Bearer ${await signHs256("another-key-of-more-than-32-characters")}`, verifyBoth)).toMatch(
+    "not valid",
+  );
+});
+
+test("an oct key within the JWKS is not taken for HS256 (supabase start lists one)", async () => {
+  const oct = { kty: "oct", k: btoa(SHARED_KEY).replaceAll("=", ""), kid: "shared", alg: "HS256" };
+  const verifier = createSessionVerifier({ jwks: { keys: [oct, publicJwk] }, issuers: [ISSUER], now });
+  await refusal(`Bearer ${await signHs256(SHARED_KEY, { kid: "shared" })}`, verifier);
+  expect(await verifier(`Bearer ${await sessionToken(ISSUER)}`)).toMatchObject({ ownerId: OWNER });
+});
+
+test("no Authorization header → says it is missing", async () => {
+  expect(await refusal(null)).toMatch("missing");
+});
+
+test("a token past its exp → says it has expired, to the second", async () => {
+  const seconds = NOW.getTime() / 1000;
+  expect(await refusal(`Bearer ${await sessionToken(ISSUER, { exp: seconds })}`)).toMatch("expired");
+  expect(await verify(`Bearer ${await sessionToken(ISSUER, { exp: seconds + 1 })}`)).toMatchObject({ ownerId: OWNER });
+});
+
+describe("wrong claims → refused", () => {
+  const wrong: [string, Record<string, unknown>][] = [
+    ["another issuer", { iss: "https://other.supabase.co/auth/v1" }],
+    ["no issuer", { iss: undefined }],
+    ["another audience", { aud: "anon" }],
+    ["no audience", { aud: undefined }],
+    ["role anon", { role: "anon" }],
+    ["role service_role", { role: "service_role" }],
+    ["no role", { role: undefined }],
+    ["no exp", { exp: undefined }],
+    ["no sub", { sub: undefined }],
+    ["a sub that is no UUID", { sub: "admin" }],
+    ["not valid yet", { nbf: NOW.getTime() / 1000 + 5 }],
+  ];
+  test.each(wrong)("%s", async (_name, change) => {
+    expect(await refusal(`Bearer ${await sessionToken(ISSUER, change)}`, verifyBoth)).toMatch("not valid");
+  });
+});
+
+describe("wrong signatures → refused", () => {
+  test("alg none", async () => {
+    await refusal(`Bearer ${part({ alg: "none", typ: "JWT" })}.${part(claims)}.`, verifyBoth);
+    await refusal(`Bearer ${part({ alg: "none", kid: "key-1" })}.${part(claims)}.AAAA`, verifyBoth);
+  });
+  test("HS256 signed with the public key, as PEM and as JWK", async () => {
+    for (const key of [await exportSPKI(keys.publicKey), JSON.stringify(publicJwk), publicJwk.x ?? ""]) {
+      const token = await signHs256(key, { kid: "key-1" });
+      await refusal(`Bearer ${token}`);
+      await refusal(`Bearer ${token}`, verifyBoth);
+    }
+  });
+  test("an ES256 key that is not ours, under our kid", async () => {
+    const foreign = await generateKeyPair("ES256");
+    await refusal(`Bearer ${await sessionToken(ISSUER, {}, foreign.privateKey)}`);
+  });
+  test("an unknown kid, and none", async () => {
+    await refusal(`Bearer ${await sessionToken(ISSUER, {}, keys.privateKey, "key-2")}`);
+    await refusal(`Bearer ${await sessionToken(ISSUER, {}, keys.privateKey, "")}`);
+  });
+  test("claims changed after signing", async () => {
+    const [header, , signature] = (await sessionToken(ISSUER)).split(".");
+    await refusal(`Bearer ${header}.${part({ ...claims, sub: "00000000-0000-4000-8000-000000000000" })}.${signature}`);
+  });
+  test("a JWKS without keys", async () => {
+    await refusal(
+      `Bearer ${await sessionToken(ISSUER)}`,
+      createSessionVerifier({ jwks: { keys: [] }, issuers: [ISSUER], now }),
+    );
+  });
+});
+
+test.each([
+  "",
+  "Bearer",
+  "Bearer ",
+  "Basic dXNlcjpwYXNz",
+  "Bearer garbage",
+  "Bearer a.b.c",
+  "Bearer a b",
+  "Bearer ..",
+  "Bearer {}.{}.{}",
+])("Authorization: %s → refused, without repeating it", async (authorization) => {
+  const message = await refusal(authorization, verifyBoth);
+  expect(message).not.toMatch(/garbage|dXNlcjpwYXNz/);
+});

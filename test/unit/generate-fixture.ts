@@ -1,0 +1,187 @@
+import { Buffer } from "node:buffer";
+import type { Database } from "../../supabase/functions/generate/database.ts";
+import type { Deps } from "../../supabase/functions/generate/deps.ts";
+import { parseOutputHosts } from "../../supabase/functions/generate/output-hosts.ts";
+import { createProvider } from "../../supabase/functions/generate/provider.ts";
+import { createStorage } from "../../supabase/functions/generate/storage.ts";
+import type { StoreTask, SubmitTask } from "../../supabase/functions/generate/task.ts";
+import { createLog } from "../../shared/log.ts";
+import type { ModelSettings } from "../../shared/provider/model-settings.ts";
+
+export const PREDICTION = "0d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a01";
+export const OWNER = "1d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a02";
+export const PROJECT = "2d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a03";
+const LEASE = "3d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a04";
+
+export const NANO_BANANA: ModelSettings = {
+  prompt_field: "prompt",
+  reference_field: "image_input",
+  max_references: 10,
+  reference_is_list: true,
+  first_frame_field: null,
+  last_frame_field: null,
+  last_frame_needs_first: false,
+  last_frame_extras: {},
+  references_exclude_frames: false,
+  duration_field: null,
+  durations: [],
+  extras: { aspect_ratio: "16:9", output_format: "png" },
+};
+
+const leased = {
+  id: PREDICTION,
+  project_id: PROJECT,
+  owner_id: OWNER,
+  lease_token: LEASE,
+  attempt: 1,
+  failures: 0,
+  step: "first-frame" as const,
+};
+
+export const submitTask = (change: Partial<SubmitTask> = {}): SubmitTask => ({
+  task: "submit",
+  ...leased,
+  model: "google/nano-banana",
+  prompt: "A lighthouse at dusk",
+  duration_seconds: null,
+  deadline_at: new Date(Date.now() + 600_000),
+  search_since: null,
+  reference_image_path: null,
+  first_frame_path: null,
+  last_frame_path: null,
+  model_settings: NANO_BANANA,
+  ...change,
+});
+
+export const storeTask = (url: string, change: Partial<StoreTask> = {}): StoreTask => ({
+  task: "store",
+  ...leased,
+  provider_output_url: url,
+  ...change,
+});
+
+/** What was called, with its arguments but for the task. */
+export type Call = [name: keyof Database, ...args: unknown[]];
+
+/** A database that notes what is asked of it. Answers as for a row that nobody else touches, unless told otherwise. */
+export function fakeDatabase(answers: Partial<Database> = {}): { database: Database; calls: Call[] } {
+  const calls: Call[] = [];
+  const usual: Database = {
+    claim: async () => [],
+    recordState: async () => "recorded",
+    recordRunCanceled: async () => {},
+    complete: async () => true,
+    fail: async () => true,
+    retryLater: async () => "later",
+    pollLater: async () => {},
+    readStatus: async () => "failed",
+  };
+  const noting = <Name extends keyof Database>(name: Name) => {
+    const answer = answers[name] ?? usual[name];
+    const hasTask = !["claim", "readStatus", "recordRunCanceled"].includes(name);
+    // One wrapper for all functions: their parameters differ, and are only passed on.
+    return (async (...args: unknown[]) => {
+      calls.push([name, ...args.slice(hasTask ? 1 : 0)]);
+      return await (answer as (...given: unknown[]) => unknown)(...args);
+    }) as unknown as Database[Name];
+  };
+  const names = Object.keys(usual) as (keyof Database)[]; // the object above has exactly these
+  return { database: Object.fromEntries(names.map((name) => [name, noting(name)])) as Database, calls };
+}
+
+export type StorageServer = {
+  url: string;
+  files: Map<string, { bytes: Uint8Array; contentType: string }>;
+  removed: string[];
+  /** Set: uploads are refused with this status. */
+  refuse: number | null;
+  stop(): Promise<void>;
+};
+
+/** Storage as far as the worker uses it, over real HTTP: an upload counts only when its body came to its end. */
+export async function startStorage(): Promise<StorageServer> {
+  const files: StorageServer["files"] = new Map();
+  const removed: string[] = [];
+  const storage: StorageServer = { url: "", files, removed, refuse: null, stop: async () => await server.shutdown() };
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
+    const path = new URL(request.url).pathname.replace("/storage/v1/object", "");
+    if (request.headers.get("apikey") !== "sb_secret_test") return Response.json({ statusCode: "403" }, { status: 400 });
+    if (path.startsWith("/sign/")) {
+      const name = path.replace("/sign", "");
+      if (!files.has(name)) return Response.json({ statusCode: "404", error: "not_found" }, { status: 400 });
+      return Response.json({ signedURL: `/object/sign${name}?token=secret` });
+    }
+    if (request.method === "DELETE") {
+      const { prefixes }: { prefixes: string[] } = await request.json();
+      for (const name of prefixes) {
+        removed.push(name);
+        files.delete(`${path}/${name}`);
+      }
+      return Response.json([]);
+    }
+    if (request.method === "POST") {
+      if (storage.refuse !== null) return Response.json({ message: "no" }, { status: storage.refuse });
+      const contentType = request.headers.get("content-type") ?? "";
+      const bytes = await request.bytes().catch(() => null);
+      if (bytes === null) return new Response(null, { status: 400 });
+      files.set(path, { bytes, contentType });
+      return Response.json({ Key: path });
+    }
+    const file = files.get(path);
+    if (!file) return Response.json({ statusCode: "404", error: "not_found" }, { status: 400 });
+    return new Response(new Uint8Array(file.bytes), { headers: { "content-type": file.contentType } });
+  });
+  storage.url = `http://127.0.0.1:${server.addr.port}`;
+  return storage;
+}
+
+export type Made = { deps: Deps; calls: Call[]; lines: string[] };
+
+/** The worker's parts, real but for the database. */
+export function makeDeps(given: {
+  storageUrl?: string;
+  provider?: { url: string; token: string };
+  publicUrl?: string | null;
+  outputHosts?: string;
+  database?: Partial<Database>;
+  mostBytes?: number;
+  idleMs?: number;
+  patienceMs?: number;
+}): Made {
+  const { database, calls } = fakeDatabase(given.database);
+  const lines: string[] = [];
+  const platformUrl = given.storageUrl ?? "http://127.0.0.1:1";
+  const { url: baseUrl, token } = given.provider ?? { url: "http://127.0.0.1:1/v1", token: "none" };
+  const deps: Deps = {
+    database,
+    provider: createProvider({ token, baseUrl, fetch, now: Date.now, patienceMs: given.patienceMs ?? 5000 }),
+    storage: createStorage(platformUrl, "sb_secret_test", fetch),
+    outputs: {
+      isAllowed: parseOutputHosts(given.outputHosts ?? "replicate.delivery"),
+      fetch,
+      ...(given.mostBytes === undefined ? {} : { mostBytes: given.mostBytes }),
+      idleMs: given.idleMs ?? 5000,
+    },
+    publicUrl: given.publicUrl ?? null,
+    platformUrl,
+    log: createLog({}, (line) => void lines.push(line)),
+    now: Date.now,
+  };
+  return { deps, calls, lines };
+}
+
+/** A server for one test, on a free port of 127.0.0.1. */
+export function serve(handler: (request: Request) => Response | Promise<Response>): { url: string; stop(): Promise<void> } {
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, handler);
+  return { url: `http://127.0.0.1:${server.addr.port}`, stop: async () => await server.shutdown() };
+}
+
+/** The smallest PNG: one pixel. */
+export const PNG = new Uint8Array(
+  Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
+    "base64",
+  ),
+);
+
+export const never = (): AbortSignal => new AbortController().signal;

@@ -1,0 +1,102 @@
+import { createCanvas } from "@napi-rs/canvas";
+import { describe, expect, test } from "vitest";
+import { sniffImage } from "../../shared/images/sniff-image.ts";
+
+const canvas = createCanvas(321, 123);
+canvas.getContext("2d").fillRect(10, 10, 100, 50);
+const png = new Uint8Array(canvas.toBuffer("image/png"));
+const jpeg = new Uint8Array(canvas.toBuffer("image/jpeg"));
+const webp = new Uint8Array(canvas.toBuffer("image/webp"));
+
+const changed = (bytes: Uint8Array, at: number, values: number[]) => {
+  const copy = bytes.slice();
+  copy.set(values, at);
+  return copy;
+};
+const u32 = (value: number) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255];
+const text = (words: string) => [...words].map((letter) => letter.charCodeAt(0));
+const riff = (chunk: string, data: number[]) => {
+  const content = [...text("WEBP"), ...text(chunk), data.length, 0, 0, 0, ...data];
+  return new Uint8Array([...text("RIFF"), content.length, 0, 0, 0, ...content]);
+};
+
+test("real images of an encoder → kind and size", () => {
+  expect(sniffImage(png)).toEqual({ contentType: "image/png", width: 321, height: 123 });
+  expect(sniffImage(jpeg)).toEqual({ contentType: "image/jpeg", width: 321, height: 123 });
+  expect(sniffImage(webp)).toEqual({ contentType: "image/webp", width: 321, height: 123 });
+});
+
+test("the bytes may stand anywhere in a larger buffer", () => {
+  const buffer = new Uint8Array(png.length + 7);
+  buffer.set(png, 7);
+  expect(sniffImage(buffer.subarray(7))).toMatchObject({ width: 321 });
+});
+
+test("all three forms of WebP", () => {
+  expect(sniffImage(riff("VP8 ", [0x50, 0, 0, 0x9d, 0x01, 0x2a, 0x80, 0x42, 0x68, 0x81]))).toEqual({
+    contentType: "image/webp",
+    width: 640,
+    height: 360,
+  });
+  expect(sniffImage(riff("VP8L", [0x2f, 0x7f, 0xc2, 0x59, 0x00]))).toEqual({
+    contentType: "image/webp",
+    width: 640,
+    height: 360,
+  });
+  expect(sniffImage(riff("VP8X", [0, 0, 0, 0, 0x7f, 0x02, 0x00, 0x67, 0x01, 0x00]))).toEqual({
+    contentType: "image/webp",
+    width: 640,
+    height: 360,
+  });
+});
+
+test("a JPEG with a table of Huffman codes, a comment and fill bytes before its frame", () => {
+  const before = [0xff, 0xd8, 0xff, 0xe1, 0, 4, 1, 2, 0xff, 0xc4, 0, 3, 9, 0xff, 0xff, 0xfe, 0, 2];
+  const frame = [0xff, 0xc2, 0, 11, 8, 1, 0x68, 2, 0x80, 1, 1, 0x11, 0];
+  expect(sniffImage(new Uint8Array([...before, ...frame]))).toEqual({
+    contentType: "image/jpeg",
+    width: 640,
+    height: 360,
+  });
+});
+
+describe("anything else → null", () => {
+  test.each<[string, Uint8Array]>([
+    ["nothing", new Uint8Array()],
+    ["text", new TextEncoder().encode("<svg xmlns='http://www.w3.org/2000/svg'/>")],
+    ["a GIF", new Uint8Array([...text("GIF89a"), 1, 0, 1, 0, 0, 0, 0])],
+    ["a PNG whose first chunk is not IHDR", changed(png, 12, text("IDAT"))],
+    ["a PNG cut within its header", png.slice(0, 28)],
+    ["a JPEG without a frame", new Uint8Array([0xff, 0xd8, 0xff, 0xd9])],
+    [
+      "a JPEG whose scan comes before its frame",
+      new Uint8Array([0xff, 0xd8, 0xff, 0xda, 0, 2, 0xff, 0xc0, 0, 11, 8, 0, 9, 0, 9]),
+    ],
+    [
+      "a JPEG with a segment of length 0",
+      new Uint8Array([0xff, 0xd8, 0xff, 0xe0, 0, 0, 0xff, 0xc0, 0, 11, 8, 0, 9, 0, 9]),
+    ],
+    ["a JPEG cut before its frame", jpeg.slice(0, 20)],
+    ["a JPEG of height 0", new Uint8Array([0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 0, 0, 2, 0x80, 1, 1, 0x11, 0])],
+    ["RIFF that is sound", new Uint8Array([...text("RIFF"), 4, 0, 0, 0, ...text("WAVE")])],
+    ["WebP longer than its bytes", webp.slice(0, -1)],
+    ["WebP of an unknown chunk", riff("VP9 ", [0, 0, 0, 0, 0, 0, 0, 0, 0, 0])],
+    ["VP8 that is no key frame", riff("VP8 ", [0x51, 0, 0, 0, 0, 0, 1, 0, 1, 0])],
+  ])("%s", (_name, bytes) => {
+    expect(sniffImage(bytes)).toBeNull();
+  });
+});
+
+test.each([
+  [16_384, 1, true],
+  [1, 16_384, true],
+  [10_000, 10_000, true],
+  [16_385, 1, false],
+  [1, 16_385, false],
+  [10_001, 10_000, false],
+  [0, 5, false],
+  [5, 0, false],
+  [0xffffffff, 0xffffffff, false],
+])("a PNG that says %i × %i → taken: %s", (width, height, taken) => {
+  expect(sniffImage(changed(png, 16, [...u32(width), ...u32(height)])) !== null).toBe(taken);
+});
