@@ -47,6 +47,7 @@ async function look(files: { video: string; first: string; last: string }): Prom
   const video = document.createElement("video");
   video.muted = true;
   video.preload = "auto";
+  document.body.append(video);
   const event = (name: string) =>
     new Promise<void>((resolve, reject) => {
       video.addEventListener(name, () => resolve(), { once: true });
@@ -57,15 +58,14 @@ async function look(files: { video: string; first: string; last: string }): Prom
   const loaded = event("loadeddata");
   video.src = await address(files.video, "video/mp4");
   await loaded;
-  const at = async (seconds: number) => {
-    const sought = event("seeked");
-    video.currentTime = seconds;
-    await sought;
-    return picture(video);
-  };
   const [first, last] = [await image(files.first), await image(files.last)];
-  const start = await at(0.001);
-  const end = await at(Math.max(0, video.duration - 0.02));
+  const start = picture(video);
+  // Played to its end, because a headless browser draws no new picture for a seek.
+  const ended = event("ended");
+  video.playbackRate = 8;
+  await video.play();
+  await ended;
+  const end = picture(video);
   return {
     width: video.videoWidth,
     height: video.videoHeight,

@@ -25,7 +25,7 @@ export function describeFunction(setting: Setting, name: FunctionName): ChildOpt
   const variables = functionVariables(setting, name);
   return {
     ...common(setting, name),
-    args: functionArguments(name, port, reachableHosts(setting, name), [...Object.keys(variables), "KEYFRAME_JWT_SECRET","KEYFRAME_CLIENT_URL"]),
+    args: functionArguments(name, port, reachableHosts(setting, name)),
     env: { ...machineVariables(), ...variables, DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}` },
     ready: () => waitForPort(port),
   };

@@ -1,9 +1,19 @@
 import { join } from "node:path";
+import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
+import { generateEnvironment } from "../../supabase/functions/generate/environment.ts";
+import { webhookEnvironment } from "../../supabase/functions/replicate-webhook/environment.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
 
 /** The edge functions, by the name in their address and of their folder. */
 export const FUNCTION_NAMES = ["api", "generate", "replicate-webhook"] as const;
 export type FunctionName = (typeof FUNCTION_NAMES)[number];
+
+/** What each function reads of its environment; it may see nothing else. */
+const VARIABLES: Record<FunctionName, string[]> = {
+  api: Object.keys(apiEnvironment.shape),
+  generate: Object.keys(generateEnvironment.shape),
+  "replicate-webhook": Object.keys(webhookEnvironment.shape),
+};
 
 /**
  * How Deno runs a function here: its own deno.json resolved from node_modules (nothing is fetched), the network only
@@ -11,7 +21,7 @@ export type FunctionName = (typeof FUNCTION_NAMES)[number];
  *
  * @param hosts `host:port` it may connect to, beside its own address
  */
-export function functionArguments(name: FunctionName, port: number, hosts: string[], variables: string[]): string[] {
+export function functionArguments(name: FunctionName, port: number, hosts: string[]): string[] {
   const folder = join(PROJECT_ROOT, "supabase/functions", name);
   return [
     "run",
@@ -20,7 +30,7 @@ export function functionArguments(name: FunctionName, port: number, hosts: strin
     "--node-modules-dir=manual",
     `--config=${join(folder, "deno.json")}`,
     `--allow-net=${[`127.0.0.1:${port}`, ...hosts].join(",")}`,
-    `--allow-env=${variables.join(",")}`,
+    `--allow-env=${VARIABLES[name].join(",")}`,
     join(folder, "index.ts"),
   ];
 }

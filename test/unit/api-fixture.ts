@@ -41,7 +41,7 @@ type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<A
  */
 export async function startApi(
   answer: (request: Seen) => Response | Promise<Response>,
-  { clientUrl }: { clientUrl?: string } = {},
+  { clientUrl, timeoutMs = 10_000 }: { clientUrl?: string; timeoutMs?: number } = {},
 ) {
   const seen: Seen[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
@@ -52,7 +52,7 @@ export async function startApi(
   });
   const supabaseUrl = `http://127.0.0.1:${server.addr.port}`;
   const log: string[] = [];
-  const client = createPlatformClient(supabaseUrl, "sb_publishable_test", fetch, 2_000);
+  const client = createPlatformClient(supabaseUrl, "sb_publishable_test", fetch, timeoutMs);
   const now = () => NOW;
   const app = createApp({
     database: createDatabase(client),

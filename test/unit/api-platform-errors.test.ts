@@ -122,15 +122,11 @@ test("nobody listens → 503, and no address in the answer or the log", async ()
 
 test("no answer within the bound, or one that stops half way → 503", async () => {
   const never = Promise.withResolvers<Response>();
-  const silent = await startApi(() => never.promise);
+  const silent = await startApi(() => never.promise, { timeoutMs: 100 });
   const waiting = silent.post("/api/projects/generate/first-frame", { projectId: PROJECT });
-  const stuck = await startApi(
-    () =>
-      new Response(
-        new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{"a"')) }),
-        { headers: { "content-type": "application/json" } },
-      ),
-  );
+  const begun = () =>
+    new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{"a"')) });
+  const stuck = await startApi(() => new Response(begun()), { timeoutMs: 100 });
   const half = stuck.post("/api/projects/generate/first-frame", { projectId: PROJECT });
   expect([(await waiting).status, (await half).status]).toEqual([503, 503]);
   never.resolve(new Response());

@@ -2,6 +2,7 @@ import { exportSPKI, generateKeyPair, SignJWT } from "jose";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../shared/errors.ts";
 import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
+import { rememberSessions } from "../../supabase/functions/api/remember-sessions.ts";
 import { keys, NOW, OWNER, publicJwk, sessionToken } from "./api-fixture.ts";
 
 const ISSUER = "https://ref.supabase.co/auth/v1";
@@ -36,7 +37,7 @@ async function refusal(authorization: string | null, verifier = verify): Promise
 
 test("a token of Auth → its owner", async () => {
   const token = await sessionToken(ISSUER);
-  expect(await verify(`Bearer ${token}`)).toEqual({ ownerId: OWNER, token });
+  expect(await verify(`Bearer ${token}`)).toEqual({ ownerId: OWNER, token, expiresAt: new Date(claims.exp * 1000) });
   expect(await verify(`bearer ${token}`)).toMatchObject({ ownerId: OWNER });
 });
 
@@ -50,7 +51,11 @@ test("an RS256 token of a key in the JWKS → its owner", async () => {
 
 test("an HS256 token of the shared key → its owner only where that key is set", async () => {
   const token = await signHs256(SHARED_KEY);
-  expect(await verifyBoth(`Bearer ${token}`)).toEqual({ ownerId: OWNER, token });
+  expect(await verifyBoth(`Bearer ${token}`)).toEqual({
+    ownerId: OWNER,
+    token,
+    expiresAt: new Date(claims.exp * 1000),
+  });
   expect(await refusal(`Bearer ${token}`)).toMatch("not valid");
   expect(await refusal(`Bearer ${await signHs256("another-key-of-more-than-32-characters")}`, verifyBoth)).toMatch(
     "not valid",
@@ -138,4 +143,52 @@ test.each([
 ])("Authorization: %s → refused, without repeating it", async (authorization) => {
   const message = await refusal(authorization, verifyBoth);
   expect(message).not.toMatch(/garbage|dXNlcjpwYXNz/);
+});
+
+describe("a remembered session", () => {
+  const counting = (start = NOW) => {
+    let checks = 0;
+    let clock = start;
+    const verifier = createSessionVerifier({ jwks: { keys: [publicJwk] }, issuers: [ISSUER], now: () => clock });
+    const counted = (authorization: string | null) => {
+      checks += 1;
+      return verifier(authorization);
+    };
+    const at = (seconds: number) => {
+      clock = new Date(start.getTime() + seconds * 1000);
+    };
+    return { verifier: rememberSessions(counted, () => clock, 2), checks: () => checks, at };
+  };
+
+  test("the same token again → the same owner, its signature checked once", async () => {
+    const { verifier, checks } = counting();
+    const token = await sessionToken(ISSUER);
+    const first = await verifier(`Bearer ${token}`);
+    expect([await verifier(`Bearer ${token}`), checks()]).toEqual([first, 1]);
+  });
+  test("it expires all the same", async () => {
+    const { verifier, at } = counting();
+    const authorization = `Bearer ${await sessionToken(ISSUER)}`;
+    await verifier(authorization);
+    at(59);
+    expect(await verifier(authorization)).toMatchObject({ ownerId: OWNER });
+    at(60);
+    expect(await refusal(authorization, verifier)).toMatch("expired");
+  });
+  test("another token, even one character off, is checked for itself; refusals and absence are not kept", async () => {
+    const { verifier, checks } = counting();
+    const token = await sessionToken(ISSUER);
+    await verifier(`Bearer ${token}`);
+    for (const wrong of [`Bearer ${token.slice(0, -1)}`, `Bearer ${token.slice(0, -1)}`, null, null])
+      await refusal(wrong, verifier);
+    expect(checks()).toBe(5);
+  });
+  test("no more than the bound are kept; the oldest goes first", async () => {
+    const { verifier, checks } = counting();
+    const [a, b, c] = await Promise.all(
+      [1, 2, 3].map(async (jti) => `Bearer ${await sessionToken(ISSUER, { jti: String(jti) })}`),
+    );
+    for (const authorization of [a, b, c, c, b, a]) await verifier(authorization ?? null);
+    expect(checks()).toBe(4);
+  });
 });

@@ -185,3 +185,28 @@ export const PNG = new Uint8Array(
 );
 
 export const never = (): AbortSignal => new AbortController().signal;
+
+/** A server that reads a request, sends exactly these bytes, and closes the connection: for answers that break off. */
+export function serveRaw(bytes: string | Uint8Array): { url: string; connections(): number; stop(): Promise<void> } {
+  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+  let connections = 0;
+  const answer = async (connection: Deno.TcpConn) => {
+    connections += 1;
+    await connection.read(new Uint8Array(64 * 1024));
+    const writer = connection.writable.getWriter();
+    await writer.write(typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes);
+    await writer.close().catch(() => {}); // the other side may have closed it already
+  };
+  const ended = (async () => {
+    for await (const connection of listener) answer(connection).catch(() => {});
+  })();
+  const url = `http://127.0.0.1:${listener.addr.port}`;
+  return {
+    url,
+    connections: () => connections,
+    stop: async () => {
+      listener.close();
+      await ended;
+    },
+  };
+}

@@ -4,6 +4,7 @@ import { createApp } from "./app.ts";
 import { createDatabase } from "./database.ts";
 import { apiEnvironment } from "./environment.ts";
 import { createPlatformClient } from "./platform-client.ts";
+import { rememberSessions } from "./remember-sessions.ts";
 import { createStorage } from "./storage.ts";
 import { createSessionVerifier } from "./verify-session.ts";
 
@@ -13,16 +14,18 @@ const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
 const now = () => new Date();
 const client = createPlatformClient(supabaseUrl, environment.SUPABASE_PUBLISHABLE_KEYS, fetch);
 
+const verifySession = createSessionVerifier({
+  jwks: environment.SUPABASE_JWKS,
+  sharedKey: environment.KEYFRAME_JWT_SECRET,
+  issuers: [supabaseUrl, clientUrl].map((url) => `${url}/auth/v1`),
+  now,
+});
+
 const app = createApp({
   database: createDatabase(client),
   storage: createStorage(client, { supabaseUrl, clientUrl, now }),
   log: createLog({ function: "api" }),
-  verifySession: createSessionVerifier({
-    jwks: environment.SUPABASE_JWKS,
-    sharedKey: environment.KEYFRAME_JWT_SECRET,
-    issuers: [supabaseUrl, clientUrl].map((url) => `${url}/auth/v1`),
-    now,
-  }),
+  verifySession: rememberSessions(verifySession, now),
 });
 
 Deno.serve((request) => app.fetch(request));

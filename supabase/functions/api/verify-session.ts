@@ -9,14 +9,14 @@ import {
 import { z } from "zod";
 import { unauthorized } from "./failures.ts";
 
-/** Who calls. `token` goes on to the platform, where row-level security decides. */
-export type Session = { ownerId: string; token: string };
+/** Who calls, until when. `token` goes on to the platform, where row-level security decides. */
+export type Session = { ownerId: string; token: string; expiresAt: Date };
 
 export type SessionVerifier = (authorization: string | null) => Promise<Session>;
 
 type Settings = { jwks: JSONWebKeySet; sharedKey?: string | undefined; issuers: string[]; now: () => Date };
 
-const claims = z.object({ sub: z.guid(), role: z.literal("authenticated") });
+const claims = z.object({ sub: z.guid(), role: z.literal("authenticated"), exp: z.number() });
 
 /**
  * Verifies session tokens without a network call: signature, exp, iss, aud and role. Throws unauthorized.
@@ -45,7 +45,9 @@ export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Setting
         secret !== undefined && decodeProtectedHeader(token).alg === "HS256"
           ? await jwtVerify(token, secret, { ...expected, algorithms: ["HS256"] })
           : await jwtVerify(token, publicKey, { ...expected, algorithms: ["ES256", "RS256"] });
-      return { ownerId: claims.parse(payload).sub, token };
+      const { sub, exp } = claims.parse(payload);
+      // jose compares whole seconds, and so does this: nobody is let in after the second of exp has begun.
+      return { ownerId: sub, token, expiresAt: new Date(exp * 1000) };
     } catch (error) {
       throw unauthorized(
         error instanceof errors.JWTExpired ? "The session token has expired." : "The session token is not valid.",

@@ -1,0 +1,251 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim, makeDue, providerSays, readRow, retryLater, runsToCancel } from "../support/db-calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  world = await addWorld(db);
+});
+afterEach(async () => {
+  await db.sql`truncate private.provider_runs, private.provider_callbacks`;
+});
+afterAll(() => db.drop());
+
+const newRun = () => `run-${crypto.randomUUID()}`;
+
+describe("a callback that comes before the submit's answer", () => {
+  test("moves the prediction on, and the answer then changes nothing", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "queued" });
+    const run = newRun();
+    expect(await providerSays(db.sql, { id, run, status: "processing", progress: 0.2, callback: "early" })).toBe("recorded");
+    expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("unchanged");
+    expect(await readRow(db.sql, id)).toMatchObject({
+      status: "processing",
+      provider_prediction_id: run,
+      lease_token: null,
+      unanswered_since: null,
+    });
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  });
+
+  test("and brings the output → the prediction is stored without having been seen starting", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "queued" });
+    expect(await providerSays(db.sql, { id, run: newRun(), status: "succeeded", callback: "whole" })).toBe("recorded");
+    const row = await readRow(db.sql, id);
+    expect(row).toMatchObject({ status: "storing", provider_output_url: "https://replicate.delivery/out.png", progress: 1 });
+    expect(row["started_at"]).toBeInstanceOf(Date);
+  });
+});
+
+describe("callbacks out of order", () => {
+  test("starting after processing → unchanged, and it stays processing", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    expect(await providerSays(db.sql, { id, run: run ?? "", status: "starting", callback: "late-start" })).toBe("unchanged");
+    expect((await readRow(db.sql, id))["status"]).toBe("processing");
+  });
+
+  test("less progress than known, or none → unchanged; more → recorded", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns: { progress: 0.5 } });
+    const says = (progress: number | null) => providerSays(db.sql, { id, run: run ?? "", progress });
+    expect(await says(0.4)).toBe("unchanged");
+    expect(await says(null)).toBe("unchanged");
+    expect((await readRow(db.sql, id))["progress"]).toBe(0.5);
+    expect(await says(0.75)).toBe("recorded");
+    expect((await readRow(db.sql, id))["progress"]).toBe(0.75);
+  });
+
+  test("failed after the output came → unchanged, the output is kept", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "storing" });
+    expect(await providerSays(db.sql, { id, run: run ?? "", status: "failed", callback: "late-fail" })).toBe("unchanged");
+    expect((await readRow(db.sql, id))["status"]).toBe("storing");
+  });
+});
+
+test("the same callback twice → recorded once, then duplicate", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
+  const saying = { id, run: run ?? "", status: "processing", progress: 0.3, callback: "twice" };
+  expect(await providerSays(db.sql, saying)).toBe("recorded");
+  expect(await providerSays(db.sql, saying)).toBe("duplicate");
+  expect(await providerSays(db.sql, { ...saying, status: "failed" })).toBe("duplicate");
+  expect((await readRow(db.sql, id))["status"]).toBe("processing");
+});
+
+test("the same callback 10 times at once → recorded once, duplicate nine times", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
+  const saying = { id, run: run ?? "", status: "succeeded", callback: "ten-times" };
+  const answers = await Promise.all(Array.from({ length: 10 }, () => providerSays(db.sql, saying)));
+  expect(answers.sort()).toEqual([...Array<string>(9).fill("duplicate"), "recorded"]);
+});
+
+describe("a callback about another attempt", () => {
+  test("an earlier one, while nothing is followed → its run is adopted, and the later submit's run is stale and cancelled", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "queued", columns: { attempt: 2 } });
+    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-of-1", status: "starting", callback: "of-1" })).toBe("recorded");
+    expect((await readRow(db.sql, id))["provider_prediction_id"]).toBe("run-of-1");
+    expect(await providerSays(db.sql, { id, attempt: 2, run: "run-of-2", status: "starting" })).toBe("stale");
+    expect(await runsToCancel(db.sql)).toEqual(["run-of-2"]);
+  });
+
+  test("an earlier one, while another run is followed → stale, its run is cancelled, the prediction goes on", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns: { attempt: 2 } });
+    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-old", callback: "old" })).toBe("stale");
+    expect(await runsToCancel(db.sql)).toEqual(["run-old"]);
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", provider_prediction_id: run });
+  });
+
+  test.each(["succeeded", "failed", "canceled", "aborted"])(
+    "another run that is over already (%s) → stale, and there is nothing to cancel",
+    async (status) => {
+      const { id } = await seedPrediction(db.sql, world, { status: "processing", columns: { attempt: 2 } });
+      expect(await providerSays(db.sql, { id, attempt: 1, run: newRun(), status, callback: `over-${status}` })).toBe("stale");
+      expect(await runsToCancel(db.sql)).toEqual([]);
+      expect((await readRow(db.sql, id))["status"]).toBe("processing");
+    },
+  );
+
+  test.each([0, 2, -1])("attempt %i, which never was → unknown, and nothing is kept of it", async (attempt) => {
+    const { id } = await seedPrediction(db.sql, world, { status: "starting" });
+    expect(await providerSays(db.sql, { id, attempt, run: "run-never", callback: `never-${attempt}` })).toBe("unknown");
+    const [kept] = await db.sql`
+      select (select count(*) from private.provider_callbacks)::int as callbacks,
+        (select count(*) from private.provider_runs where provider_prediction_id = 'run-never')::int as runs`;
+    expect(kept).toEqual({ callbacks: 0, runs: 0 });
+  });
+});
+
+test("a callback for a prediction that does not exist → unknown", async () => {
+  expect(await providerSays(db.sql, { id: crypto.randomUUID(), run: newRun(), callback: "nobody" })).toBe("unknown");
+});
+
+test("a run that belongs to another prediction → unknown, and neither prediction moves", async () => {
+  const { run } = await seedPrediction(db.sql, world, { status: "starting" });
+  const other = await seedPrediction(db.sql, world, { status: "queued" });
+  expect(await providerSays(db.sql, { id: other.id, run: run ?? "", status: "succeeded" })).toBe("unknown");
+  expect((await readRow(db.sql, other.id))["status"]).toBe("queued");
+});
+
+test("a status the provider does not have → an error, and nothing is recorded", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
+  await expect(providerSays(db.sql, { id, run: run ?? "", status: "exploded", callback: "odd" })).rejects.toMatchObject({ code: "22023" });
+  expect((await db.sql`select from private.provider_callbacks`).length).toBe(0);
+});
+
+describe("after the end", () => {
+  test.each(["failed", "canceled"] as const)("a %s prediction whose submit is answered late → ended, the run is cancelled", async (status) => {
+    const { id } = await seedPrediction(db.sql, world, { status, columns: { provider_prediction_id: null } });
+    expect(await providerSays(db.sql, { id, run: "run-late", status: "starting" })).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
+    expect((await readRow(db.sql, id))["status"]).toBe(status);
+  });
+
+  test("a canceled prediction whose run has ended meanwhile → ended, nothing to cancel any more", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`);
+    expect(await runsToCancel(db.sql)).toEqual([run]);
+    expect(await providerSays(db.sql, { id, run: run ?? "", status: "canceled", callback: "over" })).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  });
+
+  test("another run turns up → ended, and it is cancelled unless it is over", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "succeeded", columns: { attempt: 2 } });
+    expect(await providerSays(db.sql, { id, run: "run-other", status: "processing" })).toBe("ended");
+    expect(await providerSays(db.sql, { id, run: "run-over", status: "failed" })).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual(["run-other"]);
+  });
+});
+
+describe("a prediction that ends before its run does", () => {
+  test.each(["starting", "processing"] as const)("cancelled by its owner while %s → the run is cancelled", async (status) => {
+    const { id, run } = await seedPrediction(db.sql, world, { status });
+    await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`);
+    expect(await runsToCancel(db.sql)).toEqual([run]);
+  });
+
+  test("past its deadline → the run is cancelled", async () => {
+    const { run } = await seedPrediction(db.sql, world, { status: "processing", columns: { deadline_at: new Date(0) } });
+    await db.sql`select private.fail_overdue()`;
+    expect(await runsToCancel(db.sql)).toEqual([run]);
+  });
+
+  test("given up because the provider cannot be asked any more → the run is cancelled", async () => {
+    const { id, lease, run } = await seedPrediction(db.sql, world, { status: "processing", columns: { failures: 7 } });
+    expect(await retryLater(db.sql, id, lease, { code: "provider_unreachable" })).toBe("failed");
+    expect(await runsToCancel(db.sql)).toEqual([run]);
+  });
+
+  test("deleted with its project → the run is cancelled", async () => {
+    const own = await addWorld(db);
+    const { run } = await seedPrediction(db.sql, own, { status: "starting" });
+    await db.sql`delete from public.projects where id = ${own.project}`;
+    expect(await runsToCancel(db.sql)).toEqual([run]);
+  });
+
+  test.each([
+    ["failed", "provider_failed"],
+    ["canceled", "provider_canceled"],
+    ["aborted", "provider_aborted"],
+    ["succeeded", "provider_no_output"],
+  ])("the provider itself said %s (%s) → nothing to cancel", async (status, code) => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    await providerSays(db.sql, { id, run: run ?? "", status, outputUrl: null });
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: code, error_retryable: true });
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  });
+
+  test("while its output is being stored → nothing to cancel, for the run is over", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "storing" });
+    await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`);
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  });
+});
+
+describe("asking the provider to cancel a run", () => {
+  const recordCanceled = async (run: string, canceled: boolean) => {
+    const [row] = await db.sql`select public.record_run_canceled(${run}, ${canceled}) as found`;
+    return row?.found;
+  };
+
+  test("worked → it is not asked again", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
+    await providerSays(db.sql, { id, run: "run-a", status: "starting" });
+    expect(await recordCanceled("run-a", true)).toBe(true);
+    expect(await runsToCancel(db.sql)).toEqual([]);
+    expect(await recordCanceled("run-a", true)).toBe(false);
+  });
+
+  test("did not work → asked again later, ten times at most", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
+    await providerSays(db.sql, { id, run: "run-b", status: "starting" });
+    for (let time = 1; time <= 9; time++) {
+      expect(await recordCanceled("run-b", false)).toBe(true);
+      const [row] = await db.sql`select extract(epoch from cancel_due_at - now())::int as wait from private.provider_runs where provider_prediction_id = 'run-b'`;
+      expect(row?.wait).toBeGreaterThan(time * 10 - 3);
+      expect(row?.wait).toBeLessThanOrEqual(time * 10);
+    }
+    await recordCanceled("run-b", false);
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  });
+
+  test("is handed out by a claim as a task, and again once that lease ran out", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
+    await providerSays(db.sql, { id, run: "run-c", status: "starting" });
+    const cancels = async () => (await claim(db.sql)).filter(({ task }) => task === "cancel");
+    expect(await cancels()).toEqual([{ task: "cancel", id, provider_prediction_id: "run-c", attempt: 1 }]);
+    expect(await cancels()).toEqual([]);
+    await db.sql`update private.provider_runs set cancel_due_at = now() - interval '1 second' where provider_prediction_id = 'run-c'`;
+    expect((await cancels()).length).toBe(1);
+  });
+});
+
+test("a lost answer, then the orphan is found → its prediction follows it and nothing is cancelled", async () => {
+  const { id, lease } = await seedPrediction(db.sql, world, { status: "queued", columns: { unanswered_since: new Date(Date.now() - 5_000) } });
+  await retryLater(db.sql, id, lease, { code: "provider_unreachable", answered: false });
+  await makeDue(db.sql, id);
+  const task = (await claim(db.sql, 100)).find((claimed) => claimed.id === id);
+  expect(task).toMatchObject({ task: "submit", attempt: 2 });
+  expect(await providerSays(db.sql, { id, attempt: 2, run: "run-orphan", status: "processing" })).toBe("recorded");
+  expect(await runsToCancel(db.sql)).toEqual([]);
+});

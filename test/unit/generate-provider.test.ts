@@ -1,0 +1,187 @@
+import { afterEach, expect, test } from "vitest";
+import { startSimulator } from "../../local/replicate/start-simulator.ts";
+import { createProvider, type NewRun, type Provider } from "../../supabase/functions/generate/provider.ts";
+import type { ProviderError } from "../../supabase/functions/generate/provider-error.ts";
+import { createVerdict } from "../../supabase/functions/generate/provider-verdict.ts";
+import { never, serve, serveRaw } from "./generate-fixture.ts";
+
+const ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+const NEW_RUN: NewRun = { model: "google/nano-banana", input: { prompt: "A cat" }, cancelAfterSeconds: 60, webhook: null };
+const AT = Date.parse("2026-01-02T03:04:05Z");
+
+/** A provider that answers everything alike, and counts. */
+function answering(handler: (request: Request) => Response | Promise<Response>, patienceMs = 5000) {
+  const requests: Request[] = [];
+  const server = serve((request) => {
+    requests.push(request);
+    return handler(request);
+  });
+  ends.push(server.stop);
+  const provider = createProvider({ token: "r8_test", baseUrl: `${server.url}/v1`, fetch, now: () => AT, patienceMs });
+  return { provider, requests };
+}
+
+async function failureOf(call: Promise<unknown>): Promise<ProviderError> {
+  const error: unknown = await call.then(
+    () => new Error("it worked"),
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toMatchObject({ name: "ProviderError" });
+  return error as ProviderError; // its name says so
+}
+
+const calls: [string, (provider: Provider) => Promise<unknown>][] = [
+  ["create", (provider) => provider.create(NEW_RUN, never())],
+  ["get", (provider) => provider.get("abc", never())],
+  ["cancel", (provider) => provider.cancel("abc", never())],
+  ["list", (provider) => provider.list(new Date(AT), null, never())],
+  ["upload", (provider) => provider.upload(new File(["x"], "x.png"), never())],
+];
+
+for (const [name, call] of calls) {
+  test.each([429, 500, 502, 503])(`${name} answered %i → one request, no repetition by the SDK`, async (status) => {
+    const { provider, requests } = answering(() => Response.json({ detail: "no" }, { status }));
+    expect(await failureOf(call(provider))).toMatchObject({ status, said: "no" });
+    expect(requests).toHaveLength(1);
+  });
+
+  test.each([
+    ["before its answer", ""],
+    ["within its answer", "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"id\":"],
+  ])(`${name} whose connection breaks %s → one request, no answer`, async (_when, bytes) => {
+    const server = serveRaw(bytes);
+    ends.push(server.stop);
+    const provider = createProvider({ token: "r8_test", baseUrl: `${server.url}/v1`, fetch, now: () => AT });
+    expect(await failureOf(call(provider))).toMatchObject({ status: null });
+    expect(server.connections()).toBe(1);
+  });
+
+  test(`${name} that is never answered → given up after the bound, one request`, async () => {
+    const answer = Promise.withResolvers<Response>();
+    const { provider, requests } = answering(() => answer.promise, 50);
+    expect(await failureOf(call(provider))).toMatchObject({ status: null });
+    answer.resolve(new Response());
+    expect(requests).toHaveLength(1);
+  });
+}
+
+test("create without anybody listening → no answer", async () => {
+  const provider = createProvider({ token: "t", baseUrl: "http://127.0.0.1:1/v1", fetch, now: () => AT });
+  expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: null });
+});
+
+test("create whose task is over → no answer", async () => {
+  const { provider } = answering(() => Response.json({ id: "abc", status: "starting" }));
+  expect(await failureOf(provider.create(NEW_RUN, AbortSignal.abort()))).toMatchObject({ status: null });
+});
+
+test.each([
+  ["another shape", Response.json({ hello: "world" })],
+  ["no JSON", new Response("<html>")],
+  ["half its JSON", new Response('{"id":"abc","st')],
+])("create answered with %s → counts as no answer, for it may have been done", async (_name, response) => {
+  const { provider } = answering(() => response);
+  expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: null });
+});
+
+test("create answered with a redirect → not followed, the token goes nowhere else", async () => {
+  const { provider, requests } = answering((request) => Response.redirect(new URL("/v1/elsewhere", request.url)));
+  expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: 302 });
+  expect(requests).toHaveLength(1);
+});
+
+test("create → model in the path, token, Cancel-After, callback only when there is an address", async () => {
+  const bodies: unknown[] = [];
+  const heads: unknown[] = [];
+  const { provider } = answering(async (request) => {
+    const { headers, url } = request;
+    heads.push([new URL(url).pathname, headers.get("authorization"), headers.get("cancel-after")]);
+    bodies.push(await request.json());
+    return Response.json({ id: "abc", status: "starting" }, { status: 201 });
+  });
+  await provider.create(NEW_RUN, never());
+  const run = await provider.create({ ...NEW_RUN, webhook: "https://k.test/hook?prediction=1" }, never());
+  expect(run).toMatchObject({ id: "abc", status: "starting" });
+  expect(heads[0]).toEqual(["/v1/models/google/nano-banana/predictions", "Bearer r8_test", "60s"]);
+  expect(bodies).toEqual([
+    { input: { prompt: "A cat" } },
+    {
+      input: { prompt: "A cat" },
+      webhook: "https://k.test/hook?prediction=1",
+      webhook_events_filter: ["start", "logs", "completed"],
+    },
+  ]);
+});
+
+test.each<[string, unknown, Record<string, string>, number | null]>([
+  ["retry_after in the body", { retry_after: 7 }, {}, 7],
+  ["Retry-After in seconds", {}, { "retry-after": "9" }, 9],
+  ["Retry-After as a date", {}, { "retry-after": new Date(AT + 30_000).toUTCString() }, 30],
+  ["both", { retry_after: 2.5 }, { "retry-after": "9" }, 2.5],
+  ["neither", {}, {}, null],
+  ["nonsense", { retry_after: "soon" }, { "retry-after": "later" }, null],
+  ["a year", { retry_after: 31_536_000 }, {}, 3600],
+  ["a time that has passed", { retry_after: -5 }, {}, 0],
+])("429 with %s → its wait", async (_name, body, headers, wait) => {
+  const { provider } = answering(() => Response.json(body, { status: 429, headers }));
+  expect((await failureOf(provider.create(NEW_RUN, never()))).retryAfterSeconds).toBe(wait);
+});
+
+test.each([
+  [400, "fail", "provider_rejected_input"],
+  [401, "later", "provider_unauthorized"],
+  [402, "later", "provider_payment_required"],
+  [403, "later", "provider_unauthorized"],
+  [404, "fail", "provider_model_not_found"],
+  [413, "fail", "provider_rejected_input"],
+  [422, "fail", "provider_rejected_input"],
+  [429, "later", "provider_rate_limited"],
+])("create answered %i → %s, %s, and nothing is searched for", async (status, fate, code) => {
+  const { provider } = answering(() => Response.json({ detail: `because of ${status}` }, { status }));
+  const verdict = createVerdict(await failureOf(provider.create(NEW_RUN, never())));
+  expect(verdict).toMatchObject({ fate, reason: { code } });
+  expect(verdict.reason.message).toContain(`because of ${status}`);
+  expect("answered" in verdict ? verdict.answered : verdict.retryable).toBe("answered" in verdict);
+});
+
+test.each([408, 500, 502, 503, 504])("create answered %i → later, and a run is searched for first", async (status) => {
+  const { provider } = answering(() => new Response("<html>bad gateway</html>", { status }));
+  const verdict = createVerdict(await failureOf(provider.create(NEW_RUN, never())));
+  expect(verdict).toMatchObject({ fate: "later", reason: { code: "provider_unavailable" }, answered: false });
+  expect(verdict.reason.message).not.toContain("html");
+});
+
+test("the simulator: create, get, cancel, list over two pages, upload", async () => {
+  const simulator = await startSimulator({ runDelayMs: 60_000 });
+  ends.push(simulator.stop);
+  const provider = createProvider({ token: simulator.token, baseUrl: simulator.apiUrl, fetch, now: Date.now });
+  const since = new Date(Date.now() - 1000);
+  const file = await provider.upload(new File(["hello"], "x.txt", { type: "text/plain" }), never());
+  const stored = await (await fetch(file, { headers: { authorization: `Bearer ${simulator.token}` } })).json();
+  expect(stored).toMatchObject({ name: "x.txt", content_type: "text/plain", size: 5 });
+
+  const made = await Promise.all(Array.from({ length: 101 }, () => provider.create(NEW_RUN, never())));
+  const first = await provider.list(since, null, never());
+  const second = await provider.list(since, first.next, never());
+  expect(first.runs).toHaveLength(100);
+  expect([...first.runs, ...second.runs].map(({ id }) => id).sort()).toEqual(made.map(({ id }) => id).sort());
+  expect(second.next).toBeNull();
+
+  const id = made[0]?.id ?? "";
+  await provider.cancel(id, never());
+  expect((await provider.get(id, never())).status).toBe("canceled");
+  await Promise.all(made.map((run) => provider.cancel(run.id, never())));
+});
+
+test("the simulator refuses an input → its own sentence reaches the owner", async () => {
+  const simulator = await startSimulator();
+  ends.push(simulator.stop);
+  const provider = createProvider({ token: simulator.token, baseUrl: simulator.apiUrl, fetch, now: Date.now });
+  const failure = await failureOf(provider.create({ ...NEW_RUN, input: { prompt: "A cat", mood: "good" } }, never()));
+  expect(createVerdict(failure)).toMatchObject({ fate: "fail", reason: { code: "provider_rejected_input" }, retryable: false });
+  expect(createVerdict(failure).reason.message).toContain("mood");
+});
