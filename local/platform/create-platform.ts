@@ -7,9 +7,9 @@ import { BodyTooLarge, readBody } from "./limit-body.ts";
 import { log } from "./log.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
 import { bodyTooLarge, type Service, unavailable, unexpected } from "./refusals.ts";
+import { changesEveryRow, needsFilter } from "./require-filter.ts";
 import { createSessionTokens, type SessionTokens } from "./session-tokens.ts";
 import type { SigningKey } from "./signing-key.ts";
-import { changesEveryRow, needsFilter } from "./require-filter.ts";
 import { callStorage } from "./storage-route.ts";
 import { callStudio } from "./studio-route.ts";
 

@@ -1,23 +1,11 @@
 import { createHash } from "node:crypto";
-import { AsyncLocalStorage } from "node:async_hooks";
 import { join } from "node:path";
 import type { App } from "@supabase/lite";
 import { z } from "zod";
 import { parseRange } from "./parse-range.ts";
+import { storageRequest, type Upload, writeUpload } from "./write-upload.ts";
 
 type Adapter = NonNullable<App["_storageAdapter"]>;
-type Upload = Parameters<Adapter["uploadObject"]>[3];
-
-/** What the gateway and the adapter have to tell each other about one request, with lite between them. */
-export interface StorageRequest {
-  range: string | null;
-  /** Bytes; undefined for no limit. */
-  maxBytes: number | undefined;
-  /** Set when the upload ended because it was larger than maxBytes. */
-  tooLarge: boolean;
-}
-
-export const storageRequest = new AsyncLocalStorage<StorageRequest>();
 
 const entrySchema = z.object({
   bucket: z.string(),
@@ -55,7 +43,7 @@ export function createStorageFiles(root: string): Adapter {
     const file = crypto.randomUUID();
     const former = await find(bucket, key).catch(() => undefined);
     try {
-      const { size, etag } = await write(join(folder, file), body);
+      const { size, etag } = await writeUpload(join(folder, file), body);
       const entry: Entry = {
         bucket,
         key,
@@ -120,30 +108,6 @@ export function createStorageFiles(root: string): Adapter {
     },
     privateAssetUrl: () => Promise.reject(new Error("files of the local Storage have no address of their own")),
   };
-}
-
-async function write(path: string, body: Upload): Promise<{ size: number; etag: string }> {
-  const hash = createHash("md5");
-  const request = storageRequest.getStore();
-  let size = 0;
-  const file = await Deno.open(path, { write: true, createNew: true });
-  try {
-    // lite types the stream as Node's or the web's; both are iterable and give bytes.
-    const chunks: AsyncIterable<Uint8Array> | Uint8Array[] =
-      body instanceof Uint8Array ? [body] : (body as ReadableStream<Uint8Array>);
-    for await (const chunk of chunks) {
-      size += chunk.byteLength;
-      if (request?.maxBytes !== undefined && size > request.maxBytes) {
-        request.tooLarge = true;
-        throw new Error("larger than the bucket allows");
-      }
-      hash.update(chunk);
-      for (let rest = chunk; rest.byteLength > 0; ) rest = rest.subarray(await file.write(rest));
-    }
-  } finally {
-    file.close();
-  }
-  return { size, etag: `"${hash.digest("hex")}"` };
 }
 
 function metadataOf(entry: Entry) {

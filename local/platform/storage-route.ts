@@ -4,8 +4,8 @@ import { BadForm } from "./read-multipart.ts";
 import { objectTooLarge } from "./refusals.ts";
 import { signMany } from "./sign-many.ts";
 import { finishFile, renameSignedUrls } from "./storage-answer.ts";
-import { storageRequest } from "./storage-files.ts";
 import { plainUpload, uploadBucket } from "./storage-upload.ts";
+import { storageRequest } from "./write-upload.ts";
 
 /** Bytes, for buckets without a limit of their own. */
 const DEFAULT_MAX_BYTES = 500 * 1024 * 1024;
@@ -45,8 +45,7 @@ export async function callStorage(
   if (manyOf !== undefined) return await signMany(request, headers, target, manyOf, lite);
 
   const bucketId = uploadBucket(method, path);
-  const bucket = bucketId === undefined ? undefined : await lite.bucket(bucketId);
-  const maxBytes = bucketId === undefined ? undefined : (bucket?.fileSizeLimit ?? DEFAULT_MAX_BYTES);
+  const maxBytes = bucketId === undefined ? undefined : ((await lite.fileSizeLimit(bucketId)) ?? DEFAULT_MAX_BYTES);
   if (maxBytes !== undefined && !isForm(headers) && Number(headers.get("content-length") ?? 0) > maxBytes) {
     return Response.json(objectTooLarge, { status: 400 });
   }

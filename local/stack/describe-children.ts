@@ -70,7 +70,7 @@ export function describeSimulator(setting: Setting, port: number): ChildOptions 
 function module(setting: Setting, name: string, path: string, variables: Record<string, string>): ChildOptions {
   return {
     ...common(setting, name),
-    args: ["run", "-A", join(PROJECT_ROOT, path)],
+    args: ["run", "-A", "--unstable-no-legacy-abort", join(PROJECT_ROOT, path)],
     env: { ...machineVariables(), ...variables, KEYFRAME_EXIT_ON_STDIN_END: "1" },
     ready: async (firstLine) => {
       const line = await firstLine;

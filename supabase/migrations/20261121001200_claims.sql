@@ -18,7 +18,10 @@ volatile
 set search_path = ''
 as $$
 begin
-  insert into private.lookouts (function_name) values (note_lookout.function_name) on conflict do nothing;
+  -- Looked for first: on conflict do nothing would wait for a claim that is just updating the row.
+  if not exists (select from private.lookouts k where k.function_name = note_lookout.function_name) then
+    insert into private.lookouts (function_name) values (note_lookout.function_name) on conflict do nothing;
+  end if;
   update private.lookouts l
   set looking_until = case when look_again_ms > 0 then clock_timestamp() + make_interval(secs => look_again_ms / 1000.0) else '-infinity' end
   where l.function_name = (

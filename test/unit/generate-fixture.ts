@@ -170,10 +170,14 @@ export function makeDeps(given: {
   return { deps, calls, lines };
 }
 
-/** A server for one test, on a free port of 127.0.0.1. */
-export function serve(handler: (request: Request) => Response | Promise<Response>): { url: string; stop(): Promise<void> } {
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, handler);
-  return { url: `http://127.0.0.1:${server.addr.port}`, stop: async () => await server.shutdown() };
+/** A server for one test, on a free port of 127.0.0.1. Its end cuts answers that are still under way. */
+export function serve(handler: (request: Request) => Response | Promise<Response>): {
+  url: string;
+  stop(): Promise<void>;
+} {
+  const end = new AbortController();
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", signal: end.signal, onListen: () => {} }, handler);
+  return { url: `http://127.0.0.1:${server.addr.port}`, stop: async () => end.abort() };
 }
 
 /** The smallest PNG: one pixel. */

@@ -48,6 +48,15 @@ test("a call → the function sees /<name>/…, method, query and headers; its s
   expect(seen.headers).toMatchObject({ ...headers, "x-forwarded-host": "127.0.0.1", "x-forwarded-port": "54321" });
 });
 
+test("a body of known length → the same bytes and the same length, there and back", async () => {
+  const body = "ä".repeat(50_000);
+  const answer = await call("/api/echo", { method: "POST", body });
+  expect(await answer.text()).toBe(body);
+  const seen = await (await call("/api/x", { method: "POST", body })).json();
+  expect(seen.headers["content-length"]).toBe("100000");
+  expect(seen.headers["transfer-encoding"]).toBeUndefined();
+});
+
 test("a redirect → handed to the client, not followed", async () => {
   const answer = await call("/api/redirect");
   expect([answer.status, answer.headers.get("location")]).toEqual([302, "/elsewhere"]);

@@ -63,6 +63,8 @@ test("Postgres killed under 40 requests, away, and back → answers, 503 in each
     expect([path, answer.status]).toEqual([path, 503]);
     expect(answer.headers.get("content-type")).toContain("json");
   }
+  const upload = await client.storage.from("any").upload("x.txt", new Blob(["x"]));
+  expect(upload.error).toMatchObject({ status: 503 });
   const body = JSON.stringify({ email: "a@example.com", password: "x" });
   const signIn = await fetch(`${platform.url}/auth/v1/token?grant_type=password`, { method: "POST", headers, body });
   expect(signIn.status).toBe(503);

@@ -268,6 +268,15 @@ test.each(["stream", "form"])("a file sent as a %s → written while it arrives,
   expect(row?.size).toBe(parts * chunk.length);
 });
 
+test("60 MB of known length into a bucket without a limit of its own → kept", async () => {
+  const body = new Uint8Array(60 * 1024 * 1024);
+  const { error } = await platform
+    .client(SECRET_KEY)
+    .storage.from("films")
+    .upload("long.mp4", body, { contentType: "video/mp4" });
+  expect(error).toBeNull();
+});
+
 test("an upload that breaks off → neither row nor file, and the former content stays", async () => {
   const service = platform.client(SECRET_KEY).storage.from("films");
   await service.upload("broken.mp4", new TextEncoder().encode("whole"), { contentType: "video/mp4" });

@@ -1,0 +1,52 @@
+import type { App, IAppConfig } from "@supabase/lite";
+import type { LiteOptions } from "./create-lite.ts";
+import { guardReservations } from "./guard-reservations.ts";
+import { createApp } from "./lite-app.ts";
+import { PlatformConnection } from "./platform-connection.ts";
+
+/** lite on connections of its own, good until the first of them is lost. */
+export interface Pool {
+  app: App<IAppConfig>;
+  connection: PlatformConnection;
+  /** Aborted when a connection closes that nobody here has closed. */
+  lost: AbortSignal;
+}
+
+/** Connects as requests come; Postgres need not be there yet. */
+export function openPool(options: LiteOptions): Pool {
+  const loss = new AbortController();
+  const connection = new PlatformConnection({
+    url: options.databaseUrl,
+    postgresOptions: {
+      max: options.poolSize ?? 20,
+      connect_timeout: 5,
+      backoff: () => 0.2,
+      max_lifetime: null,
+      onnotice: () => undefined,
+      onclose: () => loss.abort(),
+      // Storage deletes its rows after their files; nobody else may, see bootstrap-services.sql.
+      connection: { application_name: "keyframe-platform", "storage.allow_delete_query": "true" },
+      types: { json: jsonType(114), jsonb: jsonType(3802) },
+    },
+  });
+  guardReservations(connection.driver, loss.signal);
+  const forgetSchema = () => void connection.clearSchemaCache();
+  // Once more when the listening begins: a change just before it was told to nobody.
+  connection.driver.listen("pgrst", forgetSchema, forgetSchema).catch(() => loss.abort());
+  return { app: createApp(connection, options), connection, lost: loss.signal };
+}
+
+/** lite gives JSON values as text already; its own connection would quote that text once more. */
+function jsonType(oid: number) {
+  return { to: oid, from: [oid], serialize: jsonText, parse: (text: string): unknown => JSON.parse(text) };
+}
+
+function jsonText(value: unknown): string {
+  if (typeof value !== "string") return JSON.stringify(value);
+  try {
+    JSON.parse(value);
+    return value;
+  } catch {
+    return JSON.stringify(value);
+  }
+}

@@ -1,0 +1,73 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim } from "../support/db-calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+
+let db: ClonedDatabase;
+let busy: World;
+let other: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  busy = await addWorld(db);
+  other = await addWorld(db);
+  const { id } = await seedPrediction(db.sql, busy, { columns: { admitted_at: null, deadline_at: null, lease_token: null } });
+  const done = await seedPrediction(db.sql, busy, { status: "canceled" });
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into public.predictions (project_id, owner_id, step, prompt, model)
+      select project_id, owner_id, step, prompt, model from public.predictions, generate_series(1, 10000) where id = ${id}`;
+    await sql`
+      insert into public.predictions (project_id, owner_id, step, prompt, model, status, completed_at)
+      select project_id, owner_id, step, prompt, model, status, completed_at
+      from public.predictions, generate_series(1, 5000) where id = ${done.id}`;
+  });
+  await db.sql`analyze public.predictions, public.generation_models, private.provider_runs`;
+});
+afterAll(() => db.drop());
+
+/** Runs something on a connection that reports the plan of every statement, those inside functions included. */
+async function plansOf(work: (sql: postgres.Sql) => Promise<unknown>): Promise<string[]> {
+  const plans: string[] = [];
+  const sql = postgres(db.url, { max: 1, onnotice: ({ message }) => plans.push(message ?? "") });
+  try {
+    await sql.unsafe(`
+      load 'auto_explain';
+      set auto_explain.log_min_duration = 0;
+      set auto_explain.log_nested_statements = on;
+      set auto_explain.log_analyze = on;
+      set auto_explain.log_timing = off;
+      set client_min_messages = log`);
+    await work(sql);
+  } finally {
+    await sql.end();
+  }
+  return plans;
+}
+
+test("10,000 waiting predictions of one owner → another owner's is claimed at once, through the index of what is due", async () => {
+  const { id } = await seedPrediction(db.sql, other, { columns: { attempt: 0, lease_token: null } });
+  const plans = await plansOf(async (sql) => {
+    expect((await claim(sql)).map((task) => task.id)).toEqual([id]);
+    // Later calls of a session may run with a plan made for any number of rows: it has to be as good.
+    for (let call = 0; call < 7; call++) {
+      await db.sql`update public.predictions set lease_token = null, next_attempt_at = now() where id = ${id}`;
+      expect((await claim(sql)).map((task) => task.id)).toEqual([id]);
+    }
+  });
+  const claims = plans.filter((plan) => plan.includes("was_left") && plan.includes("LockRows"));
+  expect(claims.length).toBe(8);
+  for (const plan of claims) {
+    expect(plan).toContain("predictions_due_idx");
+    expect(plan).not.toContain("Seq Scan on predictions");
+  }
+});
+
+test("the sweep over 10,000 waiting predictions → looks for what is due and overdue through their indexes", async () => {
+  await seedPrediction(db.sql, other, { columns: { deadline_at: new Date(0) } });
+  await db.sql`update private.settings set max_active_per_owner = 1`;
+  const plans = await plansOf((sql) => sql`select private.sweep()`);
+  expect(plans.some((plan) => plan.includes("predictions_deadline_idx"))).toBe(true);
+  for (const plan of plans) expect(plan).not.toContain("Seq Scan on predictions");
+});

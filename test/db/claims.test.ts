@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim, makeDue, readRow } from "../support/db-calls.ts";
+import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  world = await addWorld(db);
+});
+beforeEach(async () => {
+  await db.sql`delete from public.predictions`;
+});
+afterAll(() => db.drop());
+
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
+const unclaimed = (columns: Row = {}) => ({ columns: { attempt: 0, lease_token: null, ...columns } });
+
+describe("20 claims at once over 200 due predictions", () => {
+  const seedDue = async () => {
+    const { id } = await seedPrediction(db.sql, world, unclaimed());
+    await db.sql.begin(async (sql) => {
+      await sql`set local session_replication_role = replica`;
+      await sql`
+        insert into public.predictions (project_id, owner_id, step, prompt, model, admitted_at, deadline_at, next_attempt_at)
+        select project_id, owner_id, step, prompt, model, admitted_at, deadline_at, next_attempt_at
+        from public.predictions, generate_series(1, 199) where id = ${id}`;
+    });
+  };
+
+  /** Each on its own connection, claiming until nothing is left. */
+  const claimAll = (workers: number, maxRows: number) =>
+    Promise.all(
+      Array.from({ length: workers }, async () => {
+        const connection = await db.sql.reserve();
+        const got: string[] = [];
+        try {
+          for (;;) {
+            const tasks = await claim(connection, maxRows);
+            if (tasks.length === 0) return got;
+            got.push(...tasks.map(({ id }) => id));
+          }
+        } finally {
+          connection.release();
+        }
+      }),
+    );
+
+  test("never hand out one twice, and hand out all", async () => {
+    await seedDue();
+    const got = (await claimAll(20, 3)).flat();
+    expect(got.length).toBe(200);
+    expect(new Set(got).size).toBe(200);
+    const [row] = await db.sql`
+      select count(distinct lease_token)::int as leases, max(attempt) as attempts from public.predictions`;
+    expect(row).toEqual({ leases: 200, attempts: 1 });
+  });
+
+  test("nor when each wants them all", async () => {
+    await seedDue();
+    const got = (await claimAll(20, 200)).flat();
+    expect(got.length).toBe(200);
+    expect(new Set(got).size).toBe(200);
+  });
+});
+
+test("a row that somebody holds locked → the claim passes it over instead of waiting", async () => {
+  const held = await seedPrediction(db.sql, world, unclaimed());
+  const free = await seedPrediction(db.sql, world, unclaimed());
+  await db.sql.begin(async (sql) => {
+    await sql`select from public.predictions where id = ${held.id} for update`;
+    expect((await claim(db.sql)).map(({ id }) => id)).toEqual([free.id]);
+  });
+});
+
+test("a claim → takes what has been due longest, no more than asked for", async () => {
+  const third = await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(1) }));
+  const first = await seedPrediction(db.sql, world, { status: "storing", columns: { next_attempt_at: ago(30), lease_token: null } });
+  const second = await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(20) }));
+  const ids = async () => (await claim(db.sql, 2)).map(({ id }) => id).sort();
+  expect(await ids()).toEqual([first.id, second.id].sort());
+  expect(await ids()).toEqual([third.id]);
+  expect(await ids()).toEqual([]);
+});
+
+test("what is not due yet, or waits in line → is not handed out", async () => {
+  await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(-60) }));
+  await seedPrediction(db.sql, world, unclaimed({ admitted_at: null, deadline_at: null }));
+  expect(await claim(db.sql)).toEqual([]);
+});
+
+describe("a lease", () => {
+  test("that holds → nobody else gets the row; it is due again when the lease runs out", async () => {
+    const { id } = await seedPrediction(db.sql, world, unclaimed());
+    const [task] = await claim(db.sql, 10, 90);
+    expect(task).toMatchObject({ id, task: "submit", attempt: 1, failures: 0 });
+    expect(await claim(db.sql)).toEqual([]);
+    const [row] = await db.sql`
+      select extract(epoch from next_attempt_at - updated_at)::int as seconds, lease_token from public.predictions where id = ${id}`;
+    expect(row).toEqual({ seconds: 90, lease_token: task?.lease_token });
+  });
+
+  test("that ran out → claimed again under a new one, with one failure more", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    const [task] = await claim(db.sql);
+    expect(task).toMatchObject({ id, task: "store", attempt: 1, failures: 1, retry_reason: "lease_ran_out" });
+    expect(task?.lease_token).not.toBe(lease);
+  });
+
+  test("that was given back → claimed again without a failure", async () => {
+    await seedPrediction(db.sql, world, { status: "processing", columns: { lease_token: null } });
+    expect((await claim(db.sql))[0]).toMatchObject({ task: "poll", attempt: 1, failures: 0, retry_reason: null });
+  });
+
+  test("that ran out max_failures times → the prediction fails with attempts_exhausted and is not handed out", async () => {
+    await db.sql`update private.settings set max_failures = 3`;
+    const { id } = await seedPrediction(db.sql, world, { status: "storing" });
+    const other = await seedPrediction(db.sql, world, unclaimed());
+    for (const failures of [1, 2]) {
+      expect((await claim(db.sql)).find((task) => task.id === id)).toMatchObject({ failures });
+      await makeDue(db.sql, id);
+    }
+    await db.sql`update public.predictions set next_attempt_at = now(), lease_token = null where id = ${other.id}`;
+    expect((await claim(db.sql)).map((task) => task.id)).toEqual([other.id]);
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted", error_retryable: true, lease_token: null });
+    await db.sql`update private.settings set max_failures = default`;
+  });
+});
+
+describe("a submit task", () => {
+  test("of a video → brings the paths of its frames and the settings of its model", async () => {
+    const first = await seedPrediction(db.sql, world, { status: "succeeded", columns: { output_path: "o/p/first.png" } });
+    const last = await seedPrediction(db.sql, world, { status: "succeeded", step: "last-frame", columns: { output_path: "o/p/last.png" } });
+    const { id } = await seedPrediction(db.sql, world, {
+      step: "video",
+      columns: { attempt: 0, lease_token: null, first_frame_prediction_id: first.id, last_frame_prediction_id: last.id, duration_seconds: 10 },
+    });
+    expect((await claim(db.sql))[0]).toMatchObject({
+      task: "submit",
+      id,
+      owner_id: world.owner,
+      project_id: world.project,
+      step: "video",
+      model: "kwaivgi/kling-v2.1",
+      prompt: "A harbour at dawn",
+      duration_seconds: 10,
+      first_frame_path: "o/p/first.png",
+      last_frame_path: "o/p/last.png",
+      model_settings: { first_frame_field: "start_image", last_frame_field: "end_image", last_frame_extras: { mode: "pro" }, durations: [5, 10] },
+    });
+  });
+
+  test("of a frame without references → has no paths", async () => {
+    await seedPrediction(db.sql, world, unclaimed());
+    expect((await claim(db.sql))[0]).toMatchObject({ first_frame_path: null, last_frame_path: null, reference_image_path: null, model_settings: { reference_field: "image_input" } });
+  });
+
+  test("after an administrator changed the model's row → brings the new settings", async () => {
+    await seedPrediction(db.sql, world, unclaimed());
+    await db.sql`update public.generation_models set extras = '{"aspect_ratio": "1:1"}' where model = 'google/nano-banana'`;
+    expect((await claim(db.sql))[0]?.["model_settings"]).toMatchObject({ extras: { aspect_ratio: "1:1" } });
+  });
+});
+
+describe("the promise to look again", () => {
+  const looksUntil = async () => {
+    const [row] = await db.sql`
+      select looking_until > clock_timestamp() and looking_until <= clock_timestamp() + interval '5 seconds' as looking
+      from private.lookouts where function_name = 'generate'`;
+    return row?.looking;
+  };
+
+  test("is noted by a claim, and taken back by a last look", async () => {
+    await claim(db.sql, 1, 60, 5_000);
+    expect(await looksUntil()).toBe(true);
+    await claim(db.sql, 1, 60, 0);
+    expect(await looksUntil()).toBe(false);
+  });
+
+  test("that another claim is just noting → does not hold this claim up", async () => {
+    await claim(db.sql, 1, 60, 0);
+    const { id } = await seedPrediction(db.sql, world, unclaimed());
+    await db.sql.begin(async (sql) => {
+      await claim(sql, 0, 60, 5_000);
+      expect((await claim(db.sql, 1, 60, 5_000))[0]?.id).toBe(id);
+    });
+  });
+});

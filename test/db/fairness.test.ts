@@ -1,0 +1,182 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim, complete, providerSays, readRow } from "../support/db-calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { liftRateLimits, start } from "../support/db-user.ts";
+
+let db: ClonedDatabase;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  await liftRateLimits(db);
+});
+afterEach(async () => {
+  await db.sql`update private.settings set max_active_per_owner = default`;
+  await db.sql`delete from public.predictions`;
+});
+afterAll(() => db.drop());
+
+const cancel = (world: World, id: string) =>
+  db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`);
+
+const positions = async (world: World) => {
+  const rows = await db.sql<{ position: number | null }[]>`
+    select private.queue_position(p) as position from public.predictions p where owner_id = ${world.owner} order by created_at, id`;
+  return rows.map(({ position }) => position);
+};
+const admitted = async (world: World) => {
+  const rows = await db.sql`
+    select from public.predictions where owner_id = ${world.owner} and admitted_at is not null and completed_at is null`;
+  return rows.length;
+};
+
+async function startMany(world: World, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) ids.push((await start(db, world)).prediction.id);
+  return ids;
+}
+
+test("seven predictions of one owner → four have a place, the rest wait in the order they came", async () => {
+  const world = await addWorld(db);
+  await startMany(world, 7);
+  expect(await positions(world)).toEqual([0, 0, 0, 0, 1, 2, 3]);
+  expect(await admitted(world)).toBe(4);
+});
+
+test("the answer to a request that has to wait → says its place in line", async () => {
+  const world = await addWorld(db);
+  await startMany(world, 4);
+  const { prediction } = await start(db, world);
+  expect(prediction).toMatchObject({ status: "queued", admitted_at: null, queue_position: 1 });
+});
+
+test("a prediction that runs has no place in line", async () => {
+  const world = await addWorld(db);
+  await seedPrediction(db.sql, world, { status: "processing" });
+  expect(await positions(world)).toEqual([null]);
+});
+
+test("the deadline counts from the admission: none while waiting, a frame's 15 minutes, a video's 60", async () => {
+  const world = await addWorld(db);
+  await seedPrediction(db.sql, world, { status: "succeeded" });
+  const minutes = async (step: string) => {
+    const { prediction } = await start(db, world, { step });
+    const [row] = await db.sql`
+      select extract(epoch from deadline_at - admitted_at) / 60 as minutes from public.predictions where id = ${prediction.id}`;
+    return row?.minutes === null ? null : Number(row?.minutes);
+  };
+  expect([await minutes("first-frame"), await minutes("last-frame"), await minutes("video"), await minutes("video")]).toEqual([15, 15, 60, 60]);
+  expect(await minutes("video")).toBe(null);
+});
+
+test("one succeeds → the one that waited longest gets its place, with a deadline, due at once", async () => {
+  const world = await addWorld(db);
+  const ids = await startMany(world, 6);
+  const task = (await claim(db.sql, 1))[0];
+  await providerSays(db.sql, { id: task?.id ?? "", run: "run-1", status: "succeeded" });
+  expect(await positions(world)).toEqual([null, 0, 0, 0, 1, 2]);
+  const [storing] = (await claim(db.sql, 100)).filter(({ id }) => id === task?.id);
+  expect(await complete(db.sql, storing?.id ?? "", storing?.lease_token ?? null)).toBe(true);
+  expect(await positions(world)).toEqual([null, 0, 0, 0, 0, 1]);
+  const row = await readRow(db.sql, ids[4] ?? "");
+  expect(row["deadline_at"]).toBeInstanceOf(Date);
+  expect((await claim(db.sql)).map(({ id }) => id)).toEqual([ids[4]]);
+});
+
+test.each(["fails", "is cancelled", "is past its deadline"])("one %s → the next in line gets its place", async (how) => {
+  const world = await addWorld(db);
+  const [first = ""] = await startMany(world, 5);
+  if (how === "is cancelled") await cancel(world, first);
+  if (how === "fails") {
+    const task = (await claim(db.sql, 100)).find(({ id }) => id === first);
+    await providerSays(db.sql, { id: first, attempt: task?.attempt ?? 0, run: "run-x", status: "failed" });
+  }
+  if (how === "is past its deadline") {
+    await db.sql`update public.predictions set deadline_at = now() where id = ${first}`;
+    await db.sql`select private.fail_overdue()`;
+  }
+  expect(await positions(world)).toEqual([null, 0, 0, 0, 0]);
+});
+
+test("one that waits is cancelled → those behind it move up, nobody is admitted too many", async () => {
+  const world = await addWorld(db);
+  const ids = await startMany(world, 7);
+  await cancel(world, ids[4] ?? "");
+  expect(await positions(world)).toEqual([0, 0, 0, 0, null, 1, 2]);
+});
+
+test("the next in line is being cancelled while a place frees → the one after it gets the place", async () => {
+  const world = await addWorld(db);
+  const [first = "", , , , fifth = "", sixth = ""] = await startMany(world, 6);
+  await db.sql.begin(async (canceling) => {
+    await canceling`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
+    await canceling`select public.cancel_prediction(${world.project}, ${fifth})`;
+    await cancel(world, first);
+  });
+  expect(await readRow(db.sql, fifth)).toMatchObject({ status: "canceled", admitted_at: null });
+  expect(await readRow(db.sql, sixth)).toMatchObject({ status: "queued", admitted_at: expect.any(Date) });
+});
+
+test("max_active_per_owner raised → the next sweep admits as many more, in order", async () => {
+  const worlds = [await addWorld(db), await addWorld(db)] as const;
+  for (const world of worlds) await startMany(world, 7);
+  await db.sql`update private.settings set max_active_per_owner = 6`;
+  await db.sql`select private.sweep()`;
+  for (const world of worlds) expect(await positions(world)).toEqual([0, 0, 0, 0, 0, 0, 1]);
+});
+
+test("max_active_per_owner lowered → what runs goes on, nobody new is admitted until below it", async () => {
+  const world = await addWorld(db);
+  const [first = "", second = "", third = "", fourth = ""] = await startMany(world, 5);
+  await db.sql`update private.settings set max_active_per_owner = 2`;
+  for (const id of [first, second]) await cancel(world, id);
+  await db.sql`select private.sweep()`;
+  expect(await positions(world)).toEqual([null, null, 0, 0, 1]);
+  for (const id of [third, fourth]) await cancel(world, id);
+  expect(await positions(world)).toEqual([null, null, null, null, 0]);
+});
+
+test("20 requests of one owner at once → exactly four are admitted, and the line has no gaps", async () => {
+  const world = await addWorld(db);
+  await Promise.all(Array.from({ length: 20 }, () => start(db, world)));
+  expect(await admitted(world)).toBe(4);
+  expect(await positions(world)).toEqual([...Array<number>(4).fill(0), ...Array.from({ length: 16 }, (_, i) => i + 1)]);
+});
+
+test("20 rows in one insert through the Data API → exactly four are admitted", async () => {
+  const world = await addWorld(db);
+  const rows = Array.from({ length: 20 }, () => ({ project_id: world.project, step: "first-frame" }));
+  await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`insert into public.predictions ${sql(rows)}`);
+  expect(await admitted(world)).toBe(4);
+});
+
+test("all places freed at once → they are filled by the next four, no more", async () => {
+  const world = await addWorld(db);
+  const ids = await startMany(world, 10);
+  await Promise.all(ids.slice(0, 4).map((id) => cancel(world, id)));
+  expect(await positions(world)).toEqual([null, null, null, null, 0, 0, 0, 0, 1, 2]);
+});
+
+test("a new request while others wait → goes behind them, even when a place is free", async () => {
+  const world = await addWorld(db);
+  await startMany(world, 6);
+  await db.sql`update private.settings set max_active_per_owner = 5`;
+  await startMany(world, 1);
+  expect(await positions(world)).toEqual([0, 0, 0, 0, 1, 2, 3]);
+});
+
+test("the long line of one owner → another owner's request is admitted and handed out at once", async () => {
+  const [busy, other] = [await addWorld(db), await addWorld(db)];
+  await startMany(busy, 12);
+  await claim(db.sql, 100);
+  const { prediction } = await start(db, other);
+  expect(prediction).toMatchObject({ queue_position: 0 });
+  expect((await claim(db.sql)).map(({ id }) => id)).toEqual([prediction.id]);
+});
+
+test("one owner's insert that is not committed yet → does not hold another owner's insert up", async () => {
+  const [slow, other] = [await addWorld(db), await addWorld(db)];
+  await db.as({ role: "authenticated", sub: slow.owner }, async (sql) => {
+    await sql`select public.start_prediction(${slow.project}, 'first-frame')`;
+    expect((await start(db, other)).prediction["status"]).toBe("queued");
+  });
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addWorld, type World } from "../support/db-predictions.ts";
+import { codeOf } from "../support/db-refusal.ts";
+import { create, liftRateLimits, start } from "../support/db-user.ts";
+
+const HASH = "a".repeat(64);
+const OTHER_HASH = "b".repeat(64);
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  await liftRateLimits(db);
+});
+beforeEach(async () => {
+  world = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+const countPredictions = async () =>
+  (await db.sql`select from public.predictions where owner_id = ${world.owner}`).length;
+const countProjects = async (owner: string) => (await db.sql`select from public.projects where owner_id = ${owner}`).length;
+const upload = (owner: string, key: string, hash: string) =>
+  db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    const [row] = await sql`select public.admit_upload(${key}, ${hash}) as admitted`;
+    return row?.admitted;
+  });
+
+test("the same key and request again → the same prediction, one row, marked as replayed", async () => {
+  const first = await start(db, world, { key: "k", hash: HASH });
+  const again = await start(db, world, { key: "k", hash: HASH });
+  expect([first.replayed, again.replayed]).toEqual([false, true]);
+  expect(again.prediction.id).toBe(first.prediction.id);
+  expect(await countPredictions()).toBe(1);
+});
+
+test("a project with the same key and request again → the same project", async () => {
+  const first = await create(db, world.owner, { key: "k", hash: HASH });
+  const again = await create(db, world.owner, { key: "k", hash: HASH });
+  expect([again.project.id, again.replayed]).toEqual([first.project.id, true]);
+  expect(await countProjects(world.owner)).toBe(2); // with the world's own
+});
+
+test("an upload with the same key and request again → the same file, and it is counted once", async () => {
+  const first = await upload(world.owner, "k", HASH);
+  const again = await upload(world.owner, "k", HASH);
+  expect([first.replayed, again.replayed]).toEqual([false, true]);
+  expect(again.file_id).toBe(first.file_id);
+  expect(again.rate.remaining).toBe(first.rate.remaining);
+});
+
+test("a replay → shows the prediction as it is now, and takes no token", async () => {
+  const first = await start(db, world, { key: "k", hash: HASH });
+  await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.cancel_prediction(${world.project}, ${first.prediction.id})`);
+  const again = await start(db, world, { key: "k", hash: HASH });
+  expect(again.prediction["status"]).toBe("canceled");
+  expect(again.rate["remaining"]).toBe(first.rate["remaining"]);
+});
+
+test("the same key with another request → idempotency_mismatch, no row", async () => {
+  await start(db, world, { key: "k", hash: HASH });
+  expect(await codeOf(start(db, world, { key: "k", hash: OTHER_HASH }))).toBe("idempotency_mismatch");
+  expect(await codeOf(create(db, world.owner, { key: "k", hash: OTHER_HASH }))).toBe("idempotency_mismatch");
+  expect(await codeOf(upload(world.owner, "k", OTHER_HASH))).toBe("idempotency_mismatch");
+  expect(await countPredictions()).toBe(1);
+});
+
+test("another owner's same key → is another key", async () => {
+  const other = await addWorld(db);
+  const mine = await start(db, world, { key: "k", hash: HASH });
+  const theirs = await start(db, other, { key: "k", hash: OTHER_HASH });
+  expect(theirs.replayed).toBe(false);
+  expect(theirs.prediction.id).not.toBe(mine.prediction.id);
+});
+
+test("50 equal requests at once → one row, one of them made it, all say the same id", async () => {
+  const answers = await Promise.all(Array.from({ length: 50 }, () => start(db, world, { key: "k", hash: HASH })));
+  expect(new Set(answers.map(({ prediction }) => prediction.id)).size).toBe(1);
+  expect(answers.filter(({ replayed }) => !replayed).length).toBe(1);
+  expect(await countPredictions()).toBe(1);
+});
+
+test("two different requests with one key at once → one goes through, the other is a mismatch", async () => {
+  const outcomes = await Promise.allSettled([HASH, OTHER_HASH].map((hash) => create(db, world.owner, { key: "k", hash })));
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  expect(await countProjects(world.owner)).toBe(2);
+});
+
+describe("the age of a key", () => {
+  const age = (interval: string) =>
+    db.sql`update private.idempotency_keys set created_at = now() - ${interval}::interval where owner_id = ${world.owner}`;
+
+  test("of almost 24 hours → still remembered", async () => {
+    const first = await start(db, world, { key: "k", hash: HASH });
+    await age("23 hours 59 minutes");
+    expect((await start(db, world, { key: "k", hash: HASH })).prediction.id).toBe(first.prediction.id);
+  });
+
+  test("of more than 24 hours → free again, for any request, and then remembered anew", async () => {
+    const first = await start(db, world, { key: "k", hash: HASH });
+    await age("24 hours 1 second");
+    const second = await start(db, world, { key: "k", hash: OTHER_HASH });
+    expect(second.replayed).toBe(false);
+    expect(second.prediction.id).not.toBe(first.prediction.id);
+    expect((await start(db, world, { key: "k", hash: OTHER_HASH })).prediction.id).toBe(second.prediction.id);
+  });
+
+  test("free again, 20 requests at once → one row more", async () => {
+    await start(db, world, { key: "k", hash: HASH });
+    await age("25 hours");
+    const answers = await Promise.all(Array.from({ length: 20 }, () => start(db, world, { key: "k", hash: HASH })));
+    expect(new Set(answers.map(({ prediction }) => prediction.id)).size).toBe(1);
+    expect(await countPredictions()).toBe(2);
+  });
+});
+
+test("a request that is refused → leaves its key free", async () => {
+  expect(await codeOf(start(db, world, { step: "video", key: "k", hash: HASH }))).toBe("frame_not_ready");
+  expect((await start(db, world, { key: "k", hash: OTHER_HASH })).replayed).toBe(false);
+});
+
+test("what the key made is gone → not_found, and no second one is made", async () => {
+  const { project } = await create(db, world.owner, { key: "k", hash: HASH });
+  await db.sql`delete from public.projects where id = ${project.id}`;
+  expect(await codeOf(create(db, world.owner, { key: "k", hash: HASH }))).toBe("not_found");
+  expect(await countProjects(world.owner)).toBe(1);
+});

@@ -1,0 +1,313 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { readRow } from "../support/db-calls.ts";
+import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { codeOf, refusalOf } from "../support/db-refusal.ts";
+import { addReference, start, type Wanted } from "../support/db-user.ts";
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+});
+beforeEach(async () => {
+  world = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+const frame = (step: "first-frame" | "last-frame" = "first-frame", status: "succeeded" | "processing" | "storing" | "failed" = "succeeded", of = world) =>
+  seedPrediction(db.sql, of, { step, status });
+
+/** The code of the refusal; also makes sure that it left no row and took no token. */
+async function refusalCode(wanted: Wanted): Promise<string> {
+  const state = async () => {
+    const [row] = await db.sql`
+      select (select count(*) from public.predictions)::int as predictions,
+        (select count(*) from private.rate_buckets)::int as buckets,
+        (select coalesce(sum(tokens), 0) from private.rate_buckets) as tokens,
+        (select count(*) from net.http_request_queue)::int as kicks`;
+    return row;
+  };
+  const before = await state();
+  const code = await codeOf(start(db, world, wanted));
+  expect(await state()).toEqual(before);
+  return code;
+}
+
+/** Makes another model the default of its step for one test. */
+async function withModel(step: string, model: string, work: () => Promise<void>): Promise<void> {
+  const [before] = await db.sql`select model from public.generation_models where step = ${step}::public.generation_step and is_default`;
+  await db.sql`select private.use_model(${step}, ${model})`;
+  try {
+    await work();
+  } finally {
+    await db.sql`select private.use_model(${step}, ${before?.model})`;
+  }
+}
+
+describe("what the request leaves out is filled in", () => {
+  test("owner, prompt and model of a first frame", async () => {
+    const { prediction } = await start(db, world);
+    expect(prediction).toMatchObject({
+      owner_id: world.owner,
+      project_id: world.project,
+      step: "first-frame",
+      status: "queued",
+      prompt: "A harbour at dawn, fog, one red boat",
+      model: "google/nano-banana",
+      attempt: 0,
+      reference_image_path: null,
+      progress: null,
+      queue_position: 0,
+    });
+  });
+
+  test("a prompt of its own → is kept, the project's stays as it was", async () => {
+    expect((await start(db, world, { prompt: "The boat leaves" })).prediction["prompt"]).toBe("The boat leaves");
+  });
+
+  test("what is none of the owner's business → is not in the answer", async () => {
+    const { prediction } = await start(db, world);
+    for (const hidden of ["lease_token", "provider_output_url", "next_attempt_at", "deadline_at", "unanswered_since", "failures"]) {
+      expect(prediction).not.toHaveProperty(hidden);
+    }
+  });
+
+  test("a last frame → keeps the look of the latest first frame, when there is one", async () => {
+    expect((await start(db, world, { step: "last-frame" })).prediction["first_frame_prediction_id"]).toBe(null);
+    const older = await seedPrediction(db.sql, world, { status: "succeeded", columns: { created_at: new Date(Date.now() - 60_000) } });
+    expect((await start(db, world, { step: "last-frame" })).prediction["first_frame_prediction_id"]).toBe(older.id);
+  });
+
+  test("a video → takes the latest frames that succeeded, not later ones that did not", async () => {
+    const ago = (seconds: number) => ({ created_at: new Date(Date.now() - seconds * 1000) });
+    await seedPrediction(db.sql, world, { status: "succeeded", columns: ago(90) });
+    const first = await seedPrediction(db.sql, world, { status: "succeeded", columns: ago(60) });
+    await seedPrediction(db.sql, world, { status: "failed", columns: ago(10) });
+    await seedPrediction(db.sql, world, { status: "processing", columns: ago(5) });
+    const last = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded", columns: ago(30) });
+    expect((await start(db, world, { step: "video" })).prediction).toMatchObject({
+      model: "kwaivgi/kling-v2.1",
+      first_frame_prediction_id: first.id,
+      last_frame_prediction_id: last.id,
+      duration_seconds: null,
+    });
+  });
+
+  test("a video without a last frame → goes without one", async () => {
+    const first = await frame();
+    expect((await start(db, world, { step: "video" })).prediction).toMatchObject({ first_frame_prediction_id: first.id, last_frame_prediction_id: null });
+  });
+
+  test("frames that are named → are taken, also when there are later ones", async () => {
+    const [first, last] = [await frame(), await frame("last-frame")];
+    await frame();
+    await frame("last-frame");
+    expect((await start(db, world, { step: "video", firstFrame: first.id, lastFrame: last.id, duration: 10 })).prediction).toMatchObject({
+      first_frame_prediction_id: first.id,
+      last_frame_prediction_id: last.id,
+      duration_seconds: 10,
+    });
+  });
+
+  test("a reference of one's own → is kept", async () => {
+    const reference = await addReference(db, world.owner);
+    expect((await start(db, world, { reference })).prediction["reference_image_path"]).toBe(reference);
+  });
+
+  test("an administrator's insert without a caller → belongs to the project's owner", async () => {
+    const [row] = await db.sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame') returning owner_id`;
+    expect(row?.owner_id).toBe(world.owner);
+  });
+});
+
+describe("not_found", () => {
+  test("a project that does not exist", async () => {
+    expect(await refusalCode({ project: crypto.randomUUID() })).toBe("not_found");
+  });
+
+  test("another user's project, told apart by nothing from one that does not exist", async () => {
+    const other = await addWorld(db);
+    const foreign = await refusalOf(start(db, world, { project: other.project }));
+    expect(foreign).toEqual(await refusalOf(start(db, world, { project: crypto.randomUUID() })));
+    expect(await refusalCode({ project: other.project })).toBe("not_found");
+  });
+
+  test("a first frame of another project of the same owner", async () => {
+    const elsewhere = await frame("first-frame", "succeeded", { owner: world.owner, project: await addProject(db, world.owner) });
+    expect(await refusalCode({ step: "video", firstFrame: elsewhere.id })).toBe("not_found");
+  });
+
+  test("frames of the wrong step", async () => {
+    const [first, last] = [await frame(), await frame("last-frame")];
+    expect(await refusalCode({ step: "video", firstFrame: last.id })).toBe("not_found");
+    expect(await refusalCode({ step: "video", lastFrame: first.id })).toBe("not_found");
+  });
+
+  test("a reference that was never uploaded, or that another user uploaded", async () => {
+    expect(await refusalCode({ reference: `projects/${crypto.randomUUID()}.png` })).toBe("not_found");
+    const theirs = await addReference(db, (await addWorld(db)).owner);
+    expect(await refusalCode({ reference: theirs })).toBe("not_found");
+  });
+});
+
+describe("frame_not_ready", () => {
+  test("a video of a project without a first frame", async () => {
+    expect(await refusalCode({ step: "video" })).toBe("frame_not_ready");
+  });
+
+  test.each(["processing", "storing", "failed"] as const)("a named frame that is %s", async (status) => {
+    const first = await frame("first-frame", status);
+    expect(await refusalCode({ step: "video", firstFrame: first.id })).toBe("frame_not_ready");
+    const last = await frame("last-frame", status);
+    await frame();
+    expect(await refusalCode({ step: "video", lastFrame: last.id })).toBe("frame_not_ready");
+  });
+});
+
+describe("invalid_request: a reference path that is no projects/<file_name>", () => {
+  test.each([
+    "mine.png",
+    "/projects/mine.png",
+    "generations/mine.png",
+    "projects/",
+    "projects/../generations/mine.png",
+    "projects/a..png",
+    "projects/.hidden.png",
+    "projects/folder/mine.png",
+    "projects/mine.png?x=1",
+    "projects/mine png",
+    "projects/mine%2epng",
+    "PROJECTS/mine.png",
+    "projects/mine.png\n",
+    `projects/${"a".repeat(201)}`,
+    "",
+  ])("%j", async (reference) => {
+    expect(await refusalCode({ reference })).toBe("invalid_request");
+  });
+});
+
+describe("unsupported_input: what the model would drop is refused before any charge", () => {
+  test("a reference for a video model that takes none", async () => {
+    await frame();
+    expect(await refusalCode({ step: "video", reference: await addReference(db, world.owner) })).toBe("unsupported_input");
+  });
+
+  test("a first frame and a reference for a last frame, when the model takes one image", async () => {
+    await withModel("last-frame", "black-forest-labs/flux-kontext-pro", async () => {
+      const reference = await addReference(db, world.owner);
+      expect((await start(db, world, { step: "last-frame", reference })).prediction["model"]).toBe("black-forest-labs/flux-kontext-pro");
+      await frame();
+      expect(await refusalCode({ step: "last-frame", reference })).toBe("unsupported_input");
+    });
+  });
+
+  test("a last frame for a model that has none, named or taken by default", async () => {
+    await withModel("video", "minimax/hailuo-2.3", async () => {
+      await frame();
+      expect((await start(db, world, { step: "video" })).prediction["model"]).toBe("minimax/hailuo-2.3");
+      const last = await frame("last-frame");
+      expect(await refusalCode({ step: "video", lastFrame: last.id })).toBe("unsupported_input");
+      expect(await refusalCode({ step: "video" })).toBe("unsupported_input");
+    });
+  });
+
+  test("a duration that the model does not offer", async () => {
+    await frame();
+    expect(await refusalCode({ step: "video", duration: 7 })).toBe("unsupported_input");
+    expect(await refusalCode({ duration: 5 })).toBe("unsupported_input");
+  });
+
+  test("a reference beside frames, when the model takes only one of the two", async () => {
+    await db.sql`
+      insert into public.generation_models (step, model, first_frame_field, reference_field, max_references, reference_is_list, references_exclude_frames)
+      values ('video', 'test/either-or', 'image', 'reference_images', 3, true, true), ('video', 'test/both', 'image', 'reference_images', 3, true, false)`;
+    await frame();
+    const reference = await addReference(db, world.owner);
+    await withModel("video", "test/either-or", async () => {
+      expect(await refusalCode({ step: "video", reference })).toBe("unsupported_input");
+    });
+    await withModel("video", "test/both", async () => {
+      expect((await start(db, world, { step: "video", reference })).prediction["reference_image_path"]).toBe(reference);
+    });
+  });
+});
+
+describe("what makes no sense for a step is refused by a named rule", () => {
+  test.each([
+    ["a prompt that is empty", { prompt: "" }, "prompt_has_1_to_4000_characters"],
+    ["a prompt that is too long", { prompt: "x".repeat(4001) }, "prompt_has_1_to_4000_characters"],
+  ])("%s", async (_name, wanted, constraint) => {
+    expect(await refusalOf(start(db, world, wanted))).toMatchObject({ sqlstate: "23514", constraint });
+  });
+
+  test("a first frame that builds on a frame", async () => {
+    const first = await frame();
+    expect((await refusalOf(start(db, world, { firstFrame: first.id }))).constraint).toBe("first_frame_builds_on_no_frame");
+  });
+
+  test("a last frame that ends on a last frame", async () => {
+    const last = await frame("last-frame");
+    expect((await refusalOf(start(db, world, { step: "last-frame", lastFrame: last.id }))).constraint).toBe("only_video_has_a_last_frame");
+  });
+});
+
+test("no default model for a step → an error of ours, nothing is inserted", async () => {
+  await db.sql`update public.generation_models set is_default = false where step = 'video'`;
+  await frame();
+  expect(await refusalOf(start(db, world, { step: "video" }))).toMatchObject({ sqlstate: "P0001" });
+  await db.sql`select private.use_model('video', 'kwaivgi/kling-v2.1')`;
+});
+
+test("every column but the ones that say what to generate → a user cannot set it", async () => {
+  const columns = await db.sql<{ name: string }[]>`
+    select attname as name from pg_attribute
+    where attrelid = 'public.predictions'::regclass and attnum > 0 and not attisdropped
+      and attname not in ('id', 'project_id', 'step', 'prompt', 'reference_image_path', 'first_frame_prediction_id', 'last_frame_prediction_id', 'duration_seconds')`;
+  expect(columns.length).toBeGreaterThan(25);
+  for (const { name } of columns) {
+    const insert = db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`
+      insert into public.predictions (project_id, step, ${sql(name)}) values (${world.project}, 'first-frame', default)`);
+    expect([name, (await refusalOf(insert)).sqlstate]).toEqual([name, "42501"]);
+  }
+});
+
+test("a project's owner → is the caller, whoever is named", async () => {
+  const other = await db.addUser();
+  const insert = db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`
+    insert into public.projects (owner_id, title, text_prompt) values (${other}, 't', 'p')`);
+  expect((await refusalOf(insert)).sqlstate).toBe("42501");
+});
+
+describe("read_prediction", () => {
+  const read = (step: string, prediction: string | null, reader = world) =>
+    db.as({ role: "authenticated", sub: reader.owner }, async (sql) => {
+      const [row] = await sql`select public.read_prediction(${world.project}, ${step}, ${prediction}) -> 'prediction' as prediction`;
+      return row?.prediction;
+    });
+
+  test("without an id → the latest run of the step; with one → that run", async () => {
+    const older = await start(db, world);
+    const latest = await start(db, world);
+    expect((await read("first-frame", null)).id).toBe(latest.prediction.id);
+    expect((await read("first-frame", older.prediction.id)).id).toBe(older.prediction.id);
+  });
+
+  test("of another step, of none, or by another user → not_found", async () => {
+    const { prediction } = await start(db, world);
+    expect(await codeOf(read("last-frame", prediction.id))).toBe("not_found");
+    expect(await codeOf(read("video", null))).toBe("not_found");
+    expect(await codeOf(read("first-frame", prediction.id, await addWorld(db)))).toBe("not_found");
+  });
+});
+
+describe("cancel_prediction", () => {
+  test("of another user, or of another project → not_found, and it goes on", async () => {
+    const { prediction } = await start(db, world);
+    const cancel = (owner: string, project: string) =>
+      codeOf(db.as({ role: "authenticated", sub: owner }, (sql) => sql`select public.cancel_prediction(${project}, ${prediction.id})`));
+    expect(await cancel((await addWorld(db)).owner, world.project)).toBe("not_found");
+    expect(await cancel(world.owner, await addProject(db, world.owner))).toBe("not_found");
+    expect((await readRow(db.sql, prediction.id))["status"]).toBe("queued");
+  });
+});

@@ -1,0 +1,112 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addWorld, type World } from "../support/db-predictions.ts";
+import { codeOf, refusalOf } from "../support/db-refusal.ts";
+import { create, start } from "../support/db-user.ts";
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+});
+beforeEach(async () => {
+  world = await addWorld(db);
+  await db.sql`update private.rate_limits set capacity = 3, per_second = 0.1`;
+});
+afterEach(() => db.sql`truncate private.rate_buckets`);
+afterAll(() => db.drop());
+
+const upload = (owner: string) =>
+  db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    const [row] = await sql`select public.admit_upload() as admitted`;
+    return row?.admitted;
+  });
+
+/** As if so much time had gone by. */
+const pass = (interval: string) => db.sql`update private.rate_buckets set refilled_at = refilled_at - ${interval}::interval`;
+
+const REQUESTS: Record<string, () => Promise<{ rate: Record<string, unknown> }>> = {
+  create: () => create(db, world.owner),
+  generate: () => start(db, world),
+  upload: () => upload(world.owner),
+};
+
+describe.each(Object.entries(REQUESTS))("%s", (policy, request) => {
+  test("counts down, then rate_limited with the seconds to wait as hint, and it changes nothing", async () => {
+    for (const remaining of [2, 1, 0]) {
+      expect((await request()).rate).toMatchObject({ policy, limit: 3, remaining, window_seconds: 30 });
+    }
+    expect(await refusalOf(request())).toMatchObject({ sqlstate: "KEYFR", message: "rate_limited", hint: "10" });
+    expect(await refusalOf(request())).toMatchObject({ message: "rate_limited", hint: "10" });
+    const [made] = await db.sql`
+      select (select count(*) from public.projects where owner_id = ${world.owner})::int as projects,
+        (select count(*) from public.predictions where owner_id = ${world.owner})::int as predictions`;
+    expect(made).toEqual({ projects: policy === "create" ? 4 : 1, predictions: policy === "generate" ? 3 : 0 });
+  });
+});
+
+test("time passes → tokens come back at per_second, never more than the capacity", async () => {
+  for (let i = 0; i < 3; i++) await upload(world.owner);
+  await pass("9 seconds");
+  expect(await refusalOf(upload(world.owner))).toMatchObject({ message: "rate_limited", hint: "1" });
+  await pass("2 seconds");
+  expect((await upload(world.owner)).rate.remaining).toBe(0);
+  await pass("1 day");
+  expect((await upload(world.owner)).rate.remaining).toBe(2);
+});
+
+test("the state says how long until the bucket is full again", async () => {
+  expect((await upload(world.owner)).rate).toMatchObject({ reset_seconds: 10 });
+  expect((await upload(world.owner)).rate).toMatchObject({ reset_seconds: 20 });
+});
+
+test("a clock that went back → takes no tokens away", async () => {
+  await upload(world.owner);
+  await pass("-1 hour");
+  expect((await upload(world.owner)).rate.remaining).toBe(1);
+});
+
+test("a changed limit → holds from the next request on", async () => {
+  for (let i = 0; i < 3; i++) await upload(world.owner);
+  await db.sql`update private.rate_limits set per_second = 100 where route_class = 'upload'`;
+  await pass("1 second");
+  expect((await upload(world.owner)).rate.remaining).toBe(2);
+  await db.sql`update private.rate_limits set capacity = 1 where route_class = 'upload'`;
+  await upload(world.owner);
+  expect(await codeOf(db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+    await sql`select private.take_token('upload')`;
+    await sql`select private.take_token('upload')`;
+  }))).toBe("rate_limited");
+});
+
+test("classes and owners → each has a bucket of its own", async () => {
+  for (let i = 0; i < 3; i++) await upload(world.owner);
+  expect((await create(db, world.owner)).rate["remaining"]).toBe(2);
+  expect((await start(db, world)).rate["remaining"]).toBe(2);
+  expect((await upload((await addWorld(db)).owner)).rate.remaining).toBe(2);
+});
+
+test("20 requests of one owner at once → exactly the capacity goes through", async () => {
+  const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => create(db, world.owner)));
+  expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBe(3);
+});
+
+test("rows straight through the Data API → are counted one by one like calls of the functions", async () => {
+  const rows = Array.from({ length: 4 }, () => ({ title: "t", text_prompt: "p" }));
+  const insert = db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`insert into public.projects ${sql(rows)}`);
+  expect(await codeOf(insert)).toBe("rate_limited");
+  expect((await create(db, world.owner)).rate["remaining"]).toBe(2);
+});
+
+test("a class without a row → has no limit", async () => {
+  await db.sql`delete from private.rate_limits where route_class = 'upload'`;
+  for (let i = 0; i < 5; i++) expect((await upload(world.owner)).rate).toBe(null);
+  await db.sql`insert into private.rate_limits values ('upload', 3, 0.1)`;
+});
+
+test("an administrator's insert → is not limited and takes nobody's tokens", async () => {
+  for (let i = 0; i < 5; i++) {
+    await db.sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`;
+  }
+  expect((await start(db, world)).rate["remaining"]).toBe(2);
+});

@@ -1,0 +1,31 @@
+import { inject } from "vitest";
+import { createLog } from "../../shared/log.ts";
+import { createApp } from "../../supabase/functions/api/app.ts";
+import { createDatabase } from "../../supabase/functions/api/database.ts";
+import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
+import { createStorage } from "../../supabase/functions/api/storage.ts";
+import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
+import { publicJwk } from "./api-tokens.ts";
+
+type Options = {
+  /** Where the platform is looked for; the sessions are those of the running stack all the same. */
+  platformUrl?: string;
+  fetcher?: typeof fetch;
+  timeoutMs?: number;
+};
+
+/** The code of the function `api`, wired as its index.ts does, but with a platform or a fetch of the test's choice. */
+export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Options) {
+  const { url, publishableKey } = inject("stack");
+  const supabaseUrl = platformUrl ?? url;
+  const client = createPlatformClient(supabaseUrl, publishableKey, fetcher, timeoutMs);
+  const now = () => new Date();
+  const log: string[] = [];
+  const app = createApp({
+    database: createDatabase(client),
+    storage: createStorage(client, { supabaseUrl, clientUrl: supabaseUrl, now }),
+    log: createLog({ function: "api" }, (line) => log.push(line)),
+    verifySession: createSessionVerifier({ jwks: { keys: [publicJwk()] }, issuers: [`${url}/auth/v1`], now }),
+  });
+  return { fetch: async (request: Request) => await app.fetch(request), log };
+}

@@ -1,0 +1,22 @@
+import { createCanvas } from "@napi-rs/canvas";
+
+type Kind = "png" | "jpeg" | "webp";
+
+/** A real picture of 48 × 27 in a random colour, so that no two have the same bytes. */
+export async function drawImage(kind: Kind = "png"): Promise<Uint8Array<ArrayBuffer>> {
+  const canvas = createCanvas(48, 27);
+  const context = canvas.getContext("2d");
+  const [red, green, blue] = crypto.getRandomValues(new Uint8Array(3));
+  context.fillStyle = `rgb(${red}, ${green}, ${blue})`;
+  context.fillRect(0, 0, 48, 27);
+  context.fillStyle = "white";
+  context.fillRect(12, 8, 20, 10);
+  return new Uint8Array(kind === "png" ? await canvas.encode("png") : await canvas.encode(kind, 90));
+}
+
+/** An image of exactly `size` bytes: decoders ignore what follows the end. */
+export async function imageOf(size: number): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(size);
+  bytes.set(await drawImage("png"));
+  return bytes;
+}

@@ -1,0 +1,34 @@
+import { inject } from "vitest";
+import { z } from "zod";
+
+const page = z.object({
+  next: z.string().nullable(),
+  results: z.array(z.object({ id: z.string(), status: z.string(), input: z.looseObject({}) })),
+});
+
+type Run = z.infer<typeof page>["results"][number];
+
+/**
+ * The runs the simulator was asked for with exactly this prompt, by Replicate's own list. Others use the simulator at the
+ * same time, so its total counts say nothing about one test: give each prompt a random word.
+ */
+export async function providerRuns(prompt: string): Promise<Run[]> {
+  const { simulatorUrl, replicateToken } = inject("stack");
+  const runs: Run[] = [];
+  for (let url: string | null = `${simulatorUrl}/v1/predictions`; url !== null; ) {
+    const response: Response = await fetch(url, { headers: { authorization: `Bearer ${replicateToken}` } });
+    const { next, results } = page.parse(await response.json());
+    runs.push(...results.filter(({ input }) => input["prompt"] === prompt));
+    url = next;
+  }
+  return runs;
+}
+
+/** A prompt nobody else uses. */
+export const uniquePrompt = (text = "A harbour at dawn") => `${text}, ${crypto.randomUUID()}`;
+
+/**
+ * Its run stays in `starting` here: no callback comes, and the provider is asked only after half a minute, when the test
+ * is over.
+ */
+export const neverHeardOf = () => uniquePrompt("[[fault:callback_lost]]");

@@ -1,0 +1,79 @@
+import type { ChildProcess } from "../../local/stack/child-process.ts";
+import postgres from "postgres";
+import { startStack } from "../../local/stack/start-stack.ts";
+import type { StackInfo } from "./global-setup.ts";
+import { setQuickIntervals } from "./flow-quick-settings.ts";
+
+/** What a flow test needs of a stack, whether it is the shared one or its own. */
+export type FlowStack = Pick<
+  StackInfo,
+  | "url"
+  | "publishableKey"
+  | "secretKey"
+  | "kickSecret"
+  | "replicateToken"
+  | "replicateWebhookSecret"
+  | "databaseUrl"
+  | "simulatorUrl"
+  | "dataDir"
+>;
+
+/** A stack of one test file's own, whose processes it may kill and whose simulator it may slow down. */
+export type OwnStack = FlowStack & {
+  sql: postgres.Sql;
+  child(name: string): ChildProcess;
+  /** Sets how long each run of the simulator takes from now on. */
+  setRunDelay(ms: number): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** Starts a throw-away stack on free ports. It sweeps every second instead of every five. Stop it in afterAll. */
+export async function startOwnStack(): Promise<OwnStack> {
+  const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
+  const stack = await startStack({
+    dataDir,
+    port: 0,
+    durable: false,
+    simulator: { startDelayMs: 0, runDelayMs: 0 },
+  });
+  const sql = connect(stack.databaseUrl);
+  await setQuickIntervals(sql);
+  // As the role of the migrations, whose job it is.
+  const owner = connect(stack.migrationUrl, 1);
+  await owner`select cron.schedule('keyframe-sweep', '1 second', 'select private.sweep()')`;
+  await owner.end();
+  const simulatorUrl = stack.simulator?.url ?? "";
+  return {
+    url: stack.url,
+    publishableKey: stack.keys.publishableKey,
+    secretKey: stack.keys.secretKey,
+    kickSecret: stack.keys.kickSecret,
+    replicateToken: stack.keys.replicateToken,
+    replicateWebhookSecret: stack.keys.replicateWebhookSecret,
+    databaseUrl: stack.databaseUrl,
+    simulatorUrl,
+    dataDir,
+    sql,
+    child: (name) => {
+      const child = stack.children.get(name);
+      if (!child) throw new Error(`The stack has no child ${name}.`);
+      return child;
+    },
+    setRunDelay: async (ms) => {
+      const body = JSON.stringify({ run_ms: ms });
+      const response = await fetch(`${simulatorUrl}/control/delays`, { method: "POST", body });
+      await response.body?.cancel();
+      if (!response.ok) throw new Error(`The simulator answered ${response.status}.`);
+    },
+    stop: async () => {
+      await sql.end({ timeout: 1 });
+      await stack.stop();
+      await Deno.remove(dataDir, { recursive: true });
+    },
+  };
+}
+
+/** A superuser's connections to a stack's database. */
+export function connect(databaseUrl: string, max = 4): postgres.Sql {
+  return postgres(databaseUrl, { max, onnotice: () => undefined });
+}

@@ -1,0 +1,193 @@
+import { expect, test } from "vitest";
+import { createLog } from "../../shared/log.ts";
+import type { Claimed } from "../../supabase/functions/generate/database.ts";
+import { createDrain, DRAIN_LIMITS, type DrainLimits } from "../../supabase/functions/generate/drain.ts";
+
+const L = DRAIN_LIMITS;
+type Claim = { at: number; maxRows: number; leaseSeconds: number; promise: number };
+
+/** A drain whose clock moves only when it sleeps. `due` gives what is due at a time, at most `max` of it. */
+function makeDrain(options: {
+  due?: (now: number, max: number) => number | Promise<number>;
+  work?: (task: Claimed, signal: AbortSignal) => Promise<void>;
+  limits?: Partial<DrainLimits>;
+}) {
+  let time = 0;
+  let made = 0;
+  const claims: Claim[] = [];
+  const lines: string[] = [];
+  const started: number[] = [];
+  const kick = createDrain({
+    claim: async (maxRows, leaseSeconds, promise) => {
+      claims.push({ at: time, maxRows, leaseSeconds, promise });
+      const count = (await options.due?.(time, maxRows)) ?? 0;
+      return Array.from({ length: count }, () => ({ task: "submit", id: `task-${++made}` }));
+    },
+    work: async (task, signal) => {
+      started.push(time);
+      await options.work?.(task, signal);
+    },
+    log: createLog({}, (line) => void lines.push(line)),
+    now: () => time,
+    sleep: async (ms) => {
+      time += ms;
+    },
+    timeout: () => new AbortController().signal,
+    limits: { ...L, ...options.limits },
+  });
+  return { kick, claims, lines, started, now: () => time };
+}
+
+test("the limits → tasks end before their leases, and a drain well before the platform's 150 s", () => {
+  expect(L.taskMs).toBeLessThan(L.leaseSeconds * 1000);
+  expect(L.lookFor + L.linger + L.promise + L.lookEvery + L.taskMs).toBeLessThan(120_000);
+  expect(L.lookEvery).toBeLessThan(L.promise);
+});
+
+test("nothing due → it looks every 100 ms for 2 s, each look a promise, and the last one takes the promise back", async () => {
+  const { kick, claims } = makeDrain({});
+  await kick();
+  const looks = claims.slice(0, -1);
+  expect(looks.map(({ at }) => at)).toEqual(Array.from({ length: 20 }, (_, index) => index * 100));
+  expect(looks.every(({ promise, leaseSeconds }) => promise === 300 && leaseSeconds === L.leaseSeconds)).toBe(true);
+  const [last, lastPromise] = [claims.at(-1), looks.at(-1)];
+  expect(last?.promise).toBe(0);
+  // Only after the last promise has run out: whoever relied on it is seen.
+  expect(last?.at).toBeGreaterThan((lastPromise?.at ?? 0) + 300);
+});
+
+test("work is due → the next claim follows at once, and lingering begins anew", async () => {
+  const { kick, claims } = makeDrain({ due: (now) => (now === 1500 && claims.at(-2)?.at !== 1500 ? 3 : 0) });
+  await kick();
+  expect(claims.filter(({ at }) => at === 1500)).toHaveLength(2);
+  expect(claims.at(-1)?.at).toBeGreaterThanOrEqual(3500);
+});
+
+test("work comes with the last look → it is done, and looking goes on", async () => {
+  let given = false;
+  const { kick, claims, started } = makeDrain({
+    due: () => {
+      if (given || claims.at(-1)?.promise !== 0) return 0;
+      given = true;
+      return 1;
+    },
+  });
+  await kick();
+  expect(started).toHaveLength(1);
+  expect(claims.filter(({ promise }) => promise === 0)).toHaveLength(2);
+});
+
+test("slow tasks → quick ones behind them are begun meanwhile", async () => {
+  const slow = Promise.withResolvers<void>();
+  let left = 5;
+  const { kick, started, now } = makeDrain({
+    due: () => (left-- > 0 ? 1 : 0),
+    work: (task) => (task.id === "task-1" ? slow.promise : Promise.resolve()),
+  });
+  let ended = false;
+  const drained = kick().then(() => {
+    ended = true;
+  });
+  while (now() < 2400) await Promise.resolve();
+  expect(started).toEqual([0, 0, 0, 0, 0]);
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  expect(ended).toBe(false);
+  slow.resolve();
+  await drained;
+});
+
+test("more is due than there is room for → never more than maxTasks at once, and a finished one makes room", async () => {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  let most = 0;
+  let left = 12;
+  const { kick, claims } = makeDrain({
+    limits: { maxTasks: 4, claimAtOnce: 3 },
+    due: (_now, max) => {
+      const count = Math.min(left, max);
+      left -= count;
+      return count;
+    },
+    work: async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+        if (running === 4 || left === 0) queueMicrotask(() => waiting.splice(0).forEach((go) => void go()));
+      });
+      running -= 1;
+    },
+  });
+  await kick();
+  expect(left).toBe(0);
+  expect(most).toBe(4);
+  expect(Math.max(...claims.map(({ maxRows }) => maxRows))).toBe(3);
+});
+
+test("two kicks at once → one drain", async () => {
+  const { kick, claims } = makeDrain({});
+  await Promise.all([kick(), kick()]);
+  expect(claims.filter(({ promise }) => promise === 0)).toHaveLength(1);
+});
+
+test("a kick during the last look → another look follows, so that its work is not left for the sweep", async () => {
+  let kicks = 0;
+  let seen = false;
+  const drain = makeDrain({
+    due: async () => {
+      const isLast = drain.claims.at(-1)?.promise === 0;
+      if (isLast && kicks === 0) {
+        kicks += 1;
+        void drain.kick(); // its row was committed just after this look
+        return 0;
+      }
+      if (kicks === 1 && !seen) {
+        seen = true;
+        return 1;
+      }
+      return 0;
+    },
+  });
+  await drain.kick();
+  expect(drain.started).toHaveLength(1);
+});
+
+test("work without end → the drain takes on no more after its time, and the last look gives the promise back", async () => {
+  const { kick, claims } = makeDrain({
+    due: (now, max) => (claims.filter(({ at }) => at === now).length > 1 ? 0 : max),
+  });
+  await kick();
+  expect(claims.at(-1)?.promise).toBe(0);
+  expect(claims.at(-1)?.at).toBeLessThanOrEqual(L.lookFor + L.promise + 2 * L.lookEvery);
+});
+
+test("the database is away → logged, the drain ends, and the next kick begins anew", async () => {
+  let away = true;
+  const { kick, lines, started, claims } = makeDrain({
+    due: () => {
+      if (away) throw new Error("no connection to https://db.test/?key=secret");
+      return claims.length === 2 ? 1 : 0;
+    },
+  });
+  await kick();
+  expect(claims).toHaveLength(1);
+  expect(lines.join()).toContain("drain_stopped");
+  expect(lines.join()).not.toContain("secret");
+  away = false;
+  await kick();
+  expect(started).toHaveLength(1);
+});
+
+test("a task whose end could not be recorded → logged with its prediction, the others go on", async () => {
+  let left = 1;
+  const { kick, lines, started } = makeDrain({
+    due: () => (left-- > 0 ? 3 : 0),
+    work: async (task) => {
+      if (task.id === "task-2") throw new Error("the database is away");
+    },
+  });
+  await kick();
+  expect(started).toHaveLength(3);
+  const [line] = lines.map((one) => JSON.parse(one));
+  expect(line).toMatchObject({ event: "task_unrecorded", predictionId: "task-2", level: "error" });
+});
