@@ -1,53 +1,81 @@
 import { findStack } from "./demo/find-stack.ts";
-import { runDemo } from "./demo/run-demo.ts";
+import { type DemoStep, runDemo } from "./demo/run-demo.ts";
+import { oneLine } from "./stack/one-line.ts";
+import { showStages } from "./stack/show-stages.ts";
 import { readStackSettings } from "./stack/stack-settings.ts";
 import { startStack } from "./stack/start-stack.ts";
+import type { StackOptions } from "./stack/stack-types.ts";
+import { stopSignals } from "./stack/stop-signals.ts";
 
 const HELP = `npm run demo -- [options]   a film from project to video, as a new user would make it
 
-  --port N      where a stack already runs (default 54321); when none does, one is started for the demo
-  --data DIR    where its data are (default .keyframe)
+  --data DIR    the data whose stack is used (default .keyframe); when none runs on them, one is started for the demo
+  --port N      the port of a stack that is started (default 54321; 0: any free one)
   --json        one JSON line last`;
 
 const SIMULATED_PATIENCE_MS = 60_000;
 const REAL_PATIENCE_MS = 15 * 60_000;
 
+/** What the JSON line says. */
+type Outcome = { ok: boolean; url: string | null; ms: number; steps: DemoStep[]; error: string | null };
+
 async function main(): Promise<number> {
-  const settings = readStackSettings(Deno.args, (name) => Deno.env.get(name));
-  if (settings.help) {
+  const { stack: options, flag: json, help } = readStackSettings(Deno.args, (name) => Deno.env.get(name), "json");
+  if (help) {
     console.log(HELP);
     return 0;
   }
-  const say = (text: string) => Deno.stdout.writeSync(new TextEncoder().encode(text));
-  const running = await findStack(settings.stack);
-  if (!running) say("No stack runs here: starting one.\n");
-  const started = running ? null : await startStack(settings.stack);
-  const { url, publishableKey } = running ?? {
+  const signal = stopSignals();
+  const start = performance.now();
+  const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], error: null };
+  try {
+    await perform(options, outcome, signal);
+    outcome.ok = true;
+  } catch (error) {
+    outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
+    console.error(`\nThe demo failed: ${outcome.error}`);
+  }
+  outcome.ms = Math.round(performance.now() - start);
+  if (outcome.ok) say(`\nAll of it held, in ${(outcome.ms / 1000).toFixed(1)} s.\n`);
+  if (json) console.log(JSON.stringify(outcome));
+  return outcome.ok ? 0 : 1;
+}
+
+/** Fills the outcome in as far as it gets. Throws at the first thing that does not hold; its own stack is stopped then too. */
+async function perform(options: StackOptions, outcome: Outcome, signal: AbortSignal): Promise<void> {
+  const running = await findStack(options, say, signal);
+  if (!running) say("No stack runs on these data: starting one.\n");
+  const display = showStages(say, Deno.stdout.isTerminal());
+  const started = running ? null : await startStack({ ...options, signal, ...display }).finally(display.end);
+  const stack = running ?? {
     url: started?.url ?? "",
     publishableKey: started?.keys.publishableKey ?? "",
+    simulated: options.provider === undefined,
   };
-  const start = performance.now();
+  outcome.url = stack.url;
   try {
-    const patienceMs = settings.stack.replicateApiToken === undefined ? SIMULATED_PATIENCE_MS : REAL_PATIENCE_MS;
-    const steps = await runDemo({ url, publishableKey, patienceMs, write: say });
-    for (const { name, ms, result } of steps) say(`  ${name.padEnd(14)}${String(ms).padStart(7)} ms  ${result}\n`);
-    say(`\nAll of it held, in ${((performance.now() - start) / 1000).toFixed(1)} s.\n`);
-    if (settings.json) console.log(JSON.stringify({ ok: true, url, steps }));
-    return 0;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    console.error(`\nThe demo failed: ${reason}`);
-    if (settings.json) console.log(JSON.stringify({ ok: false, url, error: reason }));
-    return 1;
+    const patienceMs = stack.simulated ? SIMULATED_PATIENCE_MS : REAL_PATIENCE_MS;
+    await runDemo({ ...stack, patienceMs, signal, write: say, steps: outcome.steps });
+    say(`\n  ${"step".padEnd(14)}${"time".padStart(10)}  result\n`);
+    for (const { name, ms, result } of outcome.steps)
+      say(`  ${name.padEnd(14)}${String(ms).padStart(7)} ms  ${result}\n`);
   } finally {
     await started?.stop();
+  }
+}
+
+function say(text: string): void {
+  try {
+    Deno.stdout.writeSync(new TextEncoder().encode(text));
+  } catch {
+    // Nobody reads any more (the end of a pipe); what was started still has to stop in order.
   }
 }
 
 main().then(
   (code) => Deno.exit(code),
   (error: unknown) => {
-    console.error(error instanceof Error ? error.message : String(error));
+    console.error(oneLine(error));
     Deno.exit(1);
   },
 );

@@ -14,11 +14,12 @@ export type Call = <Schema extends z.ZodType>(
 ) => Promise<z.output<Schema>>;
 
 /** Calls the API as an app does: session token, JSON or bytes in, envelope out. Throws the API's own sentence. */
-export function apiCaller(baseUrl: string, accessToken: string): Call {
+export function apiCaller(baseUrl: string, accessToken: string, signal?: AbortSignal): Call {
   return async (schema, method, path, body) => {
     const isFile = body instanceof Uint8Array;
     const response = await fetch(`${baseUrl}${path}`, {
       method,
+      ...(signal ? { signal } : {}),
       headers: {
         authorization: `Bearer ${accessToken}`,
         ...(body === undefined ? {} : { "content-type": isFile ? "image/png" : "application/json" }),

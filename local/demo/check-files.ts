@@ -20,8 +20,9 @@ export async function checkVideo(
   first: Uint8Array,
   last: Uint8Array,
   { output }: Prediction,
+  signal?: AbortSignal,
 ): Promise<string> {
-  const seen = await compareVideo(file, first, last);
+  const seen = await compareVideo(file, first, last, signal);
   if (seen.width !== output?.width || seen.height !== output.height) {
     throw new Error(`The video is ${seen.width} × ${seen.height}, not ${output?.width} × ${output?.height}.`);
   }

@@ -11,13 +11,25 @@ export type VideoLook = {
   endToLast: number;
 };
 
-/** Decodes a video in a browser and compares its first and last picture with the two frames, on a 64 × 36 grid of colours. */
-export async function compareVideo(video: Uint8Array, first: Uint8Array, last: Uint8Array): Promise<VideoLook> {
+/**
+ * Decodes a video in a browser and compares its first and last picture with the two frames, on a 64 × 36 grid of colours.
+ * Rejects when `signal` is aborted; the browser is closed either way.
+ */
+export async function compareVideo(
+  video: Uint8Array,
+  first: Uint8Array,
+  last: Uint8Array,
+  signal?: AbortSignal,
+): Promise<VideoLook> {
   const browser = await launchBrowser();
+  const close = () => void browser.close();
   try {
+    signal?.throwIfAborted();
+    signal?.addEventListener("abort", close);
     const page = await browser.newPage();
     return await page.evaluate(look, { video: video.toBase64(), first: first.toBase64(), last: last.toBase64() });
   } finally {
+    signal?.removeEventListener("abort", close);
     await browser.close();
   }
 }

@@ -12,11 +12,13 @@ export class ProgressBar {
   }
 
   show(fraction: number, status: string): void {
-    if (Deno.stdout.isTerminal()) this.#write(`\r${this.#line(fraction, status)}`);
+    // The escape sequence clears what a longer line before has left.
+    if (Deno.stdout.isTerminal()) this.#write(`\r${this.#line(fraction, status)}\x1b[K`);
   }
 
-  end(status: string): void {
-    this.#write(`${Deno.stdout.isTerminal() ? "\r" : ""}${this.#line(1, status)}\n`);
+  end(fraction: number, status: string): void {
+    this.show(fraction, status);
+    this.#write(Deno.stdout.isTerminal() ? "\n" : `${this.#line(fraction, status)}\n`);
   }
 
   #line(fraction: number, status: string): string {

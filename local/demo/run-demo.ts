@@ -1,5 +1,4 @@
 import { createClient } from "@supabase/supabase-js";
-import { z } from "zod";
 import type { Step } from "../../shared/contract/fields.ts";
 import { type Prediction, prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";
@@ -16,23 +15,30 @@ export type DemoOptions = {
   publishableKey: string;
   /** How long one step may take, in ms. */
   patienceMs: number;
+  /** Cuts the demo short: it rejects. */
+  signal: AbortSignal;
   write: (text: string) => void;
+  /** Each step is added when it has held. */
+  steps: DemoStep[];
 };
 
 export type DemoStep = { name: string; ms: number; result: string };
 
 /** Makes a film as a new user would, through Auth and the HTTP API only. Throws at the first thing that does not hold. */
-export async function runDemo(options: DemoOptions): Promise<DemoStep[]> {
-  const { url, publishableKey, write } = options;
-  const steps: DemoStep[] = [];
+export async function runDemo(options: DemoOptions): Promise<void> {
+  const { url, publishableKey, write, signal, steps } = options;
   const timed = async <T>(name: string, work: () => Promise<T>, result: (made: T) => string): Promise<T> => {
+    signal.throwIfAborted();
     const start = performance.now();
     const made = await work();
     steps.push({ name, ms: Math.round(performance.now() - start), result: result(made) });
     return made;
   };
 
-  const supabase = createClient(url, publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
+  const supabase = createClient(url, publishableKey, {
+    auth: { persistSession: false, autoRefreshToken: false },
+    global: { fetch: (input, init) => fetch(input, { ...init, signal }) },
+  });
   const email = `film-${crypto.randomUUID().slice(0, 8)}@keyframe.local`;
   const session = await timed(
     "sign up",
@@ -43,7 +49,7 @@ export async function runDemo(options: DemoOptions): Promise<DemoStep[]> {
     },
     () => email,
   );
-  const call = apiCaller(`${url}/functions/v1`, session.access_token);
+  const call = apiCaller(`${url}/functions/v1`, session.access_token, signal);
 
   const { projectId } = await timed(
     "project",
@@ -76,7 +82,7 @@ export async function runDemo(options: DemoOptions): Promise<DemoStep[]> {
 
   const files = await timed(
     "download",
-    () => Promise.all([first, last, video].map(downloadOutput)),
+    () => Promise.all([first, last, video].map((made) => downloadOutput(made, signal))),
     (made) => `${made.length} files, sha256 as promised`,
   );
   const [firstFile, lastFile, videoFile] = files;
@@ -88,10 +94,9 @@ export async function runDemo(options: DemoOptions): Promise<DemoStep[]> {
   );
   await timed(
     "check video",
-    () => checkVideo(videoFile, firstFile, lastFile, video),
+    () => checkVideo(videoFile, firstFile, lastFile, video, signal),
     (said) => said,
   );
-  return steps;
 }
 
 /** Starts a step and polls it to its end, with a progress bar. Throws when it does not succeed. */
@@ -99,27 +104,29 @@ async function generate(call: Call, step: Step, body: unknown, options: DemoOpti
   const bar = new ProgressBar(step, options.write);
   const patience = performance.now() + options.patienceMs;
   let made = await call(prediction, "POST", `/api/projects/generate/${step}`, body);
-  while (made.status === "queued" || made.status === "starting" || made.status === "processing") {
-    bar.show(made.progress ?? 0, made.status);
-    if (performance.now() > patience)
-      throw new Error(`${step} is still ${made.status} after ${options.patienceMs} ms.`);
+  const isOver = () => made.status === "succeeded" || made.status === "failed" || made.status === "canceled";
+  const fraction = () => (made.status === "succeeded" ? 1 : (made.progress ?? 0));
+  while (!isOver() && performance.now() < patience && !options.signal.aborted) {
+    bar.show(fraction(), made.status);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     const query = new URLSearchParams({ projectId: made.projectId, predictionId: made.predictionId });
     made = await call(prediction, "GET", `/api/projects/generate/${step}?${query}`);
   }
-  bar.end(made.status);
+  bar.end(fraction(), made.status);
+  options.signal.throwIfAborted();
+  if (!isOver()) throw new Error(`${step} is still ${made.status} after ${options.patienceMs / 1000} s.`);
   if (made.status !== "succeeded")
     throw new Error(`${step} ${made.status}: ${made.error?.message ?? "no reason given"}`);
   return made;
 }
 
-async function downloadOutput({ step, output }: Prediction): Promise<Uint8Array> {
+async function downloadOutput({ step, output }: Prediction, signal: AbortSignal): Promise<Uint8Array> {
   if (!output) throw new Error(`${step} succeeded without an output.`);
-  const response = await fetch(output.url);
+  const response = await fetch(output.url, { signal });
   if (!response.ok) throw new Error(`The ${step} cannot be downloaded: ${response.status}`);
   const bytes = new Uint8Array(await response.arrayBuffer());
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
   if (digest !== output.sha256) throw new Error(`The ${step} that was downloaded is not the file that was stored.`);
-  z.literal(output.bytes).parse(bytes.length);
+  if (bytes.length !== output.bytes) throw new Error(`The ${step} has ${bytes.length} bytes, not ${output.bytes}.`);
   return bytes;
 }

@@ -35,6 +35,8 @@ const extensions: Record<ExtensionName, { file: string; schema: string; preloade
 };
 
 const NOT_AVAILABLE = "the server does not have it";
+/** The first that knows '5 seconds', which the migrations schedule. */
+const OLDEST_PG_CRON = [1, 5] as const;
 /** Two starts at once on a database would trip over each other's "if not exists". */
 const LOCK = 5470000;
 
@@ -75,10 +77,19 @@ async function installEach(session: postgres.ReservedSql, useReal: boolean): Pro
 async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): Promise<string | undefined> {
   const { schema, preloaded } = extensions[name];
   const [found] = await sql<
-    { available: boolean; created: boolean; schema: boolean; libraries: string; cronIn: string | null; here: string }[]
+    {
+      available: boolean;
+      version: string | null;
+      created: boolean;
+      schema: boolean;
+      libraries: string;
+      cronIn: string | null;
+      here: string;
+    }[]
   >`
     select
       exists (select from pg_available_extensions where name = ${name}) as available,
+      (select default_version from pg_available_extensions where name = ${name}) as version,
       exists (select from pg_extension where extname = ${name}) as created,
       to_regnamespace(${schema}) is not null as schema,
       current_setting('shared_preload_libraries') as libraries,
@@ -89,7 +100,16 @@ async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): P
   if (preloaded && !found.libraries.split(/[\s,"]+/).includes(preloaded)) {
     return "its library is not in shared_preload_libraries";
   }
+  if (name === "pg_cron" && !isAtLeast(found.version, OLDEST_PG_CRON)) {
+    return `the server's is ${found.version} and schedules of seconds need ${OLDEST_PG_CRON.join(".")}`;
+  }
   if (name === "pg_cron" && found.cronIn !== found.here) return `cron.database_name is ${found.cronIn}`;
   if (found.schema) return `the schema ${schema} is there already`;
   return undefined;
+}
+
+/** `version` is like 1.4-1. */
+function isAtLeast(version: string | null, [major, minor]: readonly [number, number]): boolean {
+  const [has = 0, hasMinor = 0] = (version ?? "").split(/\D/).map(Number);
+  return has > major || (has === major && hasMinor >= minor);
 }

@@ -69,14 +69,20 @@ grant usage on schema public, extensions, auth, storage to anon, authenticated, 
 grant all on schema public, extensions, storage to postgres;
 grant usage on schema auth to postgres;
 
--- What postgres creates in public is open to the API roles until a migration revokes it, exactly as hosted:
--- without these defaults a forgotten revoke would pass every local test.
-alter default privileges for role postgres in schema public grant all on tables to postgres, anon, authenticated, service_role;
-alter default privileges for role postgres in schema public grant all on functions to postgres, anon, authenticated, service_role;
-alter default privileges for role postgres in schema public grant all on sequences to postgres, anon, authenticated, service_role;
-alter default privileges in schema public grant all on tables to postgres, anon, authenticated, service_role;
-alter default privileges in schema public grant all on functions to postgres, anon, authenticated, service_role;
-alter default privileges in schema public grant all on sequences to postgres, anon, authenticated, service_role;
+-- What postgres creates in public is open to the API roles until a migration revokes it, exactly as hosted: without these
+-- defaults a forgotten revoke would pass every local test. Only at the first start: a migration may take them back for good.
+do $$
+begin
+  if to_regnamespace('supabase_migrations') is null then
+    alter default privileges for role postgres in schema public grant all on tables to postgres, anon, authenticated, service_role;
+    alter default privileges for role postgres in schema public grant all on functions to postgres, anon, authenticated, service_role;
+    alter default privileges for role postgres in schema public grant all on sequences to postgres, anon, authenticated, service_role;
+    alter default privileges in schema public grant all on tables to postgres, anon, authenticated, service_role;
+    alter default privileges in schema public grant all on functions to postgres, anon, authenticated, service_role;
+    alter default privileges in schema public grant all on sequences to postgres, anon, authenticated, service_role;
+  end if;
+end
+$$;
 
 -- Realtime ----------------------------------------------------------------------------------------------------------
 

@@ -6,13 +6,21 @@ import { PROJECT_ROOT } from "./project-root.ts";
  *
  * @param databaseUrl the address the migrations run with
  * @param home where the CLI keeps what it remembers; never the person's own home
+ * @param signal ends the CLI; what it was applying is rolled back
  * @throws one line with what the CLI said
  */
-export async function applyMigrations(databaseUrl: string, home: string): Promise<void> {
+export async function applyMigrations(databaseUrl: string, home: string, signal?: AbortSignal): Promise<void> {
   await Deno.mkdir(home, { recursive: true });
-  const { code, stdout, stderr } = await supabaseCli(["db", "push", `--remote=${databaseUrl}`, "--yes"], home);
+  const url = new URL(databaseUrl);
+  const password = decodeURIComponent(url.password);
+  url.password = "";
+  // By its environment: everybody on the machine can read a command line.
+  const { code, stdout, stderr } = await supabaseCli(["db", "push", `--remote=${url.href}`, "--yes"], home, {
+    env: { PGPASSWORD: password },
+    ...(signal ? { signal } : {}),
+  });
   if (code === 0) return;
-  const said = `${stdout}\n${stderr}`.replaceAll(databaseUrl, "the database").trim().split("\n").slice(-6).join(" ");
+  const said = `${stdout}\n${stderr}`.trim().split("\n").slice(-6).join(" ");
   throw new Error(`The migrations could not be applied: ${said}`);
 }
 
@@ -20,13 +28,31 @@ export async function applyMigrations(databaseUrl: string, home: string): Promis
 export async function supabaseCli(
   args: string[],
   home: string,
+  more: { env?: Record<string, string>; signal?: AbortSignal } = {},
 ): Promise<{ code: number; stdout: string; stderr: string }> {
-  const { code, stdout, stderr } = await new Deno.Command(join(PROJECT_ROOT, "node_modules/.bin/supabase"), {
+  const command = new Deno.Command(join(PROJECT_ROOT, "node_modules/.bin/supabase"), {
     args,
     cwd: PROJECT_ROOT,
-    env: { HOME: home, SUPABASE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", PGSSLMODE: "disable" },
+    env: { HOME: home, SUPABASE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", PGSSLMODE: "disable", ...more.env },
     stdin: "null",
-  }).output();
+    ...(more.signal ? { signal: more.signal } : {}),
+  });
+  const { code, stdout, stderr } = await output(command);
   const decoder = new TextDecoder();
-  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
+  const said = decoder.decode(stderr);
+  // Its launcher is there, the program for this machine is not.
+  if (code !== 0 && /spawn .* ENOENT|No matching Supabase CLI binary/.test(said)) throw missing();
+  return { code, stdout: decoder.decode(stdout), stderr: said };
+}
+
+async function output(command: Deno.Command): Promise<Deno.CommandOutput> {
+  try {
+    return await command.output();
+  } catch (error) {
+    throw error instanceof Deno.errors.NotFound ? missing() : error;
+  }
+}
+
+function missing(): Error {
+  return new Error("The Supabase CLI is missing from node_modules: run `npm ci`.");
 }

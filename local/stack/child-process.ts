@@ -1,33 +1,25 @@
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
+import { type Backoff, createBackoff } from "./backoff.ts";
+import { type ChildOptions, type Run, runChild } from "./run-child.ts";
 
-const RESTART_PAUSE_MS = 250;
 const STOP_PATIENCE_MS = 8_000;
 
-export type ChildOptions = {
-  name: string;
-  args: string[];
-  env: Record<string, string>;
-  cwd: string;
-  /** Where everything it prints is kept. */
-  logFile: string;
-  /** Settles when it serves; given the first line it printed. Rejects or never settles: the start fails after `patienceMs`. */
-  ready: (firstLine: Promise<string>) => Promise<void>;
-  patienceMs: number;
+export type SupervisedOptions = ChildOptions & {
   /** Told of each end that nobody asked for; it is started again. */
   onUnexpectedEnd: (line: string) => void;
 };
 
 /**
- * One child of the stack, run by this Deno with exactly the given environment. When it dies unasked it is started
- * again, as the hosted platform does. Its stdin stays open as long as this process lives, so it can tell that it was orphaned.
+ * One child of the stack. When it dies unasked it is started again, as the hosted platform does, with growing pauses
+ * while that does not help.
  */
 export class ChildProcess {
-  readonly #options: ChildOptions;
+  readonly #options: SupervisedOptions;
+  readonly #stopping = new AbortController();
+  readonly #backoff: Backoff = createBackoff();
   #process: Deno.ChildProcess | undefined;
-  #stopping = false;
+  #supervised: Promise<void> | undefined;
 
-  constructor(options: ChildOptions) {
+  constructor(options: SupervisedOptions) {
     this.#options = options;
   }
 
@@ -39,69 +31,26 @@ export class ChildProcess {
     return this.#process?.pid;
   }
 
-  /** Starts it and waits until it serves. Throws one line with the last it printed. */
+  /** Starts it and waits until it serves. Throws one line with the last it printed; then it has ended. */
   async start(): Promise<void> {
-    const { args, env, cwd, logFile, ready, patienceMs, name } = this.#options;
-    const process = new Deno.Command(Deno.execPath(), {
-      args,
-      env,
-      cwd,
-      clearEnv: true,
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-    this.#process = process;
-    const firstLine = Promise.withResolvers<string>();
-    firstLine.promise.catch(() => undefined);
-    const tail: string[] = [];
-    const log = await Deno.open(logFile, { create: true, append: true });
-    const keep = (line: string, isError: boolean) => {
-      if (!isError) firstLine.resolve(line);
-      tail.push(line);
-      if (tail.length > 20) tail.shift();
-      log.writeSync(new TextEncoder().encode(`${line}\n`));
-    };
-    const printed = Promise.all([
-      readLines(process.stdout, (line) => keep(line, false)),
-      readLines(process.stderr, (line) => keep(line, true)),
-    ]);
-    const ended = process.status.then(async (status) => {
-      await printed;
-      log.close();
-      if (this.#process === process) this.#process = undefined;
-      firstLine.reject(new Error("ended"));
-      return status;
-    });
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const outcome = await Promise.race([
-      ready(firstLine.promise).then(
-        () => "ready" as const,
-        () => ended.then(() => "ended" as const),
-      ),
-      ended.then(() => "ended" as const),
-      new Promise<"late">((resolve) => {
-        timer = setTimeout(() => resolve("late"), patienceMs);
-      }),
-    ]);
-    clearTimeout(timer);
-    if (outcome !== "ready") {
-      await this.stop();
-      const why = outcome === "late" ? `did not serve within ${patienceMs / 1000} s` : "ended at start";
-      const said = tail.find((line) => line.startsWith("error:")) ?? tail.at(-1) ?? "it printed nothing";
-      throw new Error(`${name} ${why}: ${said} (see ${logFile})`);
+    const run = this.#launch();
+    try {
+      await run.ready;
+    } catch (error) {
+      this.kill("SIGKILL");
+      await run.ended;
+      throw error;
     }
-    ended.then((status) => this.#restartUnlessStopping(status, tail.at(-1)));
+    this.#supervised = this.#supervise(run);
   }
 
-  /** Ends it with SIGTERM, and with SIGKILL when it does not listen. */
+  /** Ends it with SIGTERM, and with SIGKILL when it does not listen. It does not come back. May be called twice. */
   async stop(): Promise<void> {
-    this.#stopping = true;
-    const process = this.#process;
-    if (!process) return;
+    this.#stopping.abort();
     const timer = setTimeout(() => this.kill("SIGKILL"), STOP_PATIENCE_MS);
     this.kill("SIGTERM");
-    await process.status;
+    await this.#process?.status;
+    await this.#supervised;
     clearTimeout(timer);
   }
 
@@ -114,17 +63,29 @@ export class ChildProcess {
     }
   }
 
-  async #restartUnlessStopping(status: Deno.CommandStatus, lastLine: string | undefined): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, RESTART_PAUSE_MS));
-    if (this.#stopping) return;
-    const how = status.signal ?? `code ${status.code}`;
-    this.#options.onUnexpectedEnd(`${this.name} ended (${how}) and is started again: ${lastLine ?? ""}`);
-    await this.start().catch((error: Error) => {
-      if (!this.#stopping) this.#options.onUnexpectedEnd(error.message);
-    });
+  async #supervise(first: Run): Promise<void> {
+    let run = first;
+    while (true) {
+      const how = await run.ended;
+      if (this.#stopping.signal.aborted) return;
+      this.#options.onUnexpectedEnd(`${this.name} ended (${how}) and is started again`);
+      await this.#backoff.pause(this.#stopping.signal);
+      if (this.#stopping.signal.aborted) return;
+      // Nothing waits between this check and the spawn in #launch, so stop() never misses a new process.
+      run = this.#launch();
+      run.ready.then(
+        () => this.#backoff.served(),
+        () => this.kill("SIGKILL"),
+      );
+    }
   }
-}
 
-async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
-  for await (const line of createInterface({ input: Readable.from(stream) })) onLine(line);
+  #launch(): Run {
+    const run = runChild(this.#options);
+    this.#process = run.process;
+    run.ended.then(() => {
+      if (this.#process === run.process) this.#process = undefined;
+    });
+    return run;
+  }
 }

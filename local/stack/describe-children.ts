@@ -1,12 +1,14 @@
 import { join } from "node:path";
 import type { Installed } from "../extensions/install-extensions.ts";
 import { publicKeySet } from "../platform/signing-key.ts";
-import type { ChildOptions } from "./child-process.ts";
+import type { SupervisedOptions } from "./child-process.ts";
 import { FUNCTION_NAMES, functionArguments, type FunctionName } from "./function-arguments.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
+import { providerHosts, providerVariables } from "./provider-settings.ts";
 import type { StackKeys } from "./stack-keys.ts";
 import type { StackOptions } from "./stack-types.ts";
 import { waitForPort } from "./wait-for-port.ts";
+import type { Watchdog } from "./watchdog.ts";
 
 /** What the children have to know of the stack they belong to. */
 export type Setting = StackOptions & {
@@ -15,23 +17,24 @@ export type Setting = StackOptions & {
   port: number;
   simulatorPort: number | undefined;
   functionPorts: Record<string, number>;
+  watchdog: Watchdog;
 };
 
 const PATIENCE_MS = 30_000;
 
 /** An edge function with the environment the hosted platform gives it, and no more rights than it needs. */
-export function describeFunction(setting: Setting, name: FunctionName): ChildOptions {
+export function describeFunction(setting: Setting, name: FunctionName): SupervisedOptions {
   const port = portOf(setting, name);
   const variables = functionVariables(setting, name);
   return {
     ...common(setting, name),
     args: functionArguments(name, port, reachableHosts(setting, name)),
     env: { ...machineVariables(), ...variables, DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}` },
-    ready: () => waitForPort(port),
+    ready: (_firstLine, ended) => waitForPort(port, ended),
   };
 }
 
-export function describeGateway(setting: Setting, databaseUrl: string): ChildOptions {
+export function describeGateway(setting: Setting, databaseUrl: string): SupervisedOptions {
   const functions = Object.fromEntries(
     FUNCTION_NAMES.map((name) => [name, `http://127.0.0.1:${portOf(setting, name)}`]),
   );
@@ -48,7 +51,7 @@ export function describeGateway(setting: Setting, databaseUrl: string): ChildOpt
   });
 }
 
-export function describeScheduler(setting: Setting, databaseUrl: string, extensions: Installed): ChildOptions {
+export function describeScheduler(setting: Setting, databaseUrl: string, extensions: Installed): SupervisedOptions {
   return module(setting, "scheduler", "local/extensions/main.ts", {
     DATABASE_URL: databaseUrl,
     RUN_PG_NET: extensions.pg_net === "stand-in" ? "1" : "0",
@@ -56,7 +59,7 @@ export function describeScheduler(setting: Setting, databaseUrl: string, extensi
   });
 }
 
-export function describeSimulator(setting: Setting, port: number): ChildOptions {
+export function describeSimulator(setting: Setting, port: number): SupervisedOptions {
   return module(setting, "simulator", "local/replicate/main.ts", {
     SIMULATOR_PORT: String(port),
     SIMULATOR_TOKEN: setting.keys.replicateToken,
@@ -67,7 +70,7 @@ export function describeSimulator(setting: Setting, port: number): ChildOptions 
 }
 
 /** A part of the local stack itself: trusted code with all rights, which says in one line when it serves. */
-function module(setting: Setting, name: string, path: string, variables: Record<string, string>): ChildOptions {
+function module(setting: Setting, name: string, path: string, variables: Record<string, string>): SupervisedOptions {
   return {
     ...common(setting, name),
     args: ["run", "-A", "--unstable-no-legacy-abort", join(PROJECT_ROOT, path)],
@@ -85,31 +88,37 @@ function common(setting: Setting, name: string) {
     cwd: PROJECT_ROOT,
     logFile: join(setting.dataDir, "logs", `${name}.log`),
     patienceMs: PATIENCE_MS,
+    watchdog: setting.watchdog,
     onUnexpectedEnd: setting.onProblem ?? (() => undefined),
   };
 }
 
 function functionVariables(setting: Setting, name: FunctionName): Record<string, string> {
-  const { keys, url, simulatorPort } = setting;
+  const { keys, url, simulatorPort, provider } = setting;
   const simulator = `http://127.0.0.1:${simulatorPort}`;
   const secretKeys = { SUPABASE_URL: url, SUPABASE_SECRET_KEYS: JSON.stringify({ default: keys.secretKey }) };
   switch (name) {
     case "api":
       return {
-        SUPABASE_URL: url,
+        ...secretKeys,
+        KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1",
         SUPABASE_PUBLISHABLE_KEYS: JSON.stringify({ default: keys.publishableKey }),
         SUPABASE_JWKS: JSON.stringify(publicKeySet(keys.signingKey)),
       };
     case "replicate-webhook":
-      return { ...secretKeys, REPLICATE_WEBHOOK_SECRET: keys.replicateWebhookSecret };
+      return {
+        ...secretKeys,
+        REPLICATE_WEBHOOK_SECRET: keys.replicateWebhookSecret,
+        ...(provider ? providerVariables(provider, name) : {}),
+      };
     case "generate":
       return {
         ...secretKeys,
         KICK_SECRET: keys.kickSecret,
-        REPLICATE_API_TOKEN: setting.replicateApiToken ?? keys.replicateToken,
-        ...(simulatorPort === undefined
-          ? {}
+        ...(provider
+          ? providerVariables(provider, name)
           : {
+              REPLICATE_API_TOKEN: keys.replicateToken,
               REPLICATE_API_BASE_URL: `${simulator}/v1`,
               REPLICATE_OUTPUT_HOSTS: simulator,
               KEYFRAME_PUBLIC_URL: url,
@@ -121,10 +130,7 @@ function functionVariables(setting: Setting, name: FunctionName): Record<string,
 function reachableHosts(setting: Setting, name: FunctionName): string[] {
   const gateway = `127.0.0.1:${setting.port}`;
   if (name !== "generate") return [gateway];
-  const provider =
-    setting.simulatorPort === undefined
-      ? ["api.replicate.com:443", "replicate.delivery:443", "*.replicate.delivery:443"]
-      : [`127.0.0.1:${setting.simulatorPort}`];
+  const provider = setting.provider ? providerHosts(setting.provider) : [`127.0.0.1:${setting.simulatorPort}`];
   return [gateway, ...provider];
 }
 

@@ -1,6 +1,7 @@
 import type { Installed } from "../extensions/install-extensions.ts";
 import type { StackKeys } from "./stack-keys.ts";
 import type { ChildProcess } from "./child-process.ts";
+import type { ProviderSettings } from "./provider-settings.ts";
 
 export type StackOptions = {
   /** Where data, keys and logs are kept; made when missing. */
@@ -10,11 +11,17 @@ export type StackOptions = {
   /** KEYFRAME_DATABASE_URL: a superuser's address of an otherwise empty Postgres to use instead of the embedded one. */
   databaseUrl?: string | undefined;
   /** REPLICATE_API_TOKEN: the real Replicate instead of the simulator. */
-  replicateApiToken?: string | undefined;
+  provider?: ProviderSettings | undefined;
   /** How long the simulator takes, in ms. */
   simulator?: { startDelayMs: number; runDelayMs: number } | undefined;
   /** False for a throw-away stack: nothing is flushed to disk. */
   durable?: boolean | undefined;
+  /** Throws the data away first. */
+  reset?: boolean | undefined;
+  /** Gives the start up: what had started is taken down, and the start rejects. */
+  signal?: AbortSignal | undefined;
+  /** Told of each stage when it begins. */
+  onStageStart?: ((name: string) => void) | undefined;
   /** Told of each stage when it is done. */
   onStage?: ((stage: Stage) => void) | undefined;
   /** Told of children that died and came back, and the like. */

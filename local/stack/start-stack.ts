@@ -4,41 +4,52 @@ import { installExtensions } from "../extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../platform/bootstrap-platform.ts";
 import { freePort } from "../postgres/free-port.ts";
 import { applyMigrations } from "./apply-migrations.ts";
-import { ChildProcess, type ChildOptions } from "./child-process.ts";
+import { ChildProcess, type SupervisedOptions } from "./child-process.ts";
+import { claimData, type DataClaim } from "./data-claim.ts";
 import { claimPort } from "./claim-port.ts";
 import { describeFunction, describeGateway, describeScheduler, describeSimulator } from "./describe-children.ts";
 import { ensureDemoUser } from "./ensure-demo-user.ts";
 import { fillVault } from "./fill-vault.ts";
 import { FUNCTION_NAMES } from "./function-arguments.ts";
 import { openDatabase } from "./open-database.ts";
+import { resetData } from "./reset-data.ts";
 import { loadStackKeys } from "./stack-keys.ts";
 import type { Stack, StackOptions, Stage } from "./stack-types.ts";
+import { Teardown } from "./teardown.ts";
+import { Watchdog } from "./watchdog.ts";
 
 /**
  * Starts everything a client of Keyframe talks to, on loopback.
  * Whatever fails takes down what had started; the error is one line that says what to do.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const ends: (() => Promise<void>)[] = [];
-  const stop = async () => {
-    for (const end of ends.splice(0).reverse()) await end();
-  };
+  options.signal?.throwIfAborted();
+  if (options.reset && options.databaseUrl !== undefined) {
+    throw new Error("--reset does not empty the Postgres of KEYFRAME_DATABASE_URL: create its database anew yourself.");
+  }
+  const port = claimPort(options.port);
+  const claim = claimData(options.dataDir);
+  const teardown = new Teardown();
+  teardown.last(async () => claim.release());
+  // Whatever is being waited for then ends, and the start with it.
+  const giveUp = () => void teardown.stopChildren();
+  options.signal?.addEventListener("abort", giveUp);
   try {
-    return await bringUp(options, ends, stop);
+    return await bringUp(options, port, claim, teardown);
   } catch (error) {
-    await stop();
+    await teardown.run();
     throw error;
+  } finally {
+    options.signal?.removeEventListener("abort", giveUp);
   }
 }
 
-async function bringUp(
-  options: StackOptions,
-  ends: (() => Promise<void>)[],
-  stop: () => Promise<void>,
-): Promise<Stack> {
-  const { dataDir } = options;
+async function bringUp(options: StackOptions, port: number, claim: DataClaim, teardown: Teardown): Promise<Stack> {
+  const { dataDir, signal, provider } = options;
   const stages: Stage[] = [];
   const stage = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    signal?.throwIfAborted();
+    options.onStageStart?.(name);
     const start = performance.now();
     const result = await work();
     const done = { name, ms: Math.round(performance.now() - start) };
@@ -47,19 +58,20 @@ async function bringUp(
     return result;
   };
 
-  await Deno.mkdir(join(dataDir, "logs"), { recursive: true });
-  const port = claimPort(options.port);
+  if (options.reset) await resetData(dataDir);
   const keys = await loadStackKeys(dataDir);
   const url = `http://127.0.0.1:${port}`;
-  const simulatorPort = options.replicateApiToken === undefined ? freePort() : undefined;
+  claim.announce({ url, ready: false, simulated: provider === undefined });
+  const watchdog = new Watchdog();
+  teardown.last(() => watchdog.stop());
+  const simulatorPort = provider === undefined ? freePort() : undefined;
   const functionPorts = Object.fromEntries(FUNCTION_NAMES.map((name) => [name, freePort()]));
-  const setting = { ...options, keys, url, port, simulatorPort, functionPorts };
+  const setting = { ...options, keys, url, port, simulatorPort, functionPorts, watchdog };
 
-  const children = new Map<string, ChildProcess>();
-  const startChild = async (child: ChildOptions) => {
+  const startChild = async (child: SupervisedOptions) => {
+    signal?.throwIfAborted();
     const process = new ChildProcess(child);
-    children.set(child.name, process);
-    ends.push(() => process.stop());
+    teardown.children.set(child.name, process);
     await process.start();
   };
   // Functions and simulator need no database to start: they come up beside it.
@@ -70,17 +82,16 @@ async function bringUp(
   early.catch(() => undefined); // awaited below; until then it must not count as unhandled
 
   const database = await stage("Postgres", () => openDatabase(options));
-  // Last to stop: everything else still talks to it.
-  ends.unshift(database.stop);
+  teardown.last(database.stop);
 
   const sql = postgres(database.url, { max: 1, onnotice: () => undefined });
-  ends.push(() => sql.end({ timeout: 1 }));
+  teardown.last(() => sql.end({ timeout: 1 }));
   const extensions = await stage("Platform", async () => {
     await bootstrapPlatform(sql, { postgresPassword: keys.postgresPassword });
     return await installExtensions(sql);
   });
   const migrationUrl = await database.migrationUrl(keys.postgresPassword);
-  await stage("Migrations", () => applyMigrations(migrationUrl, join(dataDir, "cli-home")));
+  await stage("Migrations", () => applyMigrations(migrationUrl, join(dataDir, "cli-home"), signal));
   await fillVault(sql, { functions_url: `${url}/functions/v1`, kick_secret: keys.kickSecret });
 
   await stage("Gateway, functions, scheduler", () =>
@@ -91,6 +102,8 @@ async function bringUp(
     ]),
   );
   const demoUser = await stage("Demo user", () => ensureDemoUser(url, keys));
+  signal?.throwIfAborted();
+  claim.announce({ url, ready: true, simulated: provider === undefined });
   return {
     url,
     keys,
@@ -99,8 +112,8 @@ async function bringUp(
     migrationUrl,
     extensions,
     simulator: simulatorPort === undefined ? null : { url: `http://127.0.0.1:${simulatorPort}` },
-    children,
+    children: teardown.children,
     stages,
-    stop,
+    stop: () => teardown.run(),
   };
 }

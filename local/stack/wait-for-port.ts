@@ -1,8 +1,8 @@
 const LOOK_EVERY_MS = 20;
 
-/** Waits until something accepts connections on 127.0.0.1:port. Whoever calls bounds the wait. */
-export async function waitForPort(port: number, signal?: AbortSignal): Promise<void> {
-  while (!signal?.aborted) {
+/** Waits until something accepts connections on 127.0.0.1:port, or until `givenUp` is aborted. */
+export async function waitForPort(port: number, givenUp: AbortSignal): Promise<void> {
+  while (!givenUp.aborted) {
     try {
       (await Deno.connect({ hostname: "127.0.0.1", port })).close();
       return;
@@ -10,4 +10,5 @@ export async function waitForPort(port: number, signal?: AbortSignal): Promise<v
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     }
   }
+  throw new Error(`nothing serves on port ${port}`);
 }

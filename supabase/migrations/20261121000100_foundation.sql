@@ -55,7 +55,7 @@ create table private.settings (
 );
 comment on table private.settings is 'One row. Changes take effect with the next statement, no deploy needed.';
 comment on column private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; the rest wait in queued, oldest first.';
-comment on column private.settings.max_failures is 'How often one task of a prediction (submit, poll, store) may fail in a row before the prediction is failed.';
+comment on column private.settings.max_failures is 'How often a submit may fail in a row before the prediction is failed; also how many workers may die over one task.';
 comment on column private.settings.frame_deadline is 'How long a frame may take from its admission to its end.';
 comment on column private.settings.video_deadline is 'How long a video may take from its admission to its end.';
 comment on column private.settings.poll_interval is 'How long to wait for a callback before the provider is asked.';

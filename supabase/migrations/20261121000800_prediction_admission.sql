@@ -45,16 +45,19 @@ security definer
 set search_path = ''
 as $$
 declare
+  moment timestamptz;
   places integer;
   admitted integer;
 begin
   perform private.lock_places(owner);
+  -- Taken under the lock, so that the order of admitted_at is the order of the line, whichever transaction began first.
+  moment := clock_timestamp();
   places := private.free_places(owner);
   if places <= 0 then
     return 0;
   end if;
   update public.predictions p
-  set admitted_at = now(), next_attempt_at = now(), deadline_at = now() + private.deadline_of(p.step), updated_at = now()
+  set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + private.deadline_of(p.step), updated_at = now()
   where p.id in (
     select w.id from public.predictions w
     where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null

@@ -154,8 +154,8 @@ begin
   if private.free_places(new.owner_id) > 0 and not exists (
     select from public.predictions w where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null
   ) then
-    new.admitted_at := now();
-    new.deadline_at := now() + private.deadline_of(new.step);
+    new.admitted_at := new.created_at;
+    new.deadline_at := new.created_at + private.deadline_of(new.step);
   end if;
   return new;
 end

@@ -51,6 +51,7 @@ end
 $$;
 
 -- queued, starting, processing → storing: the output is ready to be copied, at once.
+-- The provider keeps it for an hour, so the deadline leaves most of that for copying, however late it came.
 create function private.mark_storing(prediction uuid, provider_prediction text, output_url text)
 returns boolean
 language plpgsql
@@ -61,7 +62,8 @@ begin
   update public.predictions p
   set status = 'storing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
       unanswered_since = null, provider_output_url = output_url, progress = 1, lease_token = null, failures = 0,
-      retry_reason = null, next_attempt_at = now(), updated_at = now()
+      retry_reason = null, next_attempt_at = now(), deadline_at = greatest(p.deadline_at, now() + interval '50 minutes'),
+      updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing');
   return found;
 end
@@ -138,7 +140,8 @@ $$;
 comment on function public.fail_prediction is 'active → failed, for the holder of the lease. False: too late.';
 
 -- The present task did not work: try it again later, or fail the prediction when its failures are used up.
--- A rate limit of the provider is waited out and is no failure; only the deadline ends that.
+-- A rate limit of the provider is waited out and is no failure. Once the provider accepted the run it is paid for:
+-- polling and storing are then tried until the deadline, however often they fail.
 create function public.retry_prediction_later(
   prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision default null,
   answered boolean default true
@@ -161,7 +164,7 @@ begin
   end if;
   select s.* into limits from private.settings s;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
-  if counted >= limits.max_failures then
+  if row_now.status = 'queued' and counted >= limits.max_failures then
     perform private.mark_failed(row_now.id, code, message, true);
     return 'failed';
   end if;

@@ -69,7 +69,7 @@ begin
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
     -- An earlier submit may have been accepted without our hearing of it: look for it before this one.
     'search_since', case when c.status = 'queued' and c.unanswered_since < now() then c.unanswered_since end,
-    'exhausted', c.failures >= (select s.max_failures from private.settings s),
+    'exhausted', c.was_left and c.failures >= (select s.max_failures from private.settings s),
     'first_frame_path', f.output_path,
     'last_frame_path', l.output_path,
     'model_settings', to_jsonb(m)

@@ -1,7 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
-import { callApi, sendToApi } from "../support/api-call.ts";
+import { callApi } from "../support/api-call.ts";
 import { openDatabase } from "../support/api-database.ts";
-import { neverHeardOf } from "../support/api-provider.ts";
 import { signUp, type User } from "../support/api-user.ts";
 
 // One test per row of the error table. `callApi` also holds each answer against the envelope, requestId = X-Request-Id
@@ -105,11 +104,7 @@ test("an empty token bucket → 429 rate_limited with Retry-After and RateLimit;
   expect(seconds).toBeLessThanOrEqual(30);
   expect(headers.get("ratelimit")).toBe(`"create";r=0;t=${seconds}`);
 
-  const { status: another } = await hasty.post("/api/projects/generate/first-frame", {
-    projectId: ownProject,
-    prompt: neverHeardOf(),
-  });
-  expect(another).toBe(202);
+  expect((await hasty.post("/api/projects/generate/first-frame", { projectId: ownProject })).status).toBe(202);
   expect((await user.post("/api/projects", PROJECT)).status).toBe(201);
 });
 
@@ -121,9 +116,4 @@ test("a refused request costs no token of the bucket", async () => {
   const before = await bucket();
   expect((await hasty.post("/api/projects", PROJECT)).status).toBe(429);
   expect(await bucket()).toEqual(before);
-});
-
-test("the same request twice → two requestIds", async () => {
-  const ids = await Promise.all([1, 2].map(async () => (await sendToApi("/api/films")).headers.get("x-request-id")));
-  expect(new Set(ids).size).toBe(2);
 });

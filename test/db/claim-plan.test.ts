@@ -11,7 +11,9 @@ beforeAll(async () => {
   db = await cloneDatabase();
   busy = await addWorld(db);
   other = await addWorld(db);
-  const { id } = await seedPrediction(db.sql, busy, { columns: { admitted_at: null, deadline_at: null, lease_token: null } });
+  const { id } = await seedPrediction(db.sql, busy, {
+    columns: { admitted_at: null, deadline_at: null, lease_token: null },
+  });
   const done = await seedPrediction(db.sql, busy, { status: "canceled" });
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;

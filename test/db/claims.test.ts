@@ -76,7 +76,10 @@ test("a row that somebody holds locked → the claim passes it over instead of w
 
 test("a claim → takes what has been due longest, no more than asked for", async () => {
   const third = await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(1) }));
-  const first = await seedPrediction(db.sql, world, { status: "storing", columns: { next_attempt_at: ago(30), lease_token: null } });
+  const first = await seedPrediction(db.sql, world, {
+    status: "storing",
+    columns: { next_attempt_at: ago(30), lease_token: null },
+  });
   const second = await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(20) }));
   const ids = async () => (await claim(db.sql, 2)).map(({ id }) => id).sort();
   expect(await ids()).toEqual([first.id, second.id].sort());
@@ -123,18 +126,36 @@ describe("a lease", () => {
     }
     await db.sql`update public.predictions set next_attempt_at = now(), lease_token = null where id = ${other.id}`;
     expect((await claim(db.sql)).map((task) => task.id)).toEqual([other.id]);
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted", error_retryable: true, lease_token: null });
+    expect(await readRow(db.sql, id)).toMatchObject({
+      status: "failed",
+      error_code: "attempts_exhausted",
+      error_retryable: true,
+      lease_token: null,
+    });
     await db.sql`update private.settings set max_failures = default`;
   });
 });
 
 describe("a submit task", () => {
   test("of a video → brings the paths of its frames and the settings of its model", async () => {
-    const first = await seedPrediction(db.sql, world, { status: "succeeded", columns: { output_path: "o/p/first.png" } });
-    const last = await seedPrediction(db.sql, world, { status: "succeeded", step: "last-frame", columns: { output_path: "o/p/last.png" } });
+    const first = await seedPrediction(db.sql, world, {
+      status: "succeeded",
+      columns: { output_path: "o/p/first.png" },
+    });
+    const last = await seedPrediction(db.sql, world, {
+      status: "succeeded",
+      step: "last-frame",
+      columns: { output_path: "o/p/last.png" },
+    });
     const { id } = await seedPrediction(db.sql, world, {
       step: "video",
-      columns: { attempt: 0, lease_token: null, first_frame_prediction_id: first.id, last_frame_prediction_id: last.id, duration_seconds: 10 },
+      columns: {
+        attempt: 0,
+        lease_token: null,
+        first_frame_prediction_id: first.id,
+        last_frame_prediction_id: last.id,
+        duration_seconds: 10,
+      },
     });
     expect((await claim(db.sql))[0]).toMatchObject({
       task: "submit",
@@ -147,19 +168,29 @@ describe("a submit task", () => {
       duration_seconds: 10,
       first_frame_path: "o/p/first.png",
       last_frame_path: "o/p/last.png",
-      model_settings: { first_frame_field: "start_image", last_frame_field: "end_image", last_frame_extras: { mode: "pro" }, durations: [5, 10] },
+      model_settings: {
+        first_frame_field: "start_image",
+        last_frame_field: "end_image",
+        last_frame_extras: { mode: "pro" },
+        durations: [5, 10],
+      },
     });
   });
 
   test("of a frame without references → has no paths", async () => {
     await seedPrediction(db.sql, world, unclaimed());
-    expect((await claim(db.sql))[0]).toMatchObject({ first_frame_path: null, last_frame_path: null, reference_image_path: null, model_settings: { reference_field: "image_input" } });
+    expect((await claim(db.sql))[0]).toMatchObject({
+      first_frame_path: null,
+      last_frame_path: null,
+      reference_image_path: null,
+      model_settings: { reference_field: "image_input" },
+    });
   });
 
   test("after an administrator changed the model's row → brings the new settings", async () => {
     await seedPrediction(db.sql, world, unclaimed());
     await db.sql`update public.generation_models set extras = '{"aspect_ratio": "1:1"}' where model = 'google/nano-banana'`;
-    expect((await claim(db.sql))[0]?.["model_settings"]).toMatchObject({ extras: { aspect_ratio: "1:1" } });
+    expect((await claim(db.sql))[0]?.model_settings).toMatchObject({ extras: { aspect_ratio: "1:1" } });
   });
 });
 

@@ -16,7 +16,10 @@ afterEach(async () => {
 afterAll(() => db.drop());
 
 const cancel = (world: World, id: string) =>
-  db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`);
+  db.as(
+    { role: "authenticated", sub: world.owner },
+    (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+  );
 
 const positions = async (world: World) => {
   const rows = await db.sql<{ position: number | null }[]>`
@@ -64,7 +67,12 @@ test("the deadline counts from the admission: none while waiting, a frame's 15 m
       select extract(epoch from deadline_at - admitted_at) / 60 as minutes from public.predictions where id = ${prediction.id}`;
     return row?.minutes === null ? null : Number(row?.minutes);
   };
-  expect([await minutes("first-frame"), await minutes("last-frame"), await minutes("video"), await minutes("video")]).toEqual([15, 15, 60, 60]);
+  expect([
+    await minutes("first-frame"),
+    await minutes("last-frame"),
+    await minutes("video"),
+    await minutes("video"),
+  ]).toEqual([15, 15, 60, 60]);
   expect(await minutes("video")).toBe(null);
 });
 
@@ -78,24 +86,27 @@ test("one succeeds → the one that waited longest gets its place, with a deadli
   expect(await complete(db.sql, storing?.id ?? "", storing?.lease_token ?? null)).toBe(true);
   expect(await positions(world)).toEqual([null, 0, 0, 0, 0, 1]);
   const row = await readRow(db.sql, ids[4] ?? "");
-  expect(row["deadline_at"]).toBeInstanceOf(Date);
+  expect(row.deadline_at).toBeInstanceOf(Date);
   expect((await claim(db.sql)).map(({ id }) => id)).toEqual([ids[4]]);
 });
 
-test.each(["fails", "is cancelled", "is past its deadline"])("one %s → the next in line gets its place", async (how) => {
-  const world = await addWorld(db);
-  const [first = ""] = await startMany(world, 5);
-  if (how === "is cancelled") await cancel(world, first);
-  if (how === "fails") {
-    const task = (await claim(db.sql, 100)).find(({ id }) => id === first);
-    await providerSays(db.sql, { id: first, attempt: task?.attempt ?? 0, run: "run-x", status: "failed" });
-  }
-  if (how === "is past its deadline") {
-    await db.sql`update public.predictions set deadline_at = now() where id = ${first}`;
-    await db.sql`select private.fail_overdue()`;
-  }
-  expect(await positions(world)).toEqual([null, 0, 0, 0, 0]);
-});
+test.each(["fails", "is cancelled", "is past its deadline"])(
+  "one %s → the next in line gets its place",
+  async (how) => {
+    const world = await addWorld(db);
+    const [first = ""] = await startMany(world, 5);
+    if (how === "is cancelled") await cancel(world, first);
+    if (how === "fails") {
+      const task = (await claim(db.sql, 100)).find(({ id }) => id === first);
+      await providerSays(db.sql, { id: first, attempt: task?.attempt ?? 0, run: "run-x", status: "failed" });
+    }
+    if (how === "is past its deadline") {
+      await db.sql`update public.predictions set deadline_at = now() where id = ${first}`;
+      await db.sql`select private.fail_overdue()`;
+    }
+    expect(await positions(world)).toEqual([null, 0, 0, 0, 0]);
+  },
+);
 
 test("one that waits is cancelled → those behind it move up, nobody is admitted too many", async () => {
   const world = await addWorld(db);
@@ -149,6 +160,48 @@ test("20 rows in one insert through the Data API → exactly four are admitted",
   expect(await admitted(world)).toBe(4);
 });
 
+/** Settles when some session of this database waits for the lock that the places of an owner are counted under. */
+async function untilSomebodyWaits(): Promise<void> {
+  for (const end = Date.now() + 10_000; Date.now() < end; ) {
+    const waiting = await db.sql`
+      select from pg_locks where locktype = 'advisory' and not granted
+        and database = (select oid from pg_database where datname = current_database())`;
+    if (waiting.length > 0) return;
+  }
+  throw new Error("Nobody came to wait.");
+}
+
+test("an insert while another of the same owner is not committed → waits for it, and counts its place", async () => {
+  const world = await addWorld(db);
+  await startMany(world, 3);
+  // An administrator's inserts: they take no token, so nothing but the count itself keeps them apart.
+  const insert = (sql: typeof db.sql) =>
+    sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`;
+  const second = await db.sql.begin(async (sql) => {
+    await sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`;
+    const waiting = insert(db.sql).then(() => "done");
+    await Promise.race([waiting, untilSomebodyWaits()]);
+    return { waiting };
+  });
+  await second.waiting;
+  expect(await admitted(world)).toBe(4);
+  expect(await positions(world)).toEqual([0, 0, 0, 0, 1]);
+});
+
+test("a prediction ends while a sweep is admitting others → the places are filled, not overfilled", async () => {
+  const world = await addWorld(db);
+  const [first = ""] = await startMany(world, 10);
+  await db.sql`update private.settings set max_active_per_owner = 6`;
+  const ending = await db.sql.begin(async (sql) => {
+    await sql`select private.sweep()`;
+    const waiting = cancel(world, first).then(() => "done");
+    await Promise.race([waiting, untilSomebodyWaits()]);
+    return { waiting };
+  });
+  await ending.waiting;
+  expect(await admitted(world)).toBe(6);
+});
+
 test("all places freed at once → they are filled by the next four, no more", async () => {
   const world = await addWorld(db);
   const ids = await startMany(world, 10);
@@ -177,6 +230,6 @@ test("one owner's insert that is not committed yet → does not hold another own
   const [slow, other] = [await addWorld(db), await addWorld(db)];
   await db.as({ role: "authenticated", sub: slow.owner }, async (sql) => {
     await sql`select public.start_prediction(${slow.project}, 'first-frame')`;
-    expect((await start(db, other)).prediction["status"]).toBe("queued");
+    expect((await start(db, other)).prediction.status).toBe("queued");
   });
 });

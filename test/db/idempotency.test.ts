@@ -20,7 +20,8 @@ afterAll(() => db.drop());
 
 const countPredictions = async () =>
   (await db.sql`select from public.predictions where owner_id = ${world.owner}`).length;
-const countProjects = async (owner: string) => (await db.sql`select from public.projects where owner_id = ${owner}`).length;
+const countProjects = async (owner: string) =>
+  (await db.sql`select from public.projects where owner_id = ${owner}`).length;
 const upload = (owner: string, key: string, hash: string) =>
   db.as({ role: "authenticated", sub: owner }, async (sql) => {
     const [row] = await sql`select public.admit_upload(${key}, ${hash}) as admitted`;
@@ -52,10 +53,13 @@ test("an upload with the same key and request again → the same file, and it is
 
 test("a replay → shows the prediction as it is now, and takes no token", async () => {
   const first = await start(db, world, { key: "k", hash: HASH });
-  await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.cancel_prediction(${world.project}, ${first.prediction.id})`);
+  await db.as(
+    { role: "authenticated", sub: world.owner },
+    (sql) => sql`select public.cancel_prediction(${world.project}, ${first.prediction.id})`,
+  );
   const again = await start(db, world, { key: "k", hash: HASH });
-  expect(again.prediction["status"]).toBe("canceled");
-  expect(again.rate["remaining"]).toBe(first.rate["remaining"]);
+  expect(again.prediction.status).toBe("canceled");
+  expect(again.rate.remaining).toBe(first.rate.remaining);
 });
 
 test("the same key with another request → idempotency_mismatch, no row", async () => {
@@ -82,7 +86,9 @@ test("50 equal requests at once → one row, one of them made it, all say the sa
 });
 
 test("two different requests with one key at once → one goes through, the other is a mismatch", async () => {
-  const outcomes = await Promise.allSettled([HASH, OTHER_HASH].map((hash) => create(db, world.owner, { key: "k", hash })));
+  const outcomes = await Promise.allSettled(
+    [HASH, OTHER_HASH].map((hash) => create(db, world.owner, { key: "k", hash })),
+  );
   expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   expect(await countProjects(world.owner)).toBe(2);
 });

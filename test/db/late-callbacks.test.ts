@@ -20,7 +20,9 @@ describe("a callback that comes before the submit's answer", () => {
   test("moves the prediction on, and the answer then changes nothing", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "queued" });
     const run = newRun();
-    expect(await providerSays(db.sql, { id, run, status: "processing", progress: 0.2, callback: "early" })).toBe("recorded");
+    expect(await providerSays(db.sql, { id, run, status: "processing", progress: 0.2, callback: "early" })).toBe(
+      "recorded",
+    );
     expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("unchanged");
     expect(await readRow(db.sql, id)).toMatchObject({
       status: "processing",
@@ -35,16 +37,22 @@ describe("a callback that comes before the submit's answer", () => {
     const { id } = await seedPrediction(db.sql, world, { status: "queued" });
     expect(await providerSays(db.sql, { id, run: newRun(), status: "succeeded", callback: "whole" })).toBe("recorded");
     const row = await readRow(db.sql, id);
-    expect(row).toMatchObject({ status: "storing", provider_output_url: "https://replicate.delivery/out.png", progress: 1 });
-    expect(row["started_at"]).toBeInstanceOf(Date);
+    expect(row).toMatchObject({
+      status: "storing",
+      provider_output_url: "https://replicate.delivery/out.png",
+      progress: 1,
+    });
+    expect(row.started_at).toBeInstanceOf(Date);
   });
 });
 
 describe("callbacks out of order", () => {
   test("starting after processing → unchanged, and it stays processing", async () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
-    expect(await providerSays(db.sql, { id, run: run ?? "", status: "starting", callback: "late-start" })).toBe("unchanged");
-    expect((await readRow(db.sql, id))["status"]).toBe("processing");
+    expect(await providerSays(db.sql, { id, run: run ?? "", status: "starting", callback: "late-start" })).toBe(
+      "unchanged",
+    );
+    expect((await readRow(db.sql, id)).status).toBe("processing");
   });
 
   test("less progress than known, or none → unchanged; more → recorded", async () => {
@@ -52,15 +60,26 @@ describe("callbacks out of order", () => {
     const says = (progress: number | null) => providerSays(db.sql, { id, run: run ?? "", progress });
     expect(await says(0.4)).toBe("unchanged");
     expect(await says(null)).toBe("unchanged");
-    expect((await readRow(db.sql, id))["progress"]).toBe(0.5);
+    expect((await readRow(db.sql, id)).progress).toBe(0.5);
     expect(await says(0.75)).toBe("recorded");
-    expect((await readRow(db.sql, id))["progress"]).toBe(0.75);
+    expect((await readRow(db.sql, id)).progress).toBe(0.75);
+  });
+
+  test("succeeded again, now without an output → unchanged, the output is kept", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "storing" });
+    expect(await providerSays(db.sql, { id, run: run ?? "", status: "succeeded", outputUrl: null })).toBe("unchanged");
+    expect(await readRow(db.sql, id)).toMatchObject({
+      status: "storing",
+      provider_output_url: "https://replicate.delivery/out.png",
+    });
   });
 
   test("failed after the output came → unchanged, the output is kept", async () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "storing" });
-    expect(await providerSays(db.sql, { id, run: run ?? "", status: "failed", callback: "late-fail" })).toBe("unchanged");
-    expect((await readRow(db.sql, id))["status"]).toBe("storing");
+    expect(await providerSays(db.sql, { id, run: run ?? "", status: "failed", callback: "late-fail" })).toBe(
+      "unchanged",
+    );
+    expect((await readRow(db.sql, id)).status).toBe("storing");
   });
 });
 
@@ -70,7 +89,7 @@ test("the same callback twice → recorded once, then duplicate", async () => {
   expect(await providerSays(db.sql, saying)).toBe("recorded");
   expect(await providerSays(db.sql, saying)).toBe("duplicate");
   expect(await providerSays(db.sql, { ...saying, status: "failed" })).toBe("duplicate");
-  expect((await readRow(db.sql, id))["status"]).toBe("processing");
+  expect((await readRow(db.sql, id)).status).toBe("processing");
 });
 
 test("the same callback 10 times at once → recorded once, duplicate nine times", async () => {
@@ -83,8 +102,10 @@ test("the same callback 10 times at once → recorded once, duplicate nine times
 describe("a callback about another attempt", () => {
   test("an earlier one, while nothing is followed → its run is adopted, and the later submit's run is stale and cancelled", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "queued", columns: { attempt: 2 } });
-    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-of-1", status: "starting", callback: "of-1" })).toBe("recorded");
-    expect((await readRow(db.sql, id))["provider_prediction_id"]).toBe("run-of-1");
+    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-of-1", status: "starting", callback: "of-1" })).toBe(
+      "recorded",
+    );
+    expect((await readRow(db.sql, id)).provider_prediction_id).toBe("run-of-1");
     expect(await providerSays(db.sql, { id, attempt: 2, run: "run-of-2", status: "starting" })).toBe("stale");
     expect(await runsToCancel(db.sql)).toEqual(["run-of-2"]);
   });
@@ -100,9 +121,11 @@ describe("a callback about another attempt", () => {
     "another run that is over already (%s) → stale, and there is nothing to cancel",
     async (status) => {
       const { id } = await seedPrediction(db.sql, world, { status: "processing", columns: { attempt: 2 } });
-      expect(await providerSays(db.sql, { id, attempt: 1, run: newRun(), status, callback: `over-${status}` })).toBe("stale");
+      expect(await providerSays(db.sql, { id, attempt: 1, run: newRun(), status, callback: `over-${status}` })).toBe(
+        "stale",
+      );
       expect(await runsToCancel(db.sql)).toEqual([]);
-      expect((await readRow(db.sql, id))["status"]).toBe("processing");
+      expect((await readRow(db.sql, id)).status).toBe("processing");
     },
   );
 
@@ -124,26 +147,34 @@ test("a run that belongs to another prediction → unknown, and neither predicti
   const { run } = await seedPrediction(db.sql, world, { status: "starting" });
   const other = await seedPrediction(db.sql, world, { status: "queued" });
   expect(await providerSays(db.sql, { id: other.id, run: run ?? "", status: "succeeded" })).toBe("unknown");
-  expect((await readRow(db.sql, other.id))["status"]).toBe("queued");
+  expect((await readRow(db.sql, other.id)).status).toBe("queued");
 });
 
 test("a status the provider does not have → an error, and nothing is recorded", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
-  await expect(providerSays(db.sql, { id, run: run ?? "", status: "exploded", callback: "odd" })).rejects.toMatchObject({ code: "22023" });
+  await expect(providerSays(db.sql, { id, run: run ?? "", status: "exploded", callback: "odd" })).rejects.toMatchObject(
+    { code: "22023" },
+  );
   expect((await db.sql`select from private.provider_callbacks`).length).toBe(0);
 });
 
 describe("after the end", () => {
-  test.each(["failed", "canceled"] as const)("a %s prediction whose submit is answered late → ended, the run is cancelled", async (status) => {
-    const { id } = await seedPrediction(db.sql, world, { status, columns: { provider_prediction_id: null } });
-    expect(await providerSays(db.sql, { id, run: "run-late", status: "starting" })).toBe("ended");
-    expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
-    expect((await readRow(db.sql, id))["status"]).toBe(status);
-  });
+  test.each(["failed", "canceled"] as const)(
+    "a %s prediction whose submit is answered late → ended, the run is cancelled",
+    async (status) => {
+      const { id } = await seedPrediction(db.sql, world, { status, columns: { provider_prediction_id: null } });
+      expect(await providerSays(db.sql, { id, run: "run-late", status: "starting" })).toBe("ended");
+      expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
+      expect((await readRow(db.sql, id)).status).toBe(status);
+    },
+  );
 
   test("a canceled prediction whose run has ended meanwhile → ended, nothing to cancel any more", async () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
-    await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`);
+    await db.as(
+      { role: "authenticated", sub: world.owner },
+      (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+    );
     expect(await runsToCancel(db.sql)).toEqual([run]);
     expect(await providerSays(db.sql, { id, run: run ?? "", status: "canceled", callback: "over" })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual([]);
@@ -158,14 +189,23 @@ describe("after the end", () => {
 });
 
 describe("a prediction that ends before its run does", () => {
-  test.each(["starting", "processing"] as const)("cancelled by its owner while %s → the run is cancelled", async (status) => {
-    const { id, run } = await seedPrediction(db.sql, world, { status });
-    await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`);
-    expect(await runsToCancel(db.sql)).toEqual([run]);
-  });
+  test.each(["starting", "processing"] as const)(
+    "cancelled by its owner while %s → the run is cancelled",
+    async (status) => {
+      const { id, run } = await seedPrediction(db.sql, world, { status });
+      await db.as(
+        { role: "authenticated", sub: world.owner },
+        (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+      );
+      expect(await runsToCancel(db.sql)).toEqual([run]);
+    },
+  );
 
   test("past its deadline → the run is cancelled", async () => {
-    const { run } = await seedPrediction(db.sql, world, { status: "processing", columns: { deadline_at: new Date(0) } });
+    const { run } = await seedPrediction(db.sql, world, {
+      status: "processing",
+      columns: { deadline_at: new Date(0) },
+    });
     await db.sql`select private.fail_overdue()`;
     expect(await runsToCancel(db.sql)).toEqual([run]);
   });
@@ -197,7 +237,10 @@ describe("a prediction that ends before its run does", () => {
 
   test("while its output is being stored → nothing to cancel, for the run is over", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
-    await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`);
+    await db.as(
+      { role: "authenticated", sub: world.owner },
+      (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+    );
     expect(await runsToCancel(db.sql)).toEqual([]);
   });
 });
@@ -221,7 +264,8 @@ describe("asking the provider to cancel a run", () => {
     await providerSays(db.sql, { id, run: "run-b", status: "starting" });
     for (let time = 1; time <= 9; time++) {
       expect(await recordCanceled("run-b", false)).toBe(true);
-      const [row] = await db.sql`select extract(epoch from cancel_due_at - now())::int as wait from private.provider_runs where provider_prediction_id = 'run-b'`;
+      const [row] =
+        await db.sql`select extract(epoch from cancel_due_at - now())::int as wait from private.provider_runs where provider_prediction_id = 'run-b'`;
       expect(row?.wait).toBeGreaterThan(time * 10 - 3);
       expect(row?.wait).toBeLessThanOrEqual(time * 10);
     }
@@ -241,7 +285,10 @@ describe("asking the provider to cancel a run", () => {
 });
 
 test("a lost answer, then the orphan is found → its prediction follows it and nothing is cancelled", async () => {
-  const { id, lease } = await seedPrediction(db.sql, world, { status: "queued", columns: { unanswered_since: new Date(Date.now() - 5_000) } });
+  const { id, lease } = await seedPrediction(db.sql, world, {
+    status: "queued",
+    columns: { unanswered_since: new Date(Date.now() - 5_000) },
+  });
   await retryLater(db.sql, id, lease, { code: "provider_unreachable", answered: false });
   await makeDue(db.sql, id);
   const task = (await claim(db.sql, 100)).find((claimed) => claimed.id === id);

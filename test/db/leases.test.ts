@@ -22,14 +22,19 @@ test("two completes with the same lease → one true, one false, one output", as
   const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
   const answers = await Promise.all([complete(db.sql, id, lease), complete(db.sql, id, lease)]);
   expect(answers.sort()).toEqual([false, true]);
-  expect(await readRow(db.sql, id)).toMatchObject({ status: "succeeded", lease_token: null, output_bytes: "1024", progress: 1 });
+  expect(await readRow(db.sql, id)).toMatchObject({
+    status: "succeeded",
+    lease_token: null,
+    output_bytes: "1024",
+    progress: 1,
+  });
 });
 
 test("a complete and a fail with the same lease at once → exactly one of them holds", async () => {
   const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
   const [completed, failed] = await Promise.all([complete(db.sql, id, lease), fail(db.sql, id, lease)]);
   expect([completed, failed].filter(Boolean).length).toBe(1);
-  expect((await readRow(db.sql, id))["status"]).toBe(completed ? "succeeded" : "failed");
+  expect((await readRow(db.sql, id)).status).toBe(completed ? "succeeded" : "failed");
 });
 
 describe("a lease that another worker has taken over", () => {
@@ -56,11 +61,14 @@ describe("a lease that another worker has taken over", () => {
     const { id, old, held } = await takenOver("queued");
     expect(await retryLater(db.sql, id, old)).toBe("too_late");
     expect(await pollLater(db.sql, id, old)).toBe(false);
-    expect((await readRow(db.sql, id))["lease_token"]).toBe(held);
+    expect((await readRow(db.sql, id)).lease_token).toBe(held);
   });
 
   test("no lease at all (null) → refused by every function", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "storing", columns: { lease_token: null, next_attempt_at: later(60_000) } });
+    const { id } = await seedPrediction(db.sql, world, {
+      status: "storing",
+      columns: { lease_token: null, next_attempt_at: later(60_000) },
+    });
     expect(await complete(db.sql, id, null)).toBe(false);
     expect(await fail(db.sql, id, null)).toBe(false);
     expect(await retryLater(db.sql, id, null)).toBe("too_late");
@@ -73,20 +81,29 @@ test("a callback moves the prediction on under a poller → the poller comes too
   await providerSays(db.sql, { id, run: run ?? "", status: "succeeded", callback: "under-the-poller" });
   expect(await pollLater(db.sql, id, lease)).toBe(false);
   expect(await retryLater(db.sql, id, lease)).toBe("too_late");
-  expect((await readRow(db.sql, id))["status"]).toBe("storing");
+  expect((await readRow(db.sql, id)).status).toBe("storing");
 });
 
 describe("putting a task off", () => {
   test("the waits double from retry_base up to retry_most, each ±20 %", async () => {
     await db.sql`update private.settings set max_failures = 100`;
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
-    for (const [failures, seconds] of [[0, 2], [1, 4], [2, 8], [5, 64]] as const) {
+    for (const [failures, seconds] of [
+      [0, 2],
+      [1, 4],
+      [2, 8],
+      [5, 64],
+    ] as const) {
       const lease = crypto.randomUUID();
       await db.sql`update public.predictions set failures = ${failures}, lease_token = ${lease} where id = ${id}`;
       expect(await retryLater(db.sql, id, lease)).toBe("later");
       expect(await waitOf(id)).toBeGreaterThanOrEqual(seconds * 0.8);
       expect(await waitOf(id)).toBeLessThanOrEqual(seconds * 1.2);
-      expect(await readRow(db.sql, id)).toMatchObject({ failures: failures + 1, retry_reason: "provider_unavailable", lease_token: null });
+      expect(await readRow(db.sql, id)).toMatchObject({
+        failures: failures + 1,
+        retry_reason: "provider_unavailable",
+        lease_token: null,
+      });
     }
     for (const failures of [10, 60, 98]) {
       const lease = crypto.randomUUID();
@@ -106,24 +123,38 @@ describe("putting a task off", () => {
   test("a rate limit of the provider → waited for as often as it takes, never counted", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "queued", columns: { failures: 7 } });
     expect(await retryLater(db.sql, id, lease, { code: "provider_rate_limited", retryAfter: 10 })).toBe("later");
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", failures: 7, retry_reason: "provider_rate_limited" });
+    expect(await readRow(db.sql, id)).toMatchObject({
+      status: "queued",
+      failures: 7,
+      retry_reason: "provider_rate_limited",
+    });
   });
 
   test("the last failure that max_failures allows → failed with that failure's code, retryable", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "storing", columns: { failures: 7 } });
     expect(await retryLater(db.sql, id, lease, { code: "storage_unavailable" })).toBe("failed");
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "storage_unavailable", error_retryable: true });
+    expect(await readRow(db.sql, id)).toMatchObject({
+      status: "failed",
+      error_code: "storage_unavailable",
+      error_retryable: true,
+    });
   });
 
   test("a poll with nothing new → looked at again after poll_interval, and failures before it no longer count", async () => {
-    const { id, lease } = await seedPrediction(db.sql, world, { status: "processing", columns: { failures: 7, retry_reason: "provider_unavailable" } });
+    const { id, lease } = await seedPrediction(db.sql, world, {
+      status: "processing",
+      columns: { failures: 7, retry_reason: "provider_unavailable" },
+    });
     expect(await pollLater(db.sql, id, lease)).toBe(true);
     expect(await waitOf(id)).toBe(30);
     expect(await readRow(db.sql, id)).toMatchObject({ failures: 0, retry_reason: null, lease_token: null });
   });
 
   test("progress → the failures of the task before are forgotten", async () => {
-    const { id, run } = await seedPrediction(db.sql, world, { status: "starting", columns: { failures: 5, retry_reason: "provider_unavailable" } });
+    const { id, run } = await seedPrediction(db.sql, world, {
+      status: "starting",
+      columns: { failures: 5, retry_reason: "provider_unavailable" },
+    });
     await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
     expect(await readRow(db.sql, id)).toMatchObject({ failures: 0, retry_reason: null });
   });
@@ -148,7 +179,7 @@ describe("the search for a run whose submit was never answered", () => {
   test("after a lost answer → since the first submit without an answer, however many follow", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
     const first = await submit(id);
-    const since = first?.["unanswered_since"];
+    const since = first?.unanswered_since;
     expect(since).toEqual(expect.any(String));
     for (const attempt of [2, 3]) {
       const { lease_token } = await readRow(db.sql, id);
@@ -162,6 +193,10 @@ describe("the search for a run whose submit was never answered", () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
     const first = await submit(id);
     await makeDue(db.sql, id);
-    expect(await submit(id)).toMatchObject({ attempt: 2, search_since: first?.["unanswered_since"], retry_reason: "lease_ran_out" });
+    expect(await submit(id)).toMatchObject({
+      attempt: 2,
+      search_since: first?.unanswered_since,
+      retry_reason: "lease_ran_out",
+    });
   });
 });

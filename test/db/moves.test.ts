@@ -30,7 +30,9 @@ for (const from of STATUSES) {
       await rolledBack(db.sql, async (sql) => {
         const { id } = await seedPrediction(sql, world, { status: from });
         // Every other column fits the new status, so only the move itself can be refused.
-        const update = sql.savepoint((inner) => inner`update public.predictions set ${inner(columnsIn(to))} where id = ${id}`);
+        const update = sql.savepoint(
+          (inner) => inner`update public.predictions set ${inner(columnsIn(to))} where id = ${id}`,
+        );
         if (allowed) {
           await update;
         } else {

@@ -23,7 +23,8 @@ const upload = (owner: string) =>
   });
 
 /** As if so much time had gone by. */
-const pass = (interval: string) => db.sql`update private.rate_buckets set refilled_at = refilled_at - ${interval}::interval`;
+const pass = (interval: string) =>
+  db.sql`update private.rate_buckets set refilled_at = refilled_at - ${interval}::interval`;
 
 const REQUESTS: Record<string, () => Promise<{ rate: Record<string, unknown> }>> = {
   create: () => create(db, world.owner),
@@ -73,16 +74,20 @@ test("a changed limit → holds from the next request on", async () => {
   expect((await upload(world.owner)).rate.remaining).toBe(2);
   await db.sql`update private.rate_limits set capacity = 1 where route_class = 'upload'`;
   await upload(world.owner);
-  expect(await codeOf(db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-    await sql`select private.take_token('upload')`;
-    await sql`select private.take_token('upload')`;
-  }))).toBe("rate_limited");
+  expect(
+    await codeOf(
+      db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+        await sql`select private.take_token('upload')`;
+        await sql`select private.take_token('upload')`;
+      }),
+    ),
+  ).toBe("rate_limited");
 });
 
 test("classes and owners → each has a bucket of its own", async () => {
   for (let i = 0; i < 3; i++) await upload(world.owner);
-  expect((await create(db, world.owner)).rate["remaining"]).toBe(2);
-  expect((await start(db, world)).rate["remaining"]).toBe(2);
+  expect((await create(db, world.owner)).rate.remaining).toBe(2);
+  expect((await start(db, world)).rate.remaining).toBe(2);
   expect((await upload((await addWorld(db)).owner)).rate.remaining).toBe(2);
 });
 
@@ -93,9 +98,12 @@ test("20 requests of one owner at once → exactly the capacity goes through", a
 
 test("rows straight through the Data API → are counted one by one like calls of the functions", async () => {
   const rows = Array.from({ length: 4 }, () => ({ title: "t", text_prompt: "p" }));
-  const insert = db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`insert into public.projects ${sql(rows)}`);
+  const insert = db.as(
+    { role: "authenticated", sub: world.owner },
+    (sql) => sql`insert into public.projects ${sql(rows)}`,
+  );
   expect(await codeOf(insert)).toBe("rate_limited");
-  expect((await create(db, world.owner)).rate["remaining"]).toBe(2);
+  expect((await create(db, world.owner)).rate.remaining).toBe(2);
 });
 
 test("a class without a row → has no limit", async () => {
@@ -108,5 +116,5 @@ test("an administrator's insert → is not limited and takes nobody's tokens", a
   for (let i = 0; i < 5; i++) {
     await db.sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`;
   }
-  expect((await start(db, world)).rate["remaining"]).toBe(2);
+  expect((await start(db, world)).rate.remaining).toBe(2);
 });

@@ -27,7 +27,10 @@ const read = (role: string, sub?: string) =>
   });
 
 const insert = (bucket: string, name: string, ownerId: string | null = owner, role = "authenticated") =>
-  db.as({ role, sub: owner }, (sql) => sql`insert into storage.objects (bucket_id, name, owner_id) values (${bucket}, ${name}, ${ownerId})`);
+  db.as(
+    { role, sub: owner },
+    (sql) => sql`insert into storage.objects (bucket_id, name, owner_id) values (${bucket}, ${name}, ${ownerId})`,
+  );
 
 describe("reading", () => {
   test("the owner → sees the own reference and the own generations", async () => {
@@ -47,9 +50,12 @@ describe("reading", () => {
 });
 
 describe("writing", () => {
-  test.each(["png", "jpg", "webp"])("a reference under an identifier as name, .%s → goes through", async (extension) => {
-    await expect(insert("projects", `${crypto.randomUUID()}.${extension}`)).resolves.toBeDefined();
-  });
+  test.each(["png", "jpg", "webp"])(
+    "a reference under an identifier as name, .%s → goes through",
+    async (extension) => {
+      await expect(insert("projects", `${crypto.randomUUID()}.${extension}`)).resolves.toBeDefined();
+    },
+  );
 
   const id = crypto.randomUUID();
   test.each([
@@ -89,7 +95,8 @@ describe("writing", () => {
 });
 
 test("the buckets → are private, with their limits", async () => {
-  const buckets = await db.sql`select id, public, file_size_limit::int as bytes, allowed_mime_types as types from storage.buckets order by id`;
+  const buckets =
+    await db.sql`select id, public, file_size_limit::int as bytes, allowed_mime_types as types from storage.buckets order by id`;
   const images = ["image/png", "image/jpeg", "image/webp"];
   expect([...buckets]).toEqual([
     { id: "generations", public: false, bytes: 200 * 1024 * 1024, types: [...images, "video/mp4"] },
@@ -98,7 +105,8 @@ test("the buckets → are private, with their limits", async () => {
 });
 
 test("the policies on storage.objects → are these and no others", async () => {
-  const rows = await db.sql`select policyname, cmd, roles::text[] from pg_policies where schemaname = 'storage' order by 1`;
+  const rows =
+    await db.sql`select policyname, cmd, roles::text[] from pg_policies where schemaname = 'storage' order by 1`;
   expect([...rows]).toEqual([
     { policyname: "keyframe_generations_select_owner", cmd: "SELECT", roles: ["authenticated"] },
     { policyname: "keyframe_references_insert_owner", cmd: "INSERT", roles: ["authenticated"] },

@@ -25,8 +25,9 @@ const providerSays = (status: string): Attempt =>
   });
 
 const ATTEMPTS = {
-  "claim_predictions": asService(async (sql, { id }) => {
-    const rows = await sql`select t ->> 'task' as task from public.claim_predictions(10, 60) t where t ->> 'id' = ${id}`;
+  claim_predictions: asService(async (sql, { id }) => {
+    const rows =
+      await sql`select t ->> 'task' as task from public.claim_predictions(10, 60) t where t ->> 'id' = ${id}`;
     return rows[0]?.task ?? "nothing";
   }),
   "record_provider_state: starting": providerSays("starting"),
@@ -35,32 +36,33 @@ const ATTEMPTS = {
   "record_provider_state: failed": providerSays("failed"),
   "record_provider_state: canceled": providerSays("canceled"),
   "record_provider_state: aborted": providerSays("aborted"),
-  "complete_prediction": asService(async (sql, { id, lease }) => {
+  complete_prediction: asService(async (sql, { id, lease }) => {
     const [row] = await sql`
       select public.complete_prediction(
         ${id}, ${lease ?? crypto.randomUUID()}, 'owner/project/prediction.png', 'image/png', 1024, ${"a".repeat(64)}, 640, 360) as answer`;
     return row?.answer;
   }),
-  "fail_prediction": asService(async (sql, { id, lease }) => {
+  fail_prediction: asService(async (sql, { id, lease }) => {
     const [row] = await sql`
       select public.fail_prediction(${id}, ${lease ?? crypto.randomUUID()}, 'output_invalid', 'It is no image.', false) as answer`;
     return row?.answer;
   }),
-  "retry_prediction_later": asService(async (sql, { id, lease }) => {
+  retry_prediction_later: asService(async (sql, { id, lease }) => {
     const [row] = await sql`
       select public.retry_prediction_later(${id}, ${lease ?? crypto.randomUUID()}, 'provider_unavailable', 'Away.') as answer`;
     return row?.answer;
   }),
-  "poll_prediction_later": asService(async (sql, { id, lease }) => {
+  poll_prediction_later: asService(async (sql, { id, lease }) => {
     const [row] = await sql`select public.poll_prediction_later(${id}, ${lease ?? crypto.randomUUID()}) as answer`;
     return row?.answer;
   }),
-  "cancel_prediction": async (sql, { id }, { owner, project }) => {
+  cancel_prediction: async (sql, { id }, { owner, project }) => {
     await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: owner, role: "authenticated" })}, true)`;
     await sql`set local role authenticated`;
     return await sql
       .savepoint(async (inner) => {
-        const [row] = await inner`select public.cancel_prediction(${project}, ${id}) -> 'prediction' ->> 'status' as answer`;
+        const [row] =
+          await inner`select public.cancel_prediction(${project}, ${id}) -> 'prediction' ->> 'status' as answer`;
         return { answer: row?.answer };
       })
       .then(
@@ -68,7 +70,7 @@ const ATTEMPTS = {
         async (error) => (await refusalOf(Promise.reject(error))).message,
       );
   },
-  "fail_overdue": async (sql, { id }) => {
+  fail_overdue: async (sql, { id }) => {
     await sql`update public.predictions set deadline_at = now() - interval '1 second' where id = ${id}`;
     const [row] = await sql`select private.fail_overdue() as answer`;
     return row?.answer;
@@ -96,7 +98,7 @@ const runFailed: Record<Status, Outcome> = {
 
 /** The specification: what each function answers in each status, and what the status is then. */
 const EXPECTED: Record<keyof typeof ATTEMPTS, Record<Status, Outcome>> = {
-  "claim_predictions": {
+  claim_predictions: {
     queued: ["submit", "queued"],
     starting: ["poll", "starting"],
     processing: ["poll", "processing"],
@@ -127,35 +129,35 @@ const EXPECTED: Record<keyof typeof ATTEMPTS, Record<Status, Outcome>> = {
   "record_provider_state: failed": runFailed,
   "record_provider_state: canceled": runFailed,
   "record_provider_state: aborted": runFailed,
-  "complete_prediction": {
+  complete_prediction: {
     queued: [false, "queued"],
     starting: [false, "starting"],
     processing: [false, "processing"],
     storing: [true, "succeeded"],
     ...refused(false),
   },
-  "fail_prediction": {
+  fail_prediction: {
     queued: [true, "failed"],
     starting: [true, "failed"],
     processing: [true, "failed"],
     storing: [true, "failed"],
     ...refused(false),
   },
-  "retry_prediction_later": {
+  retry_prediction_later: {
     queued: ["later", "queued"],
     starting: ["later", "starting"],
     processing: ["later", "processing"],
     storing: ["later", "storing"],
     ...refused("too_late"),
   },
-  "poll_prediction_later": {
+  poll_prediction_later: {
     queued: [true, "queued"],
     starting: [true, "starting"],
     processing: [true, "processing"],
     storing: [true, "storing"],
     ...refused(false),
   },
-  "cancel_prediction": {
+  cancel_prediction: {
     queued: ["canceled", "canceled"],
     starting: ["canceled", "canceled"],
     processing: ["canceled", "canceled"],
@@ -164,7 +166,7 @@ const EXPECTED: Record<keyof typeof ATTEMPTS, Record<Status, Outcome>> = {
     failed: ["generation_ended", "failed"],
     canceled: ["canceled", "canceled"],
   },
-  "fail_overdue": {
+  fail_overdue: {
     queued: [1, "failed"],
     starting: [1, "failed"],
     processing: [1, "failed"],
@@ -190,7 +192,8 @@ describe.each(Object.entries(ATTEMPTS))("%s", (name, attempt) => {
         const seeded = await seedPrediction(sql, world, { status: from });
         const given = await attempt(sql, seeded, world);
         await sql`reset role`;
-        const [row] = await sql`select status, completed_at is not null as over from public.predictions where id = ${seeded.id}`;
+        const [row] =
+          await sql`select status, completed_at is not null as over from public.predictions where id = ${seeded.id}`;
         expect([given, row?.status]).toEqual([answer, status]);
         expect(row?.over).toBe(["succeeded", "failed", "canceled"].includes(status));
       });

@@ -1,9 +1,11 @@
 import { inject } from "vitest";
 import { createLog } from "../../shared/log.ts";
+import { checkUrl } from "../../shared/webhooks/check-url.ts";
 import { createApp } from "../../supabase/functions/api/app.ts";
 import { createDatabase } from "../../supabase/functions/api/database.ts";
 import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
+import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
 import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
 import { publicJwk } from "./api-tokens.ts";
 
@@ -16,16 +18,19 @@ type Options = {
 
 /** The code of the function `api`, wired as its index.ts does, but with a platform or a fetch of the test's choice. */
 export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Options) {
-  const { url, publishableKey } = inject("stack");
+  const { url, publishableKey, secretKey } = inject("stack");
   const supabaseUrl = platformUrl ?? url;
   const client = createPlatformClient(supabaseUrl, publishableKey, fetcher, timeoutMs);
   const now = () => new Date();
   const log: string[] = [];
+  const verifySession = createSessionVerifier({ jwks: { keys: [publicJwk()] }, issuers: [`${url}/auth/v1`], now });
   const app = createApp({
     database: createDatabase(client),
     storage: createStorage(client, { supabaseUrl, clientUrl: supabaseUrl, now }),
     log: createLog({ function: "api" }, (line) => log.push(line)),
-    verifySession: createSessionVerifier({ jwks: { keys: [publicJwk()] }, issuers: [`${url}/auth/v1`], now }),
+    verifySession,
+    verifyManager: createManagerVerifier(verifySession, secretKey),
+    refuseUrl: (address) => checkUrl(address, { allowLocal: true }),
   });
   return { fetch: async (request: Request) => await app.fetch(request), log };
 }

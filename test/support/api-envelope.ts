@@ -62,7 +62,7 @@ export function expectOpenHeaders(headers: Headers): void {
 
 function expectNoSecret(text: string): void {
   const { secretKey, kickSecret, replicateToken, replicateWebhookSecret, liteJwtSecret, signingKey } = inject("stack");
-  for (const secret of [secretKey, kickSecret, replicateToken, replicateWebhookSecret, liteJwtSecret, signingKey["d"]]) {
+  for (const secret of [secretKey, kickSecret, replicateToken, replicateWebhookSecret, liteJwtSecret, signingKey.d]) {
     expect(text).not.toContain(secret);
   }
   expect(text).not.toMatch(/\\n\s+at |PostgresError|lease_token|provider_output_url/);

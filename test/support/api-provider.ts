@@ -18,7 +18,7 @@ export async function providerRuns(prompt: string): Promise<Run[]> {
   for (let url: string | null = `${simulatorUrl}/v1/predictions`; url !== null; ) {
     const response: Response = await fetch(url, { headers: { authorization: `Bearer ${replicateToken}` } });
     const { next, results } = page.parse(await response.json());
-    runs.push(...results.filter(({ input }) => input["prompt"] === prompt));
+    runs.push(...results.filter(({ input }) => input.prompt === prompt));
     url = next;
   }
   return runs;
@@ -26,9 +26,3 @@ export async function providerRuns(prompt: string): Promise<Run[]> {
 
 /** A prompt nobody else uses. */
 export const uniquePrompt = (text = "A harbour at dawn") => `${text}, ${crypto.randomUUID()}`;
-
-/**
- * Its run stays in `starting` here: no callback comes, and the provider is asked only after half a minute, when the test
- * is over.
- */
-export const neverHeardOf = () => uniquePrompt("[[fault:callback_lost]]");

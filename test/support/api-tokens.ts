@@ -1,7 +1,11 @@
-import { importJWK, type JWTHeaderParameters, type JWTPayload, SignJWT } from "jose";
+import { importJWK, SignJWT } from "jose";
 import { inject } from "vitest";
 
-type Changes = { claims?: JWTPayload; header?: Partial<JWTHeaderParameters>; key?: CryptoKey | Uint8Array };
+type Changes = {
+  claims?: Record<string, unknown>;
+  header?: Record<string, unknown> & { alg?: string };
+  key?: CryptoKey | Uint8Array;
+};
 
 /** A session token as Auth of the running stack would issue it, signed with its own key; undefined removes a claim or a field. */
 export async function forgeToken(userId: string, { claims = {}, header = {}, key }: Changes = {}): Promise<string> {
@@ -17,8 +21,13 @@ export async function forgeToken(userId: string, { claims = {}, header = {}, key
     exp: now + 3600,
     ...claims,
   };
+  const { alg = "ES256", ...others } = {
+    typ: "JWT",
+    ...(signingKey.kid === undefined ? {} : { kid: signingKey.kid }),
+    ...header,
+  };
   return await new SignJWT(payload)
-    .setProtectedHeader({ alg: "ES256", typ: "JWT", kid: signingKey["kid"] ?? "", ...header } as JWTHeaderParameters) // `alg` is always set
+    .setProtectedHeader({ alg, ...others })
     .sign(key ?? (await importJWK(signingKey, "ES256")));
 }
 

@@ -77,7 +77,7 @@ export async function seedPrediction(
   if (!("savepoint" in sql)) return await sql.begin((transaction) => seedPrediction(transaction, world, options));
   const { status = "queued", step = "first-frame", columns = {} } = options;
   const frame =
-    step === "video" && columns["first_frame_prediction_id"] === undefined
+    step === "video" && columns.first_frame_prediction_id === undefined
       ? { first_frame_prediction_id: (await seedPrediction(sql, world, { status: "succeeded" })).id }
       : {};
   const row = {

@@ -17,7 +17,11 @@ export type Wanted = {
 export type Started = { prediction: Row & { id: string }; replayed: boolean; rate: Row };
 
 /** start_prediction as the api function calls it, with the user's own rights. */
-export async function start(db: ClonedDatabase, user: { owner: string; project: string }, wanted: Wanted = {}): Promise<Started> {
+export async function start(
+  db: ClonedDatabase,
+  user: { owner: string; project: string },
+  wanted: Wanted = {},
+): Promise<Started> {
   return await db.as({ role: "authenticated", sub: user.owner }, async (sql) => {
     const [row] = await sql<{ started: Started }[]>`
       select public.start_prediction(

@@ -44,7 +44,8 @@ export async function newFilmMaker(stack: FlowStack): Promise<FilmMaker> {
     call,
     start: (step, body = {}) => call(prediction, "POST", `/api/projects/generate/${step}`, { projectId, ...body }),
     read,
-    cancel: ({ predictionId }) => call(prediction, "POST", "/api/projects/generate/cancel", { projectId, predictionId }),
+    cancel: ({ predictionId }) =>
+      call(prediction, "POST", "/api/projects/generate/cancel", { projectId, predictionId }),
     untilEnded: (made, seconds) =>
       until(
         `the ${made.step} ${made.predictionId} ends`,

@@ -11,7 +11,10 @@ export type ProviderRun = z.infer<typeof run>;
 const page = z.object({ next: z.string().nullable(), results: z.array(run) });
 
 /** Every run that the provider made, and so charged, for a prompt. Prompts of tests are their own. */
-export async function runsAtProvider({ simulatorUrl, replicateToken }: FlowStack, prompt: string): Promise<ProviderRun[]> {
+export async function runsAtProvider(
+  { simulatorUrl, replicateToken }: FlowStack,
+  prompt: string,
+): Promise<ProviderRun[]> {
   const found: ProviderRun[] = [];
   let url: string | null = `${simulatorUrl}/v1/predictions`;
   while (url !== null) {

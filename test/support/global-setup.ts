@@ -1,6 +1,7 @@
 import type { TestProject } from "vitest/node";
 import { startStack } from "../../local/stack/start-stack.ts";
-import { makeTemplate } from "./make-template.ts";
+import { setQuickIntervals } from "./flow-quick-settings.ts";
+import { makeTemplate, onServer } from "./make-template.ts";
 
 /** What a test gets by `inject("stack")`: the addresses and keys of the one running stack. */
 export type StackInfo = {
@@ -25,7 +26,7 @@ declare module "vitest" {
   }
 }
 
-/** Starts the real stack once on free ports with a simulator that takes no time, and makes the template for database tests. */
+/** Starts the real stack once on free ports with a simulator that takes no time and short intervals, and makes the template for database tests. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-test-" });
   const stack = await startStack({
@@ -36,6 +37,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     simulator: { startDelayMs: 0, runDelayMs: 0 },
     onProblem: (line) => console.error(`stack: ${line}`),
   });
+  await onServer(stack.databaseUrl, setQuickIntervals);
   const template = await makeTemplate(stack.databaseUrl, stack.keys.postgresPassword, dataDir);
   project.provide("stack", {
     url: stack.url,

@@ -7,6 +7,7 @@ const good: Record<string, string> = {
   SUPABASE_URL: "http://127.0.0.1:54321/",
   SUPABASE_PUBLISHABLE_KEYS: '{"default":"sb_publishable_x","other":"sb_publishable_y"}',
   SUPABASE_JWKS: '{"keys":[{"kty":"EC","kid":"1","crv":"P-256","x":"x","y":"y"}]}',
+  SUPABASE_SECRET_KEYS: '{"default":"sb_secret_x"}',
 };
 const read = (change: Record<string, string> = {}) => {
   const source = { ...good, ...change };
@@ -18,6 +19,7 @@ test("what the platform gives → addresses without a trailing slash, the defaul
     SUPABASE_URL: "http://127.0.0.1:54321",
     SUPABASE_PUBLISHABLE_KEYS: "sb_publishable_x",
     SUPABASE_JWKS: { keys: [{ kty: "EC", kid: "1" }] },
+    SUPABASE_SECRET_KEYS: "sb_secret_x",
   });
 });
 
@@ -32,6 +34,8 @@ test.each([
   ["SUPABASE_PUBLISHABLE_KEYS", "secret"],
   ["SUPABASE_PUBLISHABLE_KEYS", '{"other":"secret"}'],
   ["SUPABASE_JWKS", '{"secret":1}'],
+  ["SUPABASE_SECRET_KEYS", '{"other":"secret"}'],
+  ["KEYFRAME_ALLOW_LOCAL_WEBHOOKS", "secret"],
   ["KEYFRAME_JWT_SECRET", "secret"],
   ["KEYFRAME_CLIENT_URL", "secret"],
 ])("%s = %s → named as wrong, without its value", (name, value) => {
@@ -46,10 +50,12 @@ test("only the variables of the schema are asked for", () => {
     return good[name];
   });
   expect(asked.sort()).toEqual([
+    "KEYFRAME_ALLOW_LOCAL_WEBHOOKS",
     "KEYFRAME_CLIENT_URL",
     "KEYFRAME_JWT_SECRET",
     "SUPABASE_JWKS",
     "SUPABASE_PUBLISHABLE_KEYS",
+    "SUPABASE_SECRET_KEYS",
     "SUPABASE_URL",
   ]);
 });

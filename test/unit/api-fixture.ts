@@ -1,14 +1,18 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { createLog } from "../../shared/log.ts";
+import { checkUrl } from "../../shared/webhooks/check-url.ts";
 import { createApp } from "../../supabase/functions/api/app.ts";
 import { createDatabase } from "../../supabase/functions/api/database.ts";
 import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
+import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
 import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
 
 export const OWNER = "7d3f1c52-5a0e-4f6e-9d0b-0a4f6f3f2c11";
 export const PROJECT = "0e8a1f3c-2a1b-4c7d-8e9f-1a2b3c4d5e6f";
 export const PREDICTION = "5b1c9a52-0d43-4d0e-a4fe-3d1f0c6a7b88";
+/** The project's secret key, which the webhook paths admit. */
+export const SECRET_KEY = "sb_secret_of_the_project";
 /** Tests look at the API at this moment, so nothing in them depends on the day they run. */
 export const NOW = new Date("2026-11-21T12:00:00Z");
 
@@ -54,11 +58,18 @@ export async function startApi(
   const log: string[] = [];
   const client = createPlatformClient(supabaseUrl, "sb_publishable_test", fetch, timeoutMs);
   const now = () => NOW;
+  const verifySession = createSessionVerifier({
+    jwks: { keys: [publicJwk] },
+    issuers: [`${supabaseUrl}/auth/v1`],
+    now,
+  });
   const app = createApp({
     database: createDatabase(client),
     storage: createStorage(client, { supabaseUrl, clientUrl: clientUrl ?? supabaseUrl, now }),
     log: createLog({ function: "api" }, (line) => log.push(line)),
-    verifySession: createSessionVerifier({ jwks: { keys: [publicJwk] }, issuers: [`${supabaseUrl}/auth/v1`], now }),
+    verifySession,
+    verifyManager: createManagerVerifier(verifySession, SECRET_KEY),
+    refuseUrl: (url) => checkUrl(url, { allowLocal: false }),
   });
   const token = await sessionToken(`${supabaseUrl}/auth/v1`);
 

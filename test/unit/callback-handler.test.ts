@@ -8,9 +8,22 @@ import { createCallbackHandler } from "../../supabase/functions/replicate-webhoo
 const SECRET = `whsec_${btoa("a".repeat(32))}`;
 const PREDICTION = "0d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a01";
 const ADDRESS = `http://localhost/replicate-webhook?prediction=${PREDICTION}&attempt=2`;
-const RUN = { id: "run1", status: "processing", output: null, error: null, logs: " 25%|██▌       | 12/48 [00:03<00:09]" };
+const RUN = {
+  id: "run1",
+  status: "processing",
+  output: null,
+  error: null,
+  logs: " 25%|██▌       | 12/48 [00:03<00:09]",
+};
 
-type Sent = { body?: string; url?: string; method?: string; headers?: Record<string, string>; secret?: string; now?: Date };
+type Sent = {
+  body?: string;
+  url?: string;
+  method?: string;
+  headers?: Record<string, string>;
+  secret?: string;
+  now?: Date;
+};
 
 async function send(sent: Sent = {}, answer: CallDatabase = async () => "recorded") {
   const calls: [string, Record<string, unknown>][] = [];
@@ -64,15 +77,24 @@ test("a signed callback → one SQL call with what it says, and 200", async () =
 });
 
 test("a failed run → its own words without addresses", async () => {
-  const { calls } = await send({ body: JSON.stringify({ ...RUN, status: "failed", error: "no https://x.test/?t=1 there" }) });
-  expect(calls[0]?.[1]).toMatchObject({ provider_status: "failed", error_message: "no [address] there", progress: null });
+  const { calls } = await send({
+    body: JSON.stringify({ ...RUN, status: "failed", error: "no https://x.test/?t=1 there" }),
+  });
+  expect(calls[0]?.[1]).toMatchObject({
+    provider_status: "failed",
+    error_message: "no [address] there",
+    progress: null,
+  });
 });
 
-test.each(["recorded", "unchanged", "duplicate", "ended", "stale"])("the database says %s → 200, it is settled", async (outcome) => {
-  const { response, envelope } = await send({}, async () => outcome);
-  expect(response.status).toBe(200);
-  expect(envelope.data).toEqual({ outcome });
-});
+test.each(["recorded", "unchanged", "duplicate", "ended", "stale"])(
+  "the database says %s → 200, it is settled",
+  async (outcome) => {
+    const { response, envelope } = await send({}, async () => outcome);
+    expect(response.status).toBe(200);
+    expect(envelope.data).toEqual({ outcome });
+  },
+);
 
 test("the database knows no such prediction → 404", async () => {
   const { response, envelope } = await send({}, async () => "unknown");
@@ -102,12 +124,18 @@ test.each<[string, Sent]>([
   ["without a signature", { headers: {} }],
   ["without a webhook-id", { headers: { ...good, "webhook-id": "" } }],
   ["with another webhook-id than was signed", { headers: { ...good, "webhook-id": "msg_2" } }],
-  ["with another time than was signed", { headers: { ...good, "webhook-timestamp": String(Math.floor(now / 1000) - 1) } }],
+  [
+    "with another time than was signed",
+    { headers: { ...good, "webhook-timestamp": String(Math.floor(now / 1000) - 1) } },
+  ],
   ["with another body than was signed", { headers: good, body: JSON.stringify({ ...RUN, status: "failed" }) }],
   ["signed with another secret", { secret: `whsec_${btoa("b".repeat(32))}` }],
   ["signed six minutes ago", { now: new Date(now - 360_000) }],
   ["signed six minutes ahead", { now: new Date(now + 360_000) }],
-  ["with a signature of another version", { headers: { ...good, "webhook-signature": good["webhook-signature"].replace("v1,", "v2,") } }],
+  [
+    "with a signature of another version",
+    { headers: { ...good, "webhook-signature": good["webhook-signature"].replace("v1,", "v2,") } },
+  ],
 ])("a callback %s → 401, nothing is called", async (_name, sent) => {
   const { response, envelope, calls } = await send(sent);
   expect(response.status).toBe(401);
@@ -127,7 +155,12 @@ test.each<[string, Sent, number, string]>([
   ["a prediction that is no uuid", { url: `${here}?prediction=1&attempt=1` }, 400, "invalid_request"],
   ["attempt 0", { url: `${here}?prediction=${PREDICTION}&attempt=0` }, 400, "invalid_request"],
   ["an attempt that is no number", { url: `${here}?prediction=${PREDICTION}&attempt=x` }, 400, "invalid_request"],
-  ["a body of more than 1 MiB", { body: JSON.stringify({ ...RUN, logs: "x".repeat(1024 * 1024) }) }, 413, "payload_too_large"],
+  [
+    "a body of more than 1 MiB",
+    { body: JSON.stringify({ ...RUN, logs: "x".repeat(1024 * 1024) }) },
+    413,
+    "payload_too_large",
+  ],
 ])("a callback with %s → %i %s, nothing is called", async (_name, sent, status, code) => {
   const { response, envelope, calls } = await send(sent);
   expect(response.status).toBe(status);

@@ -105,7 +105,8 @@ export async function startStorage(): Promise<StorageServer> {
   const storage: StorageServer = { url: "", files, removed, refuse: null, stop: async () => await server.shutdown() };
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
     const path = new URL(request.url).pathname.replace("/storage/v1/object", "");
-    if (request.headers.get("apikey") !== "sb_secret_test") return Response.json({ statusCode: "403" }, { status: 400 });
+    if (request.headers.get("apikey") !== "sb_secret_test")
+      return Response.json({ statusCode: "403" }, { status: 400 });
     if (path.startsWith("/sign/")) {
       const name = path.replace("/sign", "");
       if (!files.has(name)) return Response.json({ statusCode: "404", error: "not_found" }, { status: 400 });
@@ -154,7 +155,13 @@ export function makeDeps(given: {
   const { url: baseUrl, token } = given.provider ?? { url: "http://127.0.0.1:1/v1", token: "none" };
   const deps: Deps = {
     database,
-    provider: createProvider({ token, baseUrl, fetch, now: Date.now, patienceMs: given.patienceMs ?? 5000 }),
+    provider: createProvider({
+      token,
+      baseUrl,
+      fetch,
+      now: Date.now,
+      patienceMs: given.patienceMs ?? 5000,
+    }),
     storage: createStorage(platformUrl, "sb_secret_test", fetch),
     outputs: {
       isAllowed: parseOutputHosts(given.outputHosts ?? "replicate.delivery"),
@@ -213,4 +220,39 @@ export function serveRaw(bytes: string | Uint8Array): { url: string; connections
       await ended;
     },
   };
+}
+
+/** A server that keeps its connections, but closes one without a word once it has read a request for a path with `drop`. */
+export function serveKeptAlive(): { url: string; requests: string[]; stop(): Promise<void> } {
+  const requests: string[] = [];
+  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+  const converse = async (connection: Deno.TcpConn) => {
+    const chunk = new Uint8Array(64 * 1024);
+    for (let text = ""; ; ) {
+      const count = await connection.read(chunk);
+      if (count === null) return;
+      text += new TextDecoder().decode(chunk.subarray(0, count));
+      const [head, line] = /^(\S+ \S+) HTTP[\s\S]*?\r\n\r\n/.exec(text) ?? [];
+      const bodyBytes = Number(/content-length: (\d+)/i.exec(head ?? "")?.[1] ?? 0);
+      if (head === undefined || line === undefined || text.length < head.length + bodyBytes) continue;
+      text = text.slice(head.length + bodyBytes);
+      requests.push(line);
+      if (line.includes("drop")) return;
+      const body = '{"id":"abc","status":"starting"}';
+      const answer = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+      await connection.write(new TextEncoder().encode(answer));
+    }
+  };
+  const ended = (async () => {
+    for await (const connection of listener) {
+      converse(connection)
+        .catch(() => {})
+        .finally(() => connection.close());
+    }
+  })();
+  const stop = async () => {
+    listener.close();
+    await ended;
+  };
+  return { url: `http://127.0.0.1:${listener.addr.port}`, requests, stop };
 }

@@ -19,7 +19,8 @@ export async function readModelRows(): Promise<z.infer<typeof row>[]> {
     if (!file) throw new Error("there is no migration of generation_models");
     await sql.unsafe("create role anon; create role authenticated; create role service_role; create schema private");
     await sql.unsafe(await Deno.readTextFile(new URL(file, migrations)));
-    const rows = await sql`select step, model, to_jsonb(m) as settings from public.generation_models m order by step, model`;
+    const rows =
+      await sql`select step, model, to_jsonb(m) as settings from public.generation_models m order by step, model`;
     return z.array(row).parse([...rows]);
   } finally {
     await sql.end();

@@ -3,14 +3,19 @@ import { startSimulator } from "../../local/replicate/start-simulator.ts";
 import { createProvider, type NewRun, type Provider } from "../../supabase/functions/generate/provider.ts";
 import type { ProviderError } from "../../supabase/functions/generate/provider-error.ts";
 import { createVerdict } from "../../supabase/functions/generate/provider-verdict.ts";
-import { never, serve, serveRaw } from "./generate-fixture.ts";
+import { never, serve, serveKeptAlive, serveRaw } from "./generate-fixture.ts";
 
 const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
-const NEW_RUN: NewRun = { model: "google/nano-banana", input: { prompt: "A cat" }, cancelAfterSeconds: 60, webhook: null };
+const NEW_RUN: NewRun = {
+  model: "google/nano-banana",
+  input: { prompt: "A cat" },
+  cancelAfterSeconds: 60,
+  webhook: null,
+};
 const AT = Date.parse("2026-01-02T03:04:05Z");
 
 /** A provider that answers everything alike, and counts. */
@@ -21,7 +26,13 @@ function answering(handler: (request: Request) => Response | Promise<Response>, 
     return handler(request);
   });
   ends.push(server.stop);
-  const provider = createProvider({ token: "r8_test", baseUrl: `${server.url}/v1`, fetch, now: () => AT, patienceMs });
+  const provider = createProvider({
+    token: "r8_test",
+    baseUrl: `${server.url}/v1`,
+    fetch,
+    now: () => AT,
+    patienceMs,
+  });
   return { provider, requests };
 }
 
@@ -51,7 +62,7 @@ for (const [name, call] of calls) {
 
   test.each([
     ["before its answer", ""],
-    ["within its answer", "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"id\":"],
+    ["within its answer", 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"id":'],
   ])(`${name} whose connection breaks %s → one request, no answer`, async (_when, bytes) => {
     const server = serveRaw(bytes);
     ends.push(server.stop);
@@ -68,6 +79,24 @@ for (const [name, call] of calls) {
     expect(requests).toHaveLength(1);
   });
 }
+
+test("a kept-alive connection closes under a create → the create is not sent again on another one", async () => {
+  const server = serveKeptAlive();
+  ends.push(server.stop);
+  const provider = createProvider({ token: "t", baseUrl: `${server.url}/v1`, fetch, now: () => AT });
+  for (let round = 0; round < 5; round++) {
+    await provider.create(NEW_RUN, never());
+    await provider.get("abc", never()); // time for the connection to go back to its pool, if there were one
+    const lost = provider.create({ ...NEW_RUN, model: "drop/it" }, never());
+    expect(await failureOf(lost)).toMatchObject({ status: null });
+  }
+  expect(server.requests.filter((request) => request.includes("drop"))).toHaveLength(5);
+
+  // What would happen with a plain fetch; when this fails, Deno has changed and `unrepeatable` may go.
+  await (await fetch(`${server.url}/warm`)).text();
+  await expect(fetch(`${server.url}/drop`, { method: "POST", body: "{}" })).rejects.toThrow();
+  expect(server.requests.filter((request) => request === "POST /drop")).toHaveLength(2);
+});
 
 test("create without anybody listening → no answer", async () => {
   const provider = createProvider({ token: "t", baseUrl: "http://127.0.0.1:1/v1", fetch, now: () => AT });
@@ -158,7 +187,12 @@ test.each([408, 500, 502, 503, 504])("create answered %i → later, and a run is
 test("the simulator: create, get, cancel, list over two pages, upload", async () => {
   const simulator = await startSimulator({ runDelayMs: 60_000 });
   ends.push(simulator.stop);
-  const provider = createProvider({ token: simulator.token, baseUrl: simulator.apiUrl, fetch, now: Date.now });
+  const provider = createProvider({
+    token: simulator.token,
+    baseUrl: simulator.apiUrl,
+    fetch,
+    now: Date.now,
+  });
   const since = new Date(Date.now() - 1000);
   const file = await provider.upload(new File(["hello"], "x.txt", { type: "text/plain" }), never());
   const stored = await (await fetch(file, { headers: { authorization: `Bearer ${simulator.token}` } })).json();
@@ -180,8 +214,17 @@ test("the simulator: create, get, cancel, list over two pages, upload", async ()
 test("the simulator refuses an input → its own sentence reaches the owner", async () => {
   const simulator = await startSimulator();
   ends.push(simulator.stop);
-  const provider = createProvider({ token: simulator.token, baseUrl: simulator.apiUrl, fetch, now: Date.now });
+  const provider = createProvider({
+    token: simulator.token,
+    baseUrl: simulator.apiUrl,
+    fetch,
+    now: Date.now,
+  });
   const failure = await failureOf(provider.create({ ...NEW_RUN, input: { prompt: "A cat", mood: "good" } }, never()));
-  expect(createVerdict(failure)).toMatchObject({ fate: "fail", reason: { code: "provider_rejected_input" }, retryable: false });
+  expect(createVerdict(failure)).toMatchObject({
+    fate: "fail",
+    reason: { code: "provider_rejected_input" },
+    retryable: false,
+  });
   expect(createVerdict(failure).reason.message).toContain("mood");
 });

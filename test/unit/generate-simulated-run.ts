@@ -4,8 +4,17 @@ import { createProvider } from "../../supabase/functions/generate/provider.ts";
 import { until } from "./replicate-test-kit.ts";
 
 /** Runs a model of the simulator to its end and returns the address of its output. */
-export async function runModel(simulator: RunningSimulator, model: string, input: Record<string, unknown>): Promise<string> {
-  const provider = createProvider({ token: simulator.token, baseUrl: simulator.apiUrl, fetch, now: Date.now });
+export async function runModel(
+  simulator: RunningSimulator,
+  model: string,
+  input: Record<string, unknown>,
+): Promise<string> {
+  const provider = createProvider({
+    token: simulator.token,
+    baseUrl: simulator.apiUrl,
+    fetch,
+    now: Date.now,
+  });
   const signal = new AbortController().signal;
   const { id } = await provider.create({ model, input, cancelAfterSeconds: 600, webhook: null }, signal);
   const url = await until(async () => providerState(await provider.get(id, signal)).output_url);

@@ -56,7 +56,9 @@ async function run(change: Partial<SubmitTask> = {}, options: Options = {}) {
 
 /** The runs at a simulator, newest first, as its API shows them. */
 async function runsAt(running = simulator): Promise<Record<string, unknown>[]> {
-  const response = await fetch(`${running.apiUrl}/predictions`, { headers: { authorization: `Bearer ${running.token}` } });
+  const response = await fetch(`${running.apiUrl}/predictions`, {
+    headers: { authorization: `Bearer ${running.token}` },
+  });
   const { results }: { results: Record<string, unknown>[] } = await response.json();
   return results;
 }
@@ -125,7 +127,11 @@ test("Storage is away → tried again before anything is charged", async () => {
   const { deps, calls } = kit.makeDeps({ provider: simulated(), publicUrl: PUBLIC });
   await submit(kit.submitTask({ reference_image_path: "projects/ref.png" }), deps, kit.never());
   expect(calls).toEqual([
-    ["retryLater", expect.objectContaining({ code: "storage_unavailable" }), { answered: true, retryAfterSeconds: null }],
+    [
+      "retryLater",
+      expect.objectContaining({ code: "storage_unavailable" }),
+      { answered: true, retryAfterSeconds: null },
+    ],
   ]);
 });
 
@@ -155,7 +161,9 @@ test("the provider rejects the input → failed with its sentence", async () => 
 
 test("a token that was revoked → later, for an administrator may renew it", async () => {
   const { calls } = await run({}, { provider: { url: simulator.apiUrl, token: "r8_wrong" } });
-  expect(calls).toEqual([["retryLater", expect.objectContaining({ code: "provider_unauthorized" }), expect.anything()]]);
+  expect(calls).toEqual([
+    ["retryLater", expect.objectContaining({ code: "provider_unauthorized" }), expect.anything()],
+  ]);
 });
 
 test("a model that the provider does not have → failed", async () => {
@@ -238,7 +246,11 @@ test("the list cannot be had → no submit, and the search stays due", async () 
   const provider = { url: server.url, token: "t" };
   const { calls } = await run({ attempt: 2, search_since: new Date() }, { provider });
   expect(calls).toEqual([
-    ["retryLater", expect.objectContaining({ code: "provider_rate_limited" }), { answered: false, retryAfterSeconds: 3 }],
+    [
+      "retryLater",
+      expect.objectContaining({ code: "provider_rate_limited" }),
+      { answered: false, retryAfterSeconds: 3 },
+    ],
   ]);
 });
 
@@ -260,10 +272,13 @@ test("refused after an unanswered submit → the search stays due all the same",
   expect(calls).toEqual([["retryLater", expect.anything(), expect.objectContaining({ answered: false })]]);
 });
 
-test.each(["ended", "stale"] as const)("the database says %s after the create → nothing more, it plans the cancel", async (outcome) => {
-  const { calls } = await run({}, { database: { recordState: async () => outcome } });
-  expect(calls.map(([name]) => name)).toEqual(["recordState"]);
-});
+test.each(["ended", "stale"] as const)(
+  "the database says %s after the create → nothing more, it plans the cancel",
+  async (outcome) => {
+    const { calls } = await run({}, { database: { recordState: async () => outcome } });
+    expect(calls.map(([name]) => name)).toEqual(["recordState"]);
+  },
+);
 
 test("the prediction was deleted during the create → its run is cancelled at once", async () => {
   const { calls } = await run({}, { database: { recordState: async () => "unknown", readStatus: async () => null } });
@@ -272,7 +287,10 @@ test("the prediction was deleted during the create → its run is cancelled at o
 });
 
 test("another prediction took the run for its own → later, with a search, and the run goes on", async () => {
-  const { calls } = await run({}, { database: { recordState: async () => "unknown", readStatus: async () => "queued" } });
+  const { calls } = await run(
+    {},
+    { database: { recordState: async () => "unknown", readStatus: async () => "queued" } },
+  );
   expect(calls.at(-1)).toEqual(["retryLater", expect.anything(), { answered: false }]);
   expect((await runNamed(recordedRun(calls)?.id)).status).not.toBe("canceled");
 });
@@ -283,7 +301,11 @@ test("the log → no prompt, no address", async () => {
   expect(lines.join()).not.toMatch(/lighthouse|token|http/);
 });
 
-const pollTask = (provider_prediction_id: string): PollTask => ({ ...kit.submitTask(), task: "poll", provider_prediction_id });
+const pollTask = (provider_prediction_id: string): PollTask => ({
+  ...kit.submitTask(),
+  task: "poll",
+  provider_prediction_id,
+});
 
 test("poll → the run's state is recorded; nothing new → asked again later", async () => {
   const id = recordedRun((await run()).calls)?.id ?? "";
@@ -316,10 +338,16 @@ test.each([
 test("poll that is not answered → later", async () => {
   const { deps, calls } = kit.makeDeps({});
   await poll(pollTask("run"), deps, kit.never());
-  expect(calls).toEqual([["retryLater", expect.objectContaining({ code: "provider_unreachable" }), { retryAfterSeconds: null }]]);
+  expect(calls).toEqual([
+    ["retryLater", expect.objectContaining({ code: "provider_unreachable" }), { retryAfterSeconds: null }],
+  ]);
 });
 
-const cancelTask = (provider_prediction_id: string) => ({ task: "cancel" as const, id: kit.PREDICTION, provider_prediction_id });
+const cancelTask = (provider_prediction_id: string) => ({
+  task: "cancel" as const,
+  id: kit.PREDICTION,
+  provider_prediction_id,
+});
 
 test("cancel → the run ends at the provider; again → over", async () => {
   const id = recordedRun((await run()).calls)?.id ?? "";

@@ -37,9 +37,12 @@ for (const [type, bytes] of images) {
   });
 }
 
-test.each(images.filter(([type]) => type !== "image/jpeg"))("a %s that lacks its last bytes → unusable", (type, bytes) => {
-  expect(() => read(type, bytes.subarray(0, -20))).toThrow(UnusableMedia);
-});
+test.each(images.filter(([type]) => type !== "image/jpeg"))(
+  "a %s that lacks its last bytes → unusable",
+  (type, bytes) => {
+    expect(() => read(type, bytes.subarray(0, -20))).toThrow(UnusableMedia);
+  },
+);
 
 test("a JPEG whose size stands behind 300 KB of metadata → found", () => {
   const [, jpeg] = images[1] ?? [];

@@ -12,7 +12,8 @@ function read(bytes: Uint8Array, chunkBytes = bytes.byteLength): MediaFacts {
 }
 
 const text = (value: string) => new TextEncoder().encode(value);
-const u32 = (...values: number[]) => new Uint8Array(values.flatMap((value) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255]));
+const u32 = (...values: number[]) =>
+  new Uint8Array(values.flatMap((value) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255]));
 const join = (...parts: Uint8Array[]) => new Uint8Array(parts.flatMap((part) => [...part]));
 const box = (type: string, ...content: Uint8Array[]) => {
   const body = join(...content);
@@ -39,7 +40,9 @@ describe("the simulator's own video", () => {
 
   test("whole → the size and duration that mp4box reads, too", () => {
     const file = createFile();
-    let info: { tracks: { track_width: number; track_height: number }[]; duration: number; timescale: number } | undefined;
+    let info:
+      | { tracks: { track_width: number; track_height: number }[]; duration: number; timescale: number }
+      | undefined;
     file.onReady = (ready) => {
       info = ready;
     };
@@ -86,7 +89,12 @@ test.each<[string, Uint8Array]>([
   ],
   [
     "fragments, whose duration stands in mehd",
-    join(ftyp, box("moov", mvhd(1000, 0), track("vide", 1280, 720), box("mvex", box("mehd", zeros(4), u32(5000)))), box("moof"), mdat),
+    join(
+      ftyp,
+      box("moov", mvhd(1000, 0), track("vide", 1280, 720), box("mvex", box("mehd", zeros(4), u32(5000)))),
+      box("moof"),
+      mdat,
+    ),
   ],
 ])("a video with %s → its size and duration", (_name, bytes) => {
   expect(read(bytes)).toEqual(facts);

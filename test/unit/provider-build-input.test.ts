@@ -17,7 +17,13 @@ const wanted = (change: Partial<Wanted> = {}): Wanted => ({
 });
 const [ref, first, last] = ["https://x.test/ref", "https://x.test/first", "https://x.test/last"];
 
-const ONE_REFERENCE: ModelSettings = { ...NANO_BANANA, reference_field: "input_image", max_references: 1, reference_is_list: false, extras: {} };
+const ONE_REFERENCE: ModelSettings = {
+  ...NANO_BANANA,
+  reference_field: "input_image",
+  max_references: 1,
+  reference_is_list: false,
+  extras: {},
+};
 const KLING: ModelSettings = {
   ...NANO_BANANA,
   reference_field: null,
@@ -33,7 +39,11 @@ const KLING: ModelSettings = {
 };
 
 test("first frame without a reference → prompt and extras alone", () => {
-  expect(buildInput(wanted(), NANO_BANANA)).toEqual({ prompt: "A lighthouse", aspect_ratio: "16:9", output_format: "png" });
+  expect(buildInput(wanted(), NANO_BANANA)).toEqual({
+    prompt: "A lighthouse",
+    aspect_ratio: "16:9",
+    output_format: "png",
+  });
 });
 
 test("first frame with a reference, model with a list → a list of one", () => {
@@ -80,7 +90,11 @@ test("a model whose prompt field has another name → the prompt stands there, w
 test.each<[string, Partial<Wanted>, ModelSettings]>([
   ["two references for a model with one", { step: "last-frame", reference: ref, firstFrame: first }, ONE_REFERENCE],
   ["a reference for a model without", { step: "video", firstFrame: first, reference: ref }, KLING],
-  ["a last frame for a model without", { step: "video", firstFrame: first, lastFrame: last }, { ...KLING, last_frame_field: null }],
+  [
+    "a last frame for a model without",
+    { step: "video", firstFrame: first, lastFrame: last },
+    { ...KLING, last_frame_field: null },
+  ],
   ["a first frame for a model without", { step: "video", firstFrame: first }, { ...KLING, first_frame_field: null }],
   ["a last frame alone for a model that needs the first", { step: "video", lastFrame: last }, KLING],
   [
@@ -99,26 +113,33 @@ test("the migrations ship models for every step", () => {
   expect(rows.length).toBeGreaterThanOrEqual(20);
 });
 
-test.each(rows.map((row) => [`${row.step} by ${row.model}`, row] as const))("%s → all that the row admits is accepted by the model", (_name, row) => {
-  const provider = models[row.model];
-  if (!provider) throw new Error(`the simulator does not have ${row.model}`);
-  const { settings } = row;
-  const takesLast = settings.last_frame_field !== null;
-  const full =
-    row.step === "video"
-      ? wanted({ step: "video", firstFrame: first, lastFrame: takesLast ? last : null })
-      : wanted({ step: row.step, reference: ref, firstFrame: row.step === "last-frame" && settings.max_references > 1 ? first : null });
-  const input = buildInput(full, settings);
-  expect(checkInput(provider, input)).toEqual([]);
-  // What was given stands in the field that the model reads it from.
-  if (row.step === "video") {
-    expect(input[provider.firstFrame ?? ""]).toBe(first);
-    expect(takesLast).toBe(provider.lastFrame !== undefined);
-    if (provider.lastFrame) expect(input[provider.lastFrame]).toBe(last);
-  } else {
-    expect(JSON.stringify(input[provider.references ?? ""])).toContain(ref);
-  }
-  for (const durationSeconds of settings.durations) {
-    expect(checkInput(provider, buildInput({ ...full, durationSeconds }, settings))).toEqual([]);
-  }
-});
+test.each(rows.map((row) => [`${row.step} by ${row.model}`, row] as const))(
+  "%s → all that the row admits is accepted by the model",
+  (_name, row) => {
+    const provider = models[row.model];
+    if (!provider) throw new Error(`the simulator does not have ${row.model}`);
+    const { settings } = row;
+    const takesLast = settings.last_frame_field !== null;
+    const full =
+      row.step === "video"
+        ? wanted({ step: "video", firstFrame: first, lastFrame: takesLast ? last : null })
+        : wanted({
+            step: row.step,
+            reference: ref,
+            firstFrame: row.step === "last-frame" && settings.max_references > 1 ? first : null,
+          });
+    const input = buildInput(full, settings);
+    expect(checkInput(provider, input)).toEqual([]);
+    // What was given stands in the field that the model reads it from.
+    if (row.step === "video") {
+      expect(input[provider.firstFrame ?? ""]).toBe(first);
+      expect(takesLast).toBe(provider.lastFrame !== undefined);
+      if (provider.lastFrame) expect(input[provider.lastFrame]).toBe(last);
+    } else {
+      expect(JSON.stringify(input[provider.references ?? ""])).toContain(ref);
+    }
+    for (const durationSeconds of settings.durations) {
+      expect(checkInput(provider, buildInput({ ...full, durationSeconds }, settings))).toEqual([]);
+    }
+  },
+);

@@ -7,7 +7,11 @@ const run = (change: Record<string, unknown> = {}) =>
 
 test.each([
   ["a string", "https://replicate.delivery/a/out.png", "https://replicate.delivery/a/out.png"],
-  ["a list", ["https://replicate.delivery/a/0.png", "https://replicate.delivery/a/1.png"], "https://replicate.delivery/a/0.png"],
+  [
+    "a list",
+    ["https://replicate.delivery/a/0.png", "https://replicate.delivery/a/1.png"],
+    "https://replicate.delivery/a/0.png",
+  ],
   ["null", null, null],
   ["an empty list", [], null],
   ["an object", { video: "https://replicate.delivery/a" }, null],
@@ -18,7 +22,9 @@ test.each([
 });
 
 test("output of a run that goes on → not taken yet", () => {
-  expect(providerState(run({ status: "processing", output: "https://replicate.delivery/a.png" })).output_url).toBeNull();
+  expect(
+    providerState(run({ status: "processing", output: "https://replicate.delivery/a.png" })).output_url,
+  ).toBeNull();
 });
 
 test("a run without output, error and logs → accepted", () => {
@@ -31,9 +37,12 @@ test("a run without output, error and logs → accepted", () => {
   });
 });
 
-test.each(["starting", "processing", "succeeded", "failed", "canceled", "aborted"])("status %s → accepted", (status) => {
-  expect(providerState(run({ status })).provider_status).toBe(status);
-});
+test.each(["starting", "processing", "succeeded", "failed", "canceled", "aborted"])(
+  "status %s → accepted",
+  (status) => {
+    expect(providerState(run({ status })).provider_status).toBe(status);
+  },
+);
 
 test.each([
   ["an unknown status", { id: "a", status: "paused" }],

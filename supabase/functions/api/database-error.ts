@@ -7,6 +7,8 @@ type Failure = { status: number; code?: string; message?: string; details?: stri
 /** Which token bucket a SQL function draws from. */
 const RATE_CLASS: Record<string, string> = {
   create_project: "create",
+  create_webhook_endpoint: "create",
+  test_webhook_endpoint: "create",
   start_prediction: "generate",
   admit_upload: "upload",
 };

@@ -1,11 +1,13 @@
 import { readEnvironment } from "../../../shared/environment.ts";
 import { createLog } from "../../../shared/log.ts";
+import { checkUrl } from "../../../shared/webhooks/check-url.ts";
 import { createApp } from "./app.ts";
 import { createDatabase } from "./database.ts";
 import { apiEnvironment } from "./environment.ts";
 import { createPlatformClient } from "./platform-client.ts";
 import { rememberSessions } from "./remember-sessions.ts";
 import { createStorage } from "./storage.ts";
+import { createManagerVerifier } from "./verify-manager.ts";
 import { createSessionVerifier } from "./verify-session.ts";
 
 const environment = readEnvironment(apiEnvironment, (name) => Deno.env.get(name));
@@ -14,18 +16,22 @@ const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
 const now = () => new Date();
 const client = createPlatformClient(supabaseUrl, environment.SUPABASE_PUBLISHABLE_KEYS, fetch);
 
-const verifySession = createSessionVerifier({
+const verifyToken = createSessionVerifier({
   jwks: environment.SUPABASE_JWKS,
   sharedKey: environment.KEYFRAME_JWT_SECRET,
   issuers: [supabaseUrl, clientUrl].map((url) => `${url}/auth/v1`),
   now,
 });
+const verifySession = rememberSessions(verifyToken, now);
+const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS === "1";
 
 const app = createApp({
   database: createDatabase(client),
   storage: createStorage(client, { supabaseUrl, clientUrl, now }),
   log: createLog({ function: "api" }),
-  verifySession: rememberSessions(verifySession, now),
+  verifySession,
+  verifyManager: createManagerVerifier(verifySession, environment.SUPABASE_SECRET_KEYS),
+  refuseUrl: (url) => checkUrl(url, { allowLocal }),
 });
 
 Deno.serve((request) => app.fetch(request));

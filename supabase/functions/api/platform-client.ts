@@ -1,4 +1,5 @@
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
+import { unrepeatableBody } from "../../../shared/unrepeatable-body.ts";
 
 /** A call of the platform that takes longer counts as away: shorter than any caller's own patience. */
 const TIMEOUT_MS = 10_000;
@@ -18,6 +19,7 @@ export function createPlatformClient(
   const boundedFetch: typeof fetch = (input, init) =>
     fetcher(input, {
       ...init,
+      ...unrepeatableBody(init?.body),
       signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(init?.signal ? [init.signal] : [])]),
     });
   return createClient(url, publishableKey, {

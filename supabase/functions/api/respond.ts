@@ -7,13 +7,14 @@ export type Answer = { status: 200 | 201 | 202; data: unknown; headers?: Record<
 /** Any web page may call: sessions travel in a header, never in a cookie. */
 const ALWAYS = {
   "Access-Control-Allow-Origin": "*",
-  "Access-Control-Expose-Headers": "x-request-id, retry-after, ratelimit, ratelimit-policy, idempotency-replayed",
+  "Access-Control-Expose-Headers":
+    "x-request-id, retry-after, location, ratelimit, ratelimit-policy, idempotency-replayed",
   "Cache-Control": "no-store",
   "X-Content-Type-Options": "nosniff",
 };
 
 const PREFLIGHT = {
-  "Access-Control-Allow-Methods": "GET, HEAD, POST",
+  "Access-Control-Allow-Methods": "GET, HEAD, POST, PATCH, DELETE",
   "Access-Control-Allow-Headers":
     "authorization, apikey, content-type, idempotency-key, x-request-id, x-client-info, prefer, if-none-match",
   "Access-Control-Max-Age": "86400",

@@ -85,7 +85,7 @@ export function createDrain(settings: DrainSettings): () => Promise<void> {
       await sleep(limits.promise + limits.lookEvery);
       kicked = false;
       if (await take(0)) lastFound = now();
-    } while (now() < end && (kicked || now() - lastFound < limits.linger));
+    } while (now() < end && now() - lastFound < limits.linger);
   }
 
   return async () => {

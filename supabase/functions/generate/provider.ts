@@ -1,6 +1,7 @@
 import Replicate from "replicate";
 import { z } from "zod";
 import { type ProviderPrediction, providerPrediction } from "../../../shared/provider/provider-prediction.ts";
+import { unrepeatableBody } from "../../../shared/unrepeatable-body.ts";
 import { ProviderError, readRefusal } from "./provider-error.ts";
 
 const PATIENCE_MS = 20_000;
@@ -49,25 +50,24 @@ export type ProviderSettings = {
 };
 
 export function createProvider(settings: ProviderSettings): Provider {
-  const request = (route: string, options: Parameters<Replicate["request"]>[1], signal: AbortSignal) =>
-    once(settings, signal, async (replicate) => (await replicate.request(route, options)).json());
   return {
     create: async ({ model, input, cancelAfterSeconds, webhook }, signal) => {
       // replicate.predictions.create cannot send Cancel-After.
       const callback = webhook === null ? {} : { webhook, webhook_events_filter: ["start", "logs", "completed"] };
       const headers = { "Cancel-After": `${cancelAfterSeconds}s` };
       const data = { input, ...callback };
-      return parse(
-        providerPrediction,
-        await request(`/models/${model}/predictions`, { method: "POST", headers, data }, signal),
-      );
+      const options = { method: "POST", headers, data };
+      const ask = async (replicate: Replicate) =>
+        (await replicate.request(`/models/${model}/predictions`, options)).json();
+      return parse(providerPrediction, await once(settings, signal, ask));
     },
     get: async (id, signal) => parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id))),
     cancel: async (id, signal) => void (await once(settings, signal, (r) => r.predictions.cancel(id))),
     async list(since, query, signal) {
       // replicate.predictions.list takes no parameters. Of `next` only the query is followed: the token goes nowhere else.
       const search = query ?? `?created_after=${encodeURIComponent(since.toISOString())}`;
-      const { next, results } = parse(page, await request(`/predictions${search}`, {}, signal));
+      const ask = async (replicate: Replicate) => (await replicate.request(`/predictions${search}`, {})).json();
+      const { next, results } = parse(page, await once(settings, signal, ask));
       // A run that does not fit (a training, a new status) is not one of ours.
       const runs = results.flatMap((one) => listed.safeParse(one).data ?? []);
       return { runs, next: next ? new URL(next).search : null };
@@ -90,7 +90,8 @@ async function once<Answer>(
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
   const single: typeof fetch = async (input, init) => {
     try {
-      const response = await fetch(input, { ...init, redirect: "manual", signal: bounded });
+      const body = unrepeatableBody(init?.body);
+      const response = await fetch(input, { ...init, ...body, redirect: "manual", signal: bounded });
       if (response.ok) return response;
       failure = await readRefusal(response, now());
     } catch (cause) {

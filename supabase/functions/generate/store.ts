@@ -58,7 +58,9 @@ async function recordProblem(task: StoreTask, error: OutputError | StorageError,
   if (again && (code !== "output_expired" || task.failures + 1 < EXPIRED_TRIES)) {
     return await database.retryLater(task, { code, message });
   }
-  return (await database.fail(task, { code, message }, true)) ? "failed" : "too_late";
+  // Another run may well give a better file, but hardly a smaller one.
+  const retryable = code !== "output_too_large";
+  return (await database.fail(task, { code, message }, retryable)) ? "failed" : "too_late";
 }
 
 function explain(error: OutputError | StorageError): { code: string; message: string; again: boolean } {

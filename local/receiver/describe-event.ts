@@ -1,0 +1,49 @@
+import type { WebhookEvent } from "../../shared/contract/events.ts";
+import type { ReceivedEvent, RefusedRequest } from "./start-receiver.ts";
+
+/** A received event in one line: when it came, new or duplicate, type, what it tells, and its identifiers. */
+export function describeEvent({ id, event, receivedAt, duplicate }: ReceivedEvent): string {
+  const afterMs = receivedAt.getTime() - Date.parse(event.timestamp);
+  return [
+    clock(receivedAt),
+    duplicate ? "duplicate" : "new      ",
+    event.type.padEnd(20),
+    ...tell(event),
+    `webhook-id ${id}`,
+    `${afterMs} ms after it happened`,
+  ].join("  ");
+}
+
+/** A request that was refused, in one line. */
+export function describeRefusal({ receivedAt, status, reason }: RefusedRequest): string {
+  return `${clock(receivedAt)}  refused    ${status}  ${printable(reason)}`;
+}
+
+function tell(event: WebhookEvent): string[] {
+  switch (event.type) {
+    case "project.created":
+      return [quote(event.data.title), `project ${event.data.projectId}`];
+    case "generation.succeeded": {
+      const { step, output, predictionId, projectId } = event.data;
+      const seconds = output.durationSeconds === undefined ? "" : `, ${output.durationSeconds} s`;
+      const file = `${output.width} × ${output.height}${seconds}, ${Math.ceil(output.bytes / 1024)} KiB`;
+      return [step, file, `prediction ${predictionId}`, `project ${projectId}`];
+    }
+    case "generation.failed": {
+      const { step, predictionId, projectId } = event.data;
+      const { code, message, retryable } = event.error;
+      const again = retryable ? "may be tried again" : "do not try again";
+      return [step, `${code}: ${quote(message)}, ${again}`, `prediction ${predictionId}`, `project ${projectId}`];
+    }
+    case "webhook.test":
+      return [`endpoint ${event.data.endpointId}`];
+  }
+}
+
+const clock = (at: Date) => at.toISOString().slice(11);
+
+/** A person's text in one line of a terminal, not too long. */
+const quote = (text: string) => printable(JSON.stringify([...text].slice(0, 60).join("")));
+
+/** Without the control and format characters that could move the cursor or turn the line around. */
+const printable = (text: string) => text.replace(/[\p{Cc}\p{Cf}]/gu, "·");

@@ -1,0 +1,115 @@
+import { Webhook } from "standardwebhooks";
+import { type SignedEvent, Refused, readEvent } from "./read-event.ts";
+import { RecentIds } from "./recent-ids.ts";
+
+const REMEMBERED_IDS = 10_000;
+const KEPT_EVENTS = 1_000;
+
+/** An event that arrived, verified. `duplicate`: its `webhook-id` was answered 2xx before. */
+export type ReceivedEvent = SignedEvent & { receivedAt: Date; duplicate: boolean };
+
+/** A request that was not answered 2xx, and why. */
+export type RefusedRequest = { receivedAt: Date; status: number; reason: string };
+
+export type ReceiverOptions = {
+  /** On 127.0.0.1; 0 for a free one. */
+  port: number;
+  /** `whsec_…`: a signature by any of them counts. May be empty until the endpoint is registered: then all is answered 401. */
+  secrets: readonly string[];
+  /** Told of every verified event, duplicates included. When it throws, the answer is 500 and the event will come again. */
+  onEvent?: (received: ReceivedEvent) => void;
+  onRefusal?: (refused: RefusedRequest) => void;
+  /** So many genuine requests are answered 500 first, to see the retries. */
+  failFirst?: number;
+  /** How long to wait before each 2xx, in ms. The event counts as received all the same. */
+  hangMs?: number;
+  /** How many of the latest events `events` holds; 1,000 unless told. */
+  keep?: number;
+};
+
+export type Receiver = {
+  url: string;
+  /** The latest events, oldest first, duplicates included. */
+  events: readonly ReceivedEvent[];
+  /** Replaces the secrets: once the endpoint is registered, and in a rotation. Throws when one is not a `whsec_…`. */
+  setSecrets(secrets: readonly string[]): void;
+  /** Ends it and what still hangs; may be called twice. */
+  stop(): Promise<void>;
+};
+
+/** Starts a receiver of webhooks. Throws when the port is taken or a secret is no secret. */
+export function startReceiver(options: ReceiverOptions): Receiver {
+  const stopping = new AbortController();
+  const seen = new RecentIds(REMEMBERED_IDS);
+  const events: ReceivedEvent[] = [];
+  let webhooks = options.secrets.map(readSecret);
+  let toFail = options.failFirst ?? 0;
+
+  const receive = async (request: Request): Promise<void> => {
+    const signed = await readEvent(request, webhooks);
+    if (toFail > 0) {
+      toFail--;
+      throw new Refused(500, `Failing on purpose; ${toFail} more.`);
+    }
+    const received = { ...signed, receivedAt: new Date(), duplicate: seen.has(signed.id) };
+    options.onEvent?.(received);
+    seen.add(signed.id);
+    events.push(received);
+    if (events.length > (options.keep ?? KEPT_EVENTS)) events.shift();
+    if (options.hangMs) await pause(options.hangMs, AbortSignal.any([request.signal, stopping.signal]));
+  };
+
+  const answer = async (request: Request): Promise<Response> => {
+    try {
+      await receive(request);
+      return new Response(null, { status: 204 });
+    } catch (error) {
+      const { status, message: reason } =
+        error instanceof Refused ? error : new Refused(500, `The receiver failed: ${String(error)}`);
+      options.onRefusal?.({ receivedAt: new Date(), status, reason });
+      return new Response(`${reason}\n`, { status, headers: status === 405 ? { allow: "POST" } : {} });
+    }
+  };
+
+  const server = listen(options.port, answer);
+  let stopped: Promise<void> | undefined;
+  return {
+    url: `http://127.0.0.1:${server.addr.port}/`,
+    events,
+    setSecrets: (secrets) => {
+      webhooks = secrets.map(readSecret);
+    },
+    stop: () => {
+      stopping.abort();
+      stopped ??= server.shutdown();
+      return stopped;
+    },
+  };
+}
+
+function readSecret(secret: string): Webhook {
+  if (!/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret)) throw new Error("A webhook secret is whsec_ and base64.");
+  return new Webhook(secret);
+}
+
+function listen(port: number, answer: (request: Request) => Promise<Response>): Deno.HttpServer<Deno.NetAddr> {
+  try {
+    return Deno.serve({ hostname: "127.0.0.1", port, onListen: () => {} }, answer);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    throw new Error(`Port ${port} is taken. Choose another one, or 0 for a free one.`, { cause: error });
+  }
+}
+
+/** Waits so long, or until the signal. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const end = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  });
+}

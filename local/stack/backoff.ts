@@ -1,0 +1,42 @@
+const FIRST_MS = 250;
+const LONGEST_MS = 10_000;
+/** What has served so long has recovered: its next death is a new one. */
+const STEADY_MS = 5_000;
+
+export type Backoff = {
+  /** Waits before the next try: 250 ms at first, doubled by each further call, at most 10 s. Ends early when aborted. */
+  pause(signal: AbortSignal): Promise<void>;
+  /** It serves again. After a while of that, pauses are short again. */
+  served(): void;
+};
+
+/** Pauses between tries to start something that keeps dying, so that it neither spins nor gives up. */
+export function createBackoff(now: () => number = () => performance.now(), wait = waitMs): Backoff {
+  let next = FIRST_MS;
+  let servedAt: number | undefined;
+  return {
+    pause: async (signal) => {
+      if (servedAt !== undefined && now() - servedAt >= STEADY_MS) next = FIRST_MS;
+      servedAt = undefined;
+      const ms = next;
+      next = Math.min(next * 2, LONGEST_MS);
+      await wait(ms, signal);
+    },
+    served: () => {
+      servedAt = now();
+    },
+  };
+}
+
+function waitMs(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
+  });
+}

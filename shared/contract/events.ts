@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { id, step } from "./fields.ts";
+
+/** ISO 8601 in UTC with milliseconds, as Postgres writes it: `2026-03-01T09:30:00.000Z`. */
+const time = z.iso.datetime({ precision: 3 });
+
+/** `project.created`: the project's row was saved. Sent once for each project. */
+export const projectCreated = z.strictObject({
+  type: z.literal("project.created"),
+  /** When the project was created. */
+  timestamp: time,
+  data: z.strictObject({
+    projectId: id,
+    ownerId: id,
+    title: z.string(),
+    textPrompt: z.string(),
+    description: z.string(),
+    createdAt: time,
+    /** Only when textPrompt and description were shortened, so that the body stays within 20 kB. Read them from the API. */
+    truncated: z.literal(true).optional(),
+  }),
+});
+
+/** What every event about a prediction tells of it. */
+const generation = {
+  predictionId: id,
+  projectId: id,
+  ownerId: id,
+  step,
+  /** The model that ran, as the provider names it: `owner/name`. */
+  model: z.string(),
+  createdAt: time,
+  completedAt: time,
+};
+
+/** `generation.succeeded`: the file is in Storage. Sent once for each prediction. No link: fetch one from the status endpoint. */
+export const generationSucceeded = z.strictObject({
+  type: z.literal("generation.succeeded"),
+  /** When it ended: data.completedAt. */
+  timestamp: time,
+  data: z
+    .strictObject({
+      ...generation,
+      output: z.strictObject({
+        /** `<ownerId>/<projectId>/<predictionId>.<extension>` in the private bucket `generations`. */
+        path: z.string(),
+        contentType: z.enum(["image/png", "image/jpeg", "image/webp", "video/mp4"]),
+        bytes: z.int().positive(),
+        /** Lower-case hex of the stored file's SHA-256. */
+        sha256: z.string().regex(/^[0-9a-f]{64}$/),
+        /** Pixels. */
+        width: z.int().positive(),
+        height: z.int().positive(),
+        /** If and only if the step is `video`. */
+        durationSeconds: z.number().positive().optional(),
+      }),
+    })
+    .refine(({ step, output }) => (step === "video") === (output.durationSeconds !== undefined), {
+      path: ["output", "durationSeconds"],
+      message: "Must be there for a video, and only for a video.",
+    }),
+});
+
+/**
+ * `generation.failed`: the provider or our queue gave up. Sent once for each prediction; a cancelled one sends nothing.
+ * Look at `error` before you start the step again: `retryable` says whether that can help.
+ */
+export const generationFailed = z.strictObject({
+  type: z.literal("generation.failed"),
+  /** When it ended: data.completedAt. */
+  timestamp: time,
+  error: z.strictObject({
+    /** Stable, snake_case. */
+    code: z.string().regex(/^[a-z][a-z0-9_]*$/),
+    /** A sentence for a person. */
+    message: z.string(),
+    retryable: z.boolean(),
+  }),
+  data: z.strictObject(generation),
+});
+
+/** `webhook.test`: somebody asked for a test of this endpoint. */
+export const webhookTest = z.strictObject({
+  type: z.literal("webhook.test"),
+  timestamp: time,
+  data: z.strictObject({ endpointId: id }),
+});
+
+/**
+ * The body of every webhook, by its `type`; at most 20 kB of JSON. Strict: nothing is sent that is not promised here.
+ * The identifier of the event is not in the body: it is the header `webhook-id`.
+ */
+export const webhookEvent = z.discriminatedUnion("type", [
+  projectCreated,
+  generationSucceeded,
+  generationFailed,
+  webhookTest,
+]);
+export type WebhookEvent = z.infer<typeof webhookEvent>;

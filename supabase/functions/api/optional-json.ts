@@ -1,0 +1,13 @@
+import { z } from "zod";
+import { JSON_LIMIT_BYTES, readBytes, readJson } from "./request-body.ts";
+
+/** For paths that take no fields: an empty body or {}. */
+export const noFields = z.strictObject({});
+
+/** Reads JSON as readJson does, but an empty body, whatever its Content-Type, counts as {}. Throws as readJson does. */
+export async function readOptionalJson<Output>(request: Request, schema: z.ZodType<Output>): Promise<Output> {
+  const bytes = await readBytes(request, JSON_LIMIT_BYTES);
+  if (bytes.length === 0) return schema.parse({});
+  const { url, method, headers } = request;
+  return readJson(new Request(url, { method, headers, body: bytes }), schema);
+}

@@ -1,0 +1,137 @@
+import type { Log } from "../../../shared/log.ts";
+import { describeError } from "../../../shared/provider/describe-error.ts";
+import { createBell } from "./bell.ts";
+import type { Clock } from "./clock.ts";
+import { DRAIN_LIMITS, type DrainLimits } from "./drain-limits.ts";
+
+export type DrainSettings<Delivery, Result> = {
+  /** Records results and leases due deliveries, in one call. */
+  exchange(results: Result[], maxRows: number, leaseSeconds: number, lookAgainMs: number): Promise<Delivery[]>;
+  /** Makes one attempt. A rejection has no result to record; the lease then brings the delivery back. */
+  attempt(delivery: Delivery): Promise<Result>;
+  log: Log;
+  clock: Clock;
+  limits?: DrainLimits;
+};
+
+/**
+ * Makes the one drain of a process. Each call is a kick: it starts looking for due deliveries, or makes the drain that is
+ * looking look once more. Requests never wait for each other: while slow ones are under way, the results of quick ones are
+ * recorded and the places they leave are filled. The promise never rejects; it resolves when nothing more is due and every
+ * result is recorded or, the database being away for too long, given up.
+ */
+export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, Result>): () => Promise<void> {
+  const { exchange, attempt, log, clock, limits = DRAIN_LIMITS } = settings;
+  const bell = createBell(clock);
+  /** Results to be recorded, and since when the oldest waits. */
+  let results: Result[] = [];
+  let resultsSince = 0;
+  let inFlight = 0;
+  let kicked = false;
+  let lingerUntil = 0;
+  let failingSince: number | null = null;
+  let failures = 0;
+  let running: Promise<void> | null = null;
+
+  function start(delivery: Delivery): void {
+    inFlight += 1;
+    attempt(delivery)
+      .then((result) => {
+        if (results.length === 0) resultsSince = clock.now();
+        results.push(result);
+      })
+      .catch((error) => log.error("attempt_not_made", { reason: describeError(error) }))
+      .finally(() => {
+        inFlight -= 1;
+        bell.ring();
+      });
+  }
+
+  /** Waits until results are worth a call, somebody kicks, or so many milliseconds have passed. */
+  async function pause(ms: number): Promise<void> {
+    const end = clock.now() + ms;
+    while (!kicked && results.length < limits.recordAt && (results.length === 0 || inFlight > 0)) {
+      const until = results.length === 0 ? end : Math.min(end, resultsSince + limits.recordAfter);
+      const left = until - clock.now();
+      if (left <= 0) return;
+      await bell.wait(left);
+    }
+  }
+
+  /** One call of the database; how many deliveries it gave. A failed one keeps its results, and waits before the next. */
+  async function swap(maxRows: number, promise: number): Promise<number> {
+    const sent = results.splice(0, limits.recordAtOnce);
+    try {
+      const deliveries = await exchange(sent, maxRows, limits.leaseSeconds, promise);
+      failingSince = null;
+      failures = 0;
+      deliveries.forEach(start);
+      return deliveries.length;
+    } catch (error) {
+      results = [...sent, ...results];
+      failingSince ??= clock.now();
+      log.error("exchange_failed", { reason: describeError(error), results: results.length, inFlight });
+      const isPastHope = results.length === 0 || clock.now() - failingSince >= limits.giveUpAfter;
+      if (inFlight === 0 && isPastHope) {
+        // Their leases bring the deliveries back: receivers may see an event twice, never not at all.
+        results = [];
+        failingSince = null;
+        failures = 0;
+        throw error;
+      }
+      const wait = Math.min(limits.retryEvery * 2 ** failures++, limits.retryAtMost);
+      await new Promise<void>((resolve) => void clock.after(wait, resolve));
+      return 0;
+    }
+  }
+
+  /** Records what there is and takes what is due; true when more is probably due than was taken. */
+  async function look(promise: number): Promise<boolean> {
+    kicked = false;
+    const places = Math.min(limits.maxInFlight - inFlight, limits.claimAtOnce);
+    const taken = places > 0 || results.length > 0 ? await swap(places, promise) : 0;
+    if (taken > 0 || places === 0) lingerUntil = clock.now() + limits.linger;
+    return taken > 0 && taken === places;
+  }
+
+  async function run(): Promise<void> {
+    const end = clock.now() + limits.lookFor;
+    const isLooking = () => clock.now() < Math.min(end, lingerUntil);
+    do {
+      while (isLooking()) {
+        if (!(await look(limits.promise))) await pause(limits.lookEvery);
+      }
+      // Whoever relied on the promise has committed by then, and whoever came after it kicks: the last look misses nobody.
+      const lapsed = clock.now() + limits.promise + limits.lookEvery;
+      while (clock.now() < lapsed && !isLooking()) {
+        await pause(lapsed - clock.now());
+        // The look that follows answers a kick; until the promise has lapsed it would come too early.
+        kicked = false;
+        if (results.length > 0) await swap(0, 0);
+      }
+      if (!isLooking()) await look(0);
+    } while (isLooking());
+    while (!kicked && (inFlight > 0 || results.length > 0)) {
+      await pause(Number.POSITIVE_INFINITY);
+      if (results.length > 0) await swap(0, 0);
+    }
+  }
+
+  return async () => {
+    kicked = true;
+    lingerUntil = clock.now() + limits.linger;
+    bell.ring();
+    // A kick that came too late for the last look begins another run.
+    while (kicked || running !== null) {
+      running ??= run()
+        .catch((error) => {
+          kicked = false;
+          log.error("drain_stopped", { reason: describeError(error) });
+        })
+        .finally(() => {
+          running = null;
+        });
+      await running;
+    }
+  };
+}

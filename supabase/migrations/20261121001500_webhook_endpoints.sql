@@ -1,0 +1,197 @@
+-- Where a receiver listens. owner_id set: that user's own events; null: a service-wide receiver (a CRM), everyone's events.
+
+create table public.webhook_endpoints (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid references auth.users on delete cascade,
+  url text not null,
+  description text not null default '',
+  event_types text[] not null default '{}',
+  enabled boolean not null default true,
+  max_in_flight integer not null default 8,
+  disabled_at timestamptz,
+  disabled_reason text,
+  failing_since timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
+  constraint description_has_at_most_500_characters check (char_length(description) <= 500),
+  constraint event_types_are_known check (
+    event_types <@ array['project.created', 'generation.succeeded', 'generation.failed', 'webhook.test']),
+  constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
+  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
+);
+comment on table public.webhook_endpoints is 'Receivers of events. A row added here by hand works too: its secret is made with it (select private.webhook_secret(id) shows it).';
+comment on column public.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
+comment on column public.webhook_endpoints.event_types is 'Which events it wants; empty: all.';
+comment on column public.webhook_endpoints.max_in_flight is 'How many requests to it may be under way at once.';
+comment on column public.webhook_endpoints.disabled_reason is 'Why it gets nothing at present: by_owner, gone (it answered 410), failing (five days of nothing but failures).';
+comment on column public.webhook_endpoints.failing_since is 'Since when every attempt failed; null after a success.';
+create index webhook_endpoints_owner_id_idx on public.webhook_endpoints (owner_id, created_at desc);
+
+alter table public.webhook_endpoints enable row level security;
+revoke all on public.webhook_endpoints from public, anon, authenticated, service_role;
+create policy webhook_endpoints_select_owner on public.webhook_endpoints for select to authenticated
+  using (owner_id = (select auth.uid()));
+grant select on public.webhook_endpoints to authenticated, service_role;
+
+create table private.webhook_secrets (
+  id uuid primary key default gen_random_uuid(),
+  endpoint_id uuid not null references public.webhook_endpoints on delete cascade,
+  vault_secret_id uuid not null unique,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz
+);
+comment on table private.webhook_secrets is 'Which Vault entries sign for an endpoint: the one without an end, and those that sign on beside it until expires_at.';
+create unique index webhook_secrets_one_current on private.webhook_secrets (endpoint_id) where expires_at is null;
+create index webhook_secrets_endpoint_id_idx on private.webhook_secrets (endpoint_id, created_at);
+create index webhook_secrets_expires_at_idx on private.webhook_secrets (expires_at) where expires_at is not null;
+alter table private.webhook_secrets enable row level security;
+revoke all on private.webhook_secrets from public, anon, authenticated, service_role;
+
+-- Makes a new current secret of an endpoint: whsec_ and the base64 of 32 random bytes, kept in the Vault alone.
+create function private.add_webhook_secret(endpoint uuid)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  secret text := 'whsec_' || encode(extensions.gen_random_bytes(32), 'base64');
+begin
+  insert into private.webhook_secrets (endpoint_id, vault_secret_id)
+  values (endpoint, vault.create_secret(secret, 'webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
+end
+$$;
+
+-- A secret leaves the Vault with its row.
+create function private.forget_webhook_secret()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  delete from vault.secrets s where s.id = old.vault_secret_id;
+  return null;
+end
+$$;
+create trigger _500_forget after delete on private.webhook_secrets
+  for each row execute function private.forget_webhook_secret();
+
+-- Checks a new endpoint's place among its owner's, and gives it its secret.
+create function private.prepare_webhook_endpoint()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  if new.owner_id is not null then
+    perform pg_advisory_xact_lock(hashtextextended('keyframe endpoints of ' || new.owner_id::text, 0));
+    if (select count(*) from public.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
+      perform private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
+    end if;
+  end if;
+  return new;
+end
+$$;
+create trigger _200_prepare before insert on public.webhook_endpoints
+  for each row execute function private.prepare_webhook_endpoint();
+
+create function private.equip_webhook_endpoint()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform private.add_webhook_secret(new.id);
+  return null;
+end
+$$;
+create trigger _500_equip after insert on public.webhook_endpoints
+  for each row execute function private.equip_webhook_endpoint();
+
+-- Keeps enabled, disabled_at and disabled_reason together, so that one tick in Studio is enough.
+create function private.note_endpoint_switch()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if new.enabled then
+    new.disabled_at := null;
+    new.disabled_reason := null;
+    if tg_op = 'UPDATE' and not old.enabled then
+      new.failing_since := null;
+    end if;
+  else
+    new.disabled_at := coalesce(new.disabled_at, now());
+    new.disabled_reason := coalesce(new.disabled_reason, 'by_owner');
+  end if;
+  new.updated_at := now();
+  return new;
+end
+$$;
+create trigger _300_switch before insert or update of enabled, url, description, event_types, max_in_flight on public.webhook_endpoints
+  for each row execute function private.note_endpoint_switch();
+
+-- The live secrets of an endpoint, newest first: at most three.
+create function private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
+returns text[]
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select coalesce(array_agg(v.decrypted_secret order by s.created_at desc, s.expires_at desc nulls first), '{}')
+  from private.webhook_secrets s
+  join vault.decrypted_secrets v on v.id = s.vault_secret_id
+  where s.endpoint_id = endpoint and (s.expires_at is null or s.expires_at > at)
+$$;
+
+-- For administrators: the secret that signs for an endpoint now.
+create function private.webhook_secret(endpoint uuid)
+returns text
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select (private.webhook_secrets_of(endpoint))[1]
+$$;
+
+-- Replaces the current secret. The old one signs on beside it for overlap (0: it is gone at once). At most three live at a time.
+create function private.rotate_webhook_secret(endpoint uuid, overlap interval)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform from public.webhook_endpoints e where e.id = endpoint for update;
+  delete from private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
+  if overlap <= interval '0' then
+    -- At once means every old one: whoever rotates without an overlap fears that a secret got out.
+    delete from private.webhook_secrets s where s.endpoint_id = endpoint;
+  else
+    if (select count(*) from private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
+      perform private.raise_error('invalid_request', 'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
+    end if;
+    update private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
+  end if;
+  perform private.add_webhook_secret(endpoint);
+end
+$$;
+
+revoke execute on function
+  private.add_webhook_secret(uuid), private.forget_webhook_secret(), private.prepare_webhook_endpoint(),
+  private.equip_webhook_endpoint(), private.note_endpoint_switch(), private.webhook_secrets_of(uuid, timestamptz),
+  private.webhook_secret(uuid), private.rotate_webhook_secret(uuid, interval)
+from public, anon, authenticated, service_role;

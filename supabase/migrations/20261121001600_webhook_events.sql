@@ -1,0 +1,197 @@
+-- What happened, written in the transaction that made it happen, with one delivery for each endpoint that wants to know.
+
+create table public.webhook_events (
+  id uuid primary key default gen_random_uuid(),
+  type text not null,
+  owner_id uuid,
+  project_id uuid,
+  prediction_id uuid,
+  endpoint_id uuid references public.webhook_endpoints on delete cascade,
+  payload jsonb not null,
+  created_at timestamptz not null default now(),
+  constraint type_is_known check (type in ('project.created', 'generation.succeeded', 'generation.failed', 'webhook.test')),
+  constraint payload_has_at_most_20_kB check (octet_length(payload::text) <= 20000)
+);
+comment on table public.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
+comment on column public.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test.';
+-- Exactly one of each, whatever races.
+create unique index webhook_events_one_terminal_event_per_prediction on public.webhook_events (prediction_id)
+  where type in ('generation.succeeded', 'generation.failed');
+create unique index webhook_events_one_creation_per_project on public.webhook_events (project_id) where type = 'project.created';
+create index webhook_events_created_at_idx on public.webhook_events (created_at);
+create index webhook_events_endpoint_id_idx on public.webhook_events (endpoint_id) where endpoint_id is not null;
+
+alter table public.webhook_events enable row level security;
+revoke all on public.webhook_events from public, anon, authenticated, service_role;
+create policy webhook_events_select_owner on public.webhook_events for select to authenticated
+  using (owner_id = (select auth.uid()));
+create index webhook_events_owner_id_idx on public.webhook_events (owner_id, created_at desc);
+grant select on public.webhook_events to authenticated, service_role;
+
+create type public.delivery_status as enum ('pending', 'delivered', 'exhausted');
+comment on type public.delivery_status is 'pending: to be sent or sent again; delivered: answered 2xx; exhausted: every attempt failed.';
+
+create table public.webhook_deliveries (
+  id uuid primary key default gen_random_uuid(),
+  event_id uuid not null references public.webhook_events on delete cascade,
+  endpoint_id uuid not null references public.webhook_endpoints on delete cascade,
+  owner_id uuid,
+  event_type text not null,
+  status public.delivery_status not null default 'pending',
+  attempts integer not null default 0,
+  retries_from integer not null default 0,
+  next_attempt_at timestamptz not null default now(),
+  lease_token uuid,
+  last_attempt_at timestamptz,
+  last_status_code integer,
+  last_error text,
+  created_at timestamptz not null default now(),
+  completed_at timestamptz,
+  constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
+  constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending')),
+  constraint lease_only_while_pending check (lease_token is null or status = 'pending')
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
+comment on table public.webhook_deliveries is 'One event for one endpoint, from commit to its end.';
+comment on column public.webhook_deliveries.owner_id is 'The endpoint''s owner: who may read it here.';
+comment on column public.webhook_deliveries.attempts is 'How many requests were made.';
+comment on column public.webhook_deliveries.retries_from is 'At which attempt the retry schedule began: 0, or where somebody asked for it again.';
+comment on column public.webhook_deliveries.next_attempt_at is 'When it is due, or when the lease of who is sending it runs out.';
+comment on column public.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+-- What is still to be done, by endpoint: the claim takes a few of each. Small, however many were delivered.
+create index webhook_deliveries_due_idx on public.webhook_deliveries (endpoint_id, next_attempt_at) where status = 'pending';
+create index webhook_deliveries_leased_idx on public.webhook_deliveries (endpoint_id) where lease_token is not null;
+create index webhook_deliveries_endpoint_id_created_at_idx on public.webhook_deliveries (endpoint_id, created_at desc, id desc);
+
+alter table public.webhook_deliveries enable row level security;
+revoke all on public.webhook_deliveries from public, anon, authenticated, service_role;
+create policy webhook_deliveries_select_owner on public.webhook_deliveries for select to authenticated
+  using (owner_id = (select auth.uid()));
+create index webhook_deliveries_owner_id_idx on public.webhook_deliveries (owner_id) where owner_id is not null;
+grant select on public.webhook_deliveries to authenticated, service_role;
+
+create table public.webhook_attempts (
+  id bigint generated always as identity primary key,
+  delivery_id uuid not null references public.webhook_deliveries on delete cascade,
+  owner_id uuid,
+  attempt integer not null,
+  started_at timestamptz not null,
+  duration_ms integer not null,
+  status_code integer,
+  error text,
+  response_excerpt text,
+  constraint error_or_status check (status_code is not null or error is not null),
+  constraint response_excerpt_has_at_most_1_KiB check (octet_length(response_excerpt) <= 1024)
+);
+comment on table public.webhook_attempts is 'One request of a delivery.';
+comment on column public.webhook_attempts.response_excerpt is 'The first 1 KiB of the answer.';
+create unique index webhook_attempts_delivery_id_attempt_idx on public.webhook_attempts (delivery_id, attempt);
+
+alter table public.webhook_attempts enable row level security;
+revoke all on public.webhook_attempts from public, anon, authenticated, service_role;
+create policy webhook_attempts_select_owner on public.webhook_attempts for select to authenticated
+  using (owner_id = (select auth.uid()));
+create index webhook_attempts_owner_id_idx on public.webhook_attempts (owner_id) where owner_id is not null;
+grant select on public.webhook_attempts to authenticated, service_role;
+
+-- Writes an event and its deliveries, and wakes deliver. False: the event was there already.
+create function private.emit_event(
+  event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null
+)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  event uuid;
+begin
+  insert into public.webhook_events (type, owner_id, project_id, prediction_id, payload)
+  values (event_type, owner, project, prediction, jsonb_strip_nulls(jsonb_build_object('error', error))
+    || jsonb_build_object('type', event_type, 'timestamp', private.wire_time(happened_at), 'data', data))
+  on conflict do nothing
+  returning id into event;
+  if event is null then
+    return false;
+  end if;
+  insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
+  select event, e.id, e.owner_id, emit_event.event_type
+  from public.webhook_endpoints e
+  where e.enabled and (e.owner_id = owner or e.owner_id is null)
+    and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
+  if found then
+    perform private.kick_unless_looking('deliver');
+  end if;
+  return true;
+end
+$$;
+
+-- A time as events carry it: ISO 8601 in UTC with milliseconds.
+create function private.wire_time(at timestamptz)
+returns text
+language sql
+immutable
+set search_path = ''
+as $$
+  select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+$$;
+
+-- project.created. A project near the largest sizes would not fit into 20 kB: its texts are then shortened, and truncated says so.
+create function private.emit_project_created()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  data jsonb := jsonb_build_object(
+    'projectId', new.id, 'ownerId', new.owner_id, 'title', new.title, 'textPrompt', new.text_prompt,
+    'description', new.description, 'createdAt', private.wire_time(new.created_at));
+  characters integer := 4000;
+begin
+  while octet_length(data::text) > 19000 loop
+    characters := characters / 2;
+    data := data || jsonb_build_object(
+      'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
+  end loop;
+  perform private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data);
+  return null;
+end
+$$;
+create trigger _700_emit_created after insert on public.projects
+  for each row execute function private.emit_project_created();
+
+-- generation.succeeded and generation.failed.
+create function private.emit_generation_ended()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  data jsonb := jsonb_build_object(
+    'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
+    'createdAt', private.wire_time(new.created_at), 'completedAt', private.wire_time(new.completed_at));
+begin
+  if new.status = 'succeeded' then
+    perform private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
+      data || jsonb_build_object('output', jsonb_strip_nulls(jsonb_build_object(
+        'path', new.output_path, 'contentType', new.output_content_type, 'bytes', new.output_bytes, 'sha256', new.output_sha256,
+        'width', new.output_width, 'height', new.output_height, 'durationSeconds', new.output_duration_seconds))));
+  else
+    perform private.emit_event('generation.failed', new.owner_id, new.project_id, new.id, new.completed_at, data,
+      jsonb_build_object('code', new.error_code, 'message', new.error_message, 'retryable', new.error_retryable));
+  end if;
+  return null;
+end
+$$;
+create trigger _700_emit_ended after update of status on public.predictions
+  for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
+  execute function private.emit_generation_ended();
+
+revoke execute on function
+  private.emit_event(text, uuid, uuid, uuid, timestamptz, jsonb, jsonb), private.wire_time(timestamptz),
+  private.emit_project_created(), private.emit_generation_ended()
+from public, anon, authenticated, service_role;

@@ -1,0 +1,131 @@
+import { afterAll, expect, test } from "vitest";
+import { createApiApp } from "../support/api-app.ts";
+import { requestInit } from "../support/api-call.ts";
+import { readReply } from "../support/api-envelope.ts";
+import { drawImage } from "../support/api-images.ts";
+import { forgeToken } from "../support/api-tokens.ts";
+
+// The shared stack stays up: the function's own code is served here, in front of platforms that are away or broken.
+
+const token = await forgeToken(crypto.randomUUID());
+const ends: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  for (const end of ends) await end();
+});
+
+function serve(handler: (request: Request) => Response | Promise<Response>): string {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, handler);
+  ends.push(() => server.shutdown());
+  return `http://127.0.0.1:${server.addr.port}`;
+}
+
+/** An address where nobody listens any more. */
+function deadAddress(): string {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr;
+  listener.close();
+  return `http://127.0.0.1:${port}`;
+}
+
+/** An address where every connection is taken and none is answered. */
+function silentAddress(): string {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const connections: Deno.Conn[] = [];
+  const accepting = (async () => {
+    for await (const connection of listener) connections.push(connection);
+  })();
+  ends.push(async () => {
+    listener.close();
+    await accepting;
+    for (const connection of connections) connection.close();
+  });
+  return `http://127.0.0.1:${listener.addr.port}`;
+}
+
+/** The API over HTTP in front of a platform at this address. */
+function apiBefore(platformUrl: string) {
+  const app = createApiApp({ platformUrl, timeoutMs: 300 });
+  const url = serve(app.fetch);
+  const ask = async (path: string, options: Parameters<typeof requestInit>[0] = {}) =>
+    readReply(await fetch(url + path, requestInit({ token, ...options })));
+  return { ask, log: app.log };
+}
+
+const id = crypto.randomUUID();
+const image = await drawImage();
+const REQUESTS = {
+  "POST projects": ["/api/projects", { json: { title: "a title", textPrompt: "a secret prompt" } }],
+  "POST first-frame": ["/api/projects/generate/first-frame", { json: { projectId: id } }],
+  "GET status": [`/api/projects/generate/video?projectId=${id}`, {}],
+  "POST cancel": ["/api/projects/generate/cancel", { json: { projectId: id, predictionId: id } }],
+  "POST reference-images": [
+    "/api/projects/reference-images",
+    { body: image, headers: { "content-type": "image/png" } },
+  ],
+  "GET health": ["/api/health", {}],
+} as const;
+
+const json = (status: number, body: unknown) => () => Response.json(body, { status });
+
+/** What the platform does → the address of one that does it. */
+const AWAY: Record<string, () => string> = {
+  "nobody listens": deadAddress,
+  "the gateway has no database": () => serve(json(503, { code: "PGRST001", message: "no connection", details: null })),
+  "the database shuts down": () =>
+    serve(json(500, { code: "57P01", message: "terminating connection", details: null })),
+  "the gateway answers 502 with a web page": () =>
+    serve(() => new Response("<html>Bad gateway</html>", { status: 502, headers: { "content-type": "text/html" } })),
+  "the platform's own rate limit": () => serve(json(429, { message: "too many requests" })),
+  "no answer comes": silentAddress,
+};
+
+test.each(Object.entries(AWAY))("%s → 503 unavailable with Retry-After on every route", async (_name, address) => {
+  const { ask, log } = apiBefore(address());
+  const replies = await Promise.all(Object.values(REQUESTS).map(([path, options]) => ask(path, options)));
+  for (const { status, error, headers } of replies) {
+    expect([status, error?.code]).toEqual([503, "unavailable"]);
+    expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(2);
+    expect(Number(headers.get("retry-after"))).toBeLessThanOrEqual(5);
+  }
+  expect(log).toHaveLength(replies.length);
+  expect(log.join("\n")).not.toContain("secret prompt");
+});
+
+const { "GET health": _health, ...USER_REQUESTS } = REQUESTS;
+
+const BROKEN: Record<string, () => string> = {
+  "an answer of another shape": () => serve(json(200, { surprise: "a secret row" })),
+  "an answer that is no JSON": () => serve(() => new Response("a secret row")),
+  "a function that is missing": () => serve(json(404, { code: "PGRST202", message: "a secret row", details: null })),
+  "a right that is missing": () => serve(json(403, { code: "42501", message: "a secret row", details: null })),
+  "a fault in SQL": () => serve(json(500, { code: "XX000", message: "a secret row", details: "a secret row" })),
+};
+
+test.each(Object.entries(BROKEN))(
+  "%s → 500 internal that tells nothing of it, on every user route",
+  async (_name, address) => {
+    const { ask, log } = apiBefore(address());
+    for (const [path, options] of Object.values(USER_REQUESTS)) {
+      const { status, error } = await ask(path, options);
+      expect([status, error?.code]).toEqual([500, "internal"]);
+      expect(JSON.stringify(error)).not.toMatch(/secret|PGRST|42501|XX000/);
+      expect(log.at(-1)).toContain(error?.requestId);
+    }
+    expect(log.join("\n")).not.toContain("secret");
+  },
+);
+
+test("a wrong token while the platform is away → 401 all the same: it is not asked", async () => {
+  const { ask } = apiBefore(deadAddress());
+  const { status } = await ask("/api/projects", { token: "a.b.c", json: { title: "a", textPrompt: "b" } });
+  expect(status).toBe(401);
+});
+
+test("the platform comes back → the next request succeeds, without a restart", async () => {
+  let up = false;
+  const health = { now: "2026-11-21T12:00:00+00:00" };
+  const { ask } = apiBefore(serve(() => (up ? Response.json(health) : new Response(null, { status: 503 }))));
+  expect((await ask("/api/health")).status).toBe(503);
+  up = true;
+  expect((await ask("/api/health")).status).toBe(200);
+});

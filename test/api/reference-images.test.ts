@@ -1,0 +1,181 @@
+import { createCanvas } from "@napi-rs/canvas";
+import { beforeAll, expect, test } from "vitest";
+import { sendToApi } from "../support/api-call.ts";
+import { footprint, openDatabase } from "../support/api-database.ts";
+import { readReply } from "../support/api-envelope.ts";
+import { drawImage, imageOf } from "../support/api-images.ts";
+import { providerRuns, uniquePrompt } from "../support/api-provider.ts";
+import { signUp, type User } from "../support/api-user.ts";
+
+const sql = openDatabase();
+let user: User;
+let stranger: User;
+beforeAll(async () => {
+  [user, stranger] = await Promise.all([signUp(), signUp()]);
+});
+
+const PATH = "/api/projects/reference-images";
+const MIB = 1024 * 1024;
+const LIMIT = 10 * MIB;
+
+async function refused(body: BodyInit, contentType?: string) {
+  const before = await footprint(sql, user.id);
+  const headers = contentType === undefined ? {} : { "content-type": contentType };
+  const { status, error } = await user.call(PATH, { body, headers });
+  expect(await footprint(sql, user.id)).toEqual(before);
+  return [status, error?.code];
+}
+
+test.each([
+  ["png", "image/png", "png"],
+  ["jpeg", "image/jpeg", "jpg"],
+  ["webp", "image/webp", "webp"],
+] as const)(
+  "a %s → 201; it lies in Storage byte for byte, owned by the caller",
+  async (kind, contentType, extension) => {
+    const image = await drawImage(kind);
+    const path = await user.upload(image, contentType);
+    expect(path).toMatch(new RegExp(`^projects/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\.${extension}$`));
+    const name = path.slice("projects/".length);
+    const { data, error } = await user.supabase.storage.from("projects").download(name);
+    expect(error).toBeNull();
+    expect(data?.type).toBe(contentType);
+    expect(new Uint8Array((await data?.arrayBuffer()) ?? new ArrayBuffer(0))).toEqual(image);
+    const rows = await sql`
+    select owner_id, metadata ->> 'mimetype' as type from storage.objects where bucket_id = 'projects' and name = ${name}`;
+    expect(rows).toEqual([{ owner_id: user.id, type: contentType }]);
+  },
+);
+
+test("a png as application/octet-stream → 201 as .png: what counts is what the bytes say", async () => {
+  expect(await user.upload(await drawImage(), "application/octet-stream")).toMatch(/\.png$/);
+});
+
+test("a form with one image → 201, whatever its field and its file are called", async () => {
+  const image = await drawImage("webp");
+  for (const [field, name] of [
+    ["file", "harbour.webp"],
+    ["image", "../../etc/passwd"],
+    ["cover image", "x.exe"],
+  ] as const) {
+    const form = new FormData();
+    form.append(field, new File([image], name, { type: "image/webp" }));
+    const { status, data } = await user.call(PATH, { body: form });
+    expect([status, data]).toEqual([
+      201,
+      { referenceImagePath: expect.stringMatching(/^projects\/[0-9a-f-]{36}\.webp$/) },
+    ]);
+  }
+});
+
+test("an uploaded image goes to the provider with the prediction that names it", async () => {
+  const projectId = await user.createProject();
+  const prompt = uniquePrompt();
+  const referenceImagePath = await user.upload(await drawImage());
+  const done = await user.finish(await user.start("first-frame", { projectId, prompt, referenceImagePath }));
+  expect(done.status).toBe("succeeded");
+  const [run] = await providerRuns(prompt);
+  expect(run?.input.image_input).toHaveLength(1);
+});
+
+test("somebody else → cannot download, list or sign the image", async () => {
+  const name = (await user.upload(await drawImage())).slice("projects/".length);
+  const bucket = stranger.supabase.storage.from("projects");
+  const [download, signed, listed] = await Promise.all([
+    bucket.download(name),
+    bucket.createSignedUrl(name, 60),
+    bucket.list(),
+  ]);
+  expect(download.data).toBeNull();
+  expect(signed.data).toBeNull();
+  expect(listed.data).toEqual([]);
+});
+
+test.each<[name: string, body: () => Promise<BodyInit> | BodyInit, type: string | undefined]>([
+  ["a text", () => "not an image", "image/png"],
+  ["the magic bytes of a png and nothing more", () => new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10]), "image/png"],
+  ["a gif", async () => new Uint8Array(await createCanvas(4, 4).encode("gif")), "application/octet-stream"],
+  [
+    "an svg",
+    () => '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
+    "application/octet-stream",
+  ],
+  ["an svg under its own type", () => "<svg/>", "image/svg+xml"],
+  ["a web page", () => "<!doctype html><script>alert(1)</script>", "text/html"],
+  ["a jpeg declared as png", () => drawImage("jpeg"), "image/png"],
+  ["a png declared as webp", () => drawImage("png"), "image/webp"],
+  ["JSON", () => "{}", "application/json"],
+])("%s → 415 unsupported_media_type, and nothing is stored or counted", async (_name, body, type) => {
+  expect(await refused(await body(), type)).toEqual([415, "unsupported_media_type"]);
+});
+
+test("a jpeg in a form that declares it as png → 415, and nothing is stored", async () => {
+  const form = new FormData();
+  form.append("file", new File([await drawImage("jpeg")], "a.png", { type: "image/png" }));
+  expect(await refused(form)).toEqual([415, "unsupported_media_type"]);
+});
+
+test("an empty body, an empty file, no file, two files, a text beside the file → 400 invalid_request", async () => {
+  const image = await drawImage();
+  const file = () => new File([image], "a.png", { type: "image/png" });
+  const form = (...fields: [string, File | string][]) => {
+    const made = new FormData();
+    for (const [name, value] of fields) {
+      if (typeof value === "string") made.append(name, value);
+      else made.append(name, value);
+    }
+    return made;
+  };
+  const bad = [400, "invalid_request"];
+  expect(await refused(new Uint8Array(0), "image/png")).toEqual(bad);
+  expect(await refused(form(["file", new File([], "a.png", { type: "image/png" })]))).toEqual(bad);
+  expect(await refused(form(["file", "a.png"]))).toEqual(bad);
+  expect(await refused(form(["a", file()], ["b", file()]))).toEqual(bad);
+  expect(await refused(form(["a", file()], ["a", file()]))).toEqual(bad);
+  expect(await refused(form(["file", file()], ["path", "projects/mine.png"]))).toEqual(bad);
+});
+
+test("a form that is none → 400 invalid_request", async () => {
+  expect(await refused("not a form", "multipart/form-data; boundary=x")).toEqual([400, "invalid_request"]);
+  expect(await refused("not a form", "multipart/form-data")).toEqual([400, "invalid_request"]);
+});
+
+test("an image of exactly 10 MiB → 201, as it is and in a form", async () => {
+  const image = await imageOf(LIMIT);
+  expect(await user.upload(image)).toMatch(/\.png$/);
+  const form = new FormData();
+  form.append("file", new File([image], "a.png", { type: "image/png" }));
+  expect((await user.call(PATH, { body: form })).status).toBe(201);
+});
+
+test("one byte more → 413 payload_too_large, as it is and in a form, and nothing is stored", async () => {
+  const image = await imageOf(LIMIT + 1);
+  expect(await refused(image, "image/png")).toEqual([413, "payload_too_large"]);
+  const form = new FormData();
+  form.append("file", new File([image], "a.png", { type: "image/png" }));
+  expect(await refused(form)).toEqual([413, "payload_too_large"]);
+});
+
+test("11 MiB in pieces without a Content-Length → 413, and nothing is stored", async () => {
+  const before = await footprint(sql, user.id);
+  const first = await imageOf(MIB);
+  const pieces = Array.from({ length: 11 }, (_, index) => (index === 0 ? first : new Uint8Array(MIB)));
+  const response = await sendToApi(PATH, {
+    method: "POST",
+    token: user.token,
+    headers: { "content-type": "image/png" },
+    body: new Blob(pieces).stream(), // a stream has no Content-Length
+  });
+  expect((await readReply(response)).error?.code).toBe("payload_too_large");
+  expect(await footprint(sql, user.id)).toEqual(before);
+});
+
+test("an empty bucket of uploads → 429, and nothing is stored", async () => {
+  const hasty = await signUp();
+  await hasty.upload(await drawImage());
+  await sql`update private.rate_buckets set tokens = -14, refilled_at = now() where owner_id = ${hasty.id}`;
+  const headers = { "content-type": "image/png" };
+  const { status, error } = await hasty.call(PATH, { body: await drawImage(), headers });
+  expect([status, error?.code]).toEqual([429, "rate_limited"]);
+  expect((await footprint(sql, hasty.id)).files).toHaveLength(1);
+});

@@ -1,0 +1,163 @@
+import { createClient, type SupabaseClient } from "@supabase/supabase-js";
+import { beforeAll, expect, inject, test } from "vitest";
+import { footprint, openDatabase } from "../support/api-database.ts";
+import { startStuck } from "../support/api-stuck.ts";
+import { signUp, type User } from "../support/api-user.ts";
+
+// What users may do at the Data API itself, past our functions.
+
+const sql = openDatabase();
+let user: User;
+let stranger: User;
+let anonymous: SupabaseClient;
+let projectId: string;
+let predictionId: string;
+beforeAll(async () => {
+  const { url, publishableKey } = inject("stack");
+  anonymous = createClient(url, publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
+  [user, stranger] = await Promise.all([signUp(), signUp()]);
+  projectId = await user.createProject();
+  predictionId = (await startStuck(sql, user, "first-frame", projectId)).predictionId;
+});
+
+const DENIED = "42501";
+
+test("select → each user sees their own projects and predictions, and nobody else's", async () => {
+  await stranger.createProject();
+  for (const [reader, projects, predictions] of [
+    [user, 1, 1],
+    [stranger, 1, 0],
+  ] as const) {
+    const seen = await reader.supabase.from("projects").select("id, owner_id");
+    expect(seen.error).toBeNull();
+    expect(seen.data).toHaveLength(projects);
+    expect(seen.data?.every(({ owner_id }) => owner_id === reader.id)).toBe(true);
+    expect((await reader.supabase.from("predictions").select("id")).data).toHaveLength(predictions);
+  }
+});
+
+test("select of somebody else's row by its identifier → nothing, not a refusal: existence is not told", async () => {
+  const project = await stranger.supabase.from("projects").select().eq("id", projectId);
+  expect([project.error, project.data]).toEqual([null, []]);
+  const prediction = await stranger.supabase.from("predictions").select().eq("id", predictionId).maybeSingle();
+  expect([prediction.error, prediction.data]).toEqual([null, null]);
+});
+
+test.each(["projects", "predictions", "generation_models"])("anonymous select from %s → refused", async (table) => {
+  const { data, error } = await anonymous.from(table).select();
+  expect([data, error?.code]).toEqual([null, DENIED]);
+});
+
+test("insert of a project → the caller's own, whoever it is", async () => {
+  const row = { title: "Harbour", text_prompt: "Dawn" };
+  const { data, error } = await user.supabase.from("projects").insert(row).select("owner_id").single();
+  expect([error, data]).toEqual([null, { owner_id: user.id }]);
+});
+
+test("insert of a prediction → it runs like one that the API started", async () => {
+  const row = { project_id: projectId, step: "first-frame" };
+  const { data, error } = await user.supabase
+    .from("predictions")
+    .insert(row)
+    .select("id, owner_id, status, model")
+    .single();
+  expect(error).toBeNull();
+  expect(data).toMatchObject({ owner_id: user.id, status: "queued", model: "google/nano-banana" });
+  const started = await user.read("first-frame", projectId, String(data?.id));
+  expect((await user.finish(started)).status).toBe("succeeded");
+});
+
+test.each([
+  ["projects", { owner_id: crypto.randomUUID() }],
+  ["projects", { created_at: "2020-01-01T00:00:00Z" }],
+  ["predictions", { owner_id: crypto.randomUUID() }],
+  ["predictions", { status: "succeeded" }],
+  ["predictions", { model: "google/nano-banana-pro" }],
+  ["predictions", { attempt: 0 }],
+  ["predictions", { provider_prediction_id: "mine" }],
+  ["predictions", { output_path: "a/b/c.png" }],
+  ["predictions", { next_attempt_at: "2020-01-01T00:00:00Z" }],
+  ["predictions", { deadline_at: "2099-01-01T00:00:00Z" }],
+  ["predictions", { lease_token: crypto.randomUUID() }],
+])("insert into %s with %j → refused by the column grant, and nothing changed", async (table, field) => {
+  const row = table === "projects" ? { title: "a", text_prompt: "b" } : { project_id: projectId, step: "first-frame" };
+  const before = await footprint(sql, user.id);
+  const { error } = await user.supabase.from(table).insert({ ...row, ...field });
+  expect(error?.code).toBe(DENIED);
+  expect(await footprint(sql, user.id)).toEqual(before);
+});
+
+test("insert of a prediction into somebody else's project → not_found, as for one that never was", async () => {
+  const insert = async (project_id: string) =>
+    (await stranger.supabase.from("predictions").insert({ project_id, step: "first-frame" })).error;
+  const foreign = await insert(projectId);
+  expect([foreign?.code, foreign?.message]).toEqual(["KEYFR", "not_found"]);
+  expect(foreign).toEqual(await insert(crypto.randomUUID()));
+});
+
+test("update and delete, of one's own rows too → refused, and nothing changed", async () => {
+  const before = await footprint(sql, user.id);
+  for (const { supabase } of [user, stranger]) {
+    const errors = await Promise.all([
+      supabase.from("projects").update({ title: "Mine now" }).eq("id", projectId),
+      supabase.from("projects").delete().eq("id", projectId),
+      supabase.from("predictions").update({ status: "succeeded" }).eq("id", predictionId),
+      supabase.from("predictions").update({ prompt: "another" }).eq("id", predictionId),
+      supabase.from("predictions").delete().eq("id", predictionId),
+      supabase.from("projects").upsert({ id: projectId, title: "Mine now", text_prompt: "b" }),
+      supabase.from("generation_models").update({ is_default: true }).eq("model", "google/veo-3.1"),
+      supabase.from("generation_models").insert({ step: "video", model: "a/b", first_frame_field: "x" }),
+    ]);
+    expect(errors.map(({ error }) => error?.code)).toEqual(errors.map(() => DENIED));
+  }
+  expect(await footprint(sql, user.id)).toEqual(before);
+});
+
+test("the rate limit → holds for inserts past the API too", async () => {
+  const hasty = await signUp();
+  await hasty.createProject();
+  await sql`update private.rate_buckets set tokens = -29, refilled_at = now() where owner_id = ${hasty.id}`;
+  const { error } = await hasty.supabase.from("projects").insert({ title: "a", text_prompt: "b" });
+  expect([error?.code, error?.message]).toEqual(["KEYFR", "rate_limited"]);
+});
+
+test("every SQL function of the service → refused to users and to nobody signed in", async () => {
+  const forUsers = ["create_project", "start_prediction", "read_prediction", "cancel_prediction", "admit_upload"];
+  const functions = await sql<{ name: string; names: string[] }[]>`
+    select p.proname as name, coalesce(p.proargnames[1:p.pronargs], '{}') as names
+    from pg_proc p where p.pronamespace = 'public'::regnamespace order by 1`;
+  expect(functions.map(({ name }) => name)).toEqual(expect.arrayContaining(["claim_predictions", ...forUsers]));
+  for (const { name, names } of functions) {
+    if (name === "health") continue;
+    const args = Object.fromEntries(names.map((argument) => [argument, null]));
+    const callers = forUsers.includes(name) ? [anonymous] : [anonymous, user.supabase];
+    for (const caller of callers) {
+      const { data, error } = await caller.rpc(name, args);
+      expect([name, data, error?.code]).toEqual([name, null, DENIED]);
+    }
+  }
+});
+
+test("cancel_prediction called as SQL function on somebody else's prediction → not_found, and it goes on", async () => {
+  const { error } = await stranger.supabase.rpc("cancel_prediction", {
+    project_id: projectId,
+    prediction_id: predictionId,
+  });
+  expect([error?.code, error?.message]).toEqual(["KEYFR", "not_found"]);
+  expect((await user.read("first-frame", projectId, predictionId)).status).toBe("starting");
+});
+
+test.each([
+  ["private", "settings"],
+  ["private", "idempotency_keys"],
+  ["vault", "decrypted_secrets"],
+  ["net", "http_request_queue"],
+  ["cron", "job"],
+  ["auth", "users"],
+])("the schema %s → not reachable through the Data API", async (schema, table) => {
+  for (const client of [anonymous, user.supabase]) {
+    const { data, error } = await client.schema(schema).from(table).select();
+    expect(data).toBeNull();
+    expect(error).not.toBeNull();
+  }
+});

@@ -1,0 +1,64 @@
+import { FunctionsHttpError } from "@supabase/supabase-js";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
+import { project } from "../../shared/contract/projects.ts";
+import { readReply } from "../support/api-envelope.ts";
+import { drawImage } from "../support/api-images.ts";
+import { until } from "../support/api-until.ts";
+import { signUp } from "../support/api-user.ts";
+
+// The way an app with supabase-js calls: `functions.invoke` sends session and apikey by itself.
+
+const success = z.object({ success: z.literal(true), data: z.unknown(), error: z.null() });
+
+test("functions.invoke: project → reference image → first frame → its file", async () => {
+  const { supabase } = await signUp();
+  const invoke = async <Data extends z.ZodType>(
+    schema: Data,
+    path: string,
+    options: Parameters<typeof supabase.functions.invoke>[1],
+  ) => {
+    const { data, error } = await supabase.functions.invoke<unknown>(path, options);
+    if (error) throw error;
+    return schema.parse(success.parse(data).data);
+  };
+  const body = { title: "Harbour", textPrompt: "A harbour at dawn" };
+  const { projectId } = await invoke(project, "api/projects", { body });
+  const file = new File([await drawImage("jpeg")], "look.jpg", { type: "image/jpeg" });
+  const form = new FormData();
+  form.append("file", file);
+  const { referenceImagePath } = await invoke(uploadedReferenceImage, "api/projects/reference-images", { body: form });
+  const { predictionId } = await invoke(prediction, "api/projects/generate/first-frame", {
+    body: { projectId, referenceImagePath },
+  });
+  const query = new URLSearchParams({ projectId, predictionId });
+  const done = await until("the first frame", async () => {
+    const now = await invoke(prediction, `api/projects/generate/first-frame?${query}`, { method: "GET" });
+    return now.completedAt === null ? undefined : now;
+  });
+  expect(done.status).toBe("succeeded");
+  const { data, error } = await supabase.storage.from("generations").download(done.output?.path ?? "");
+  expect([error, data?.size]).toEqual([null, done.output?.bytes]);
+});
+
+test("functions.invoke that is refused → FunctionsHttpError whose context is the enveloped answer", async () => {
+  const { supabase } = await signUp();
+  const { data, error } = await supabase.functions.invoke("api/projects", { body: { title: "Harbour" } });
+  expect(data).toBeNull();
+  expect(error).toBeInstanceOf(FunctionsHttpError);
+  const reply = await readReply(error.context);
+  expect([reply.status, reply.error?.code, reply.error?.details?.[0]?.path]).toEqual([
+    400,
+    "invalid_request",
+    "textPrompt",
+  ]);
+});
+
+test("functions.invoke after signing out → 401: the publishable key it sends then is no session", async () => {
+  const { supabase } = await signUp();
+  await supabase.auth.signOut();
+  const { error } = await supabase.functions.invoke("api/projects", { body: { title: "a", textPrompt: "b" } });
+  expect(error).toBeInstanceOf(FunctionsHttpError);
+  expect((await readReply(error.context)).error?.code).toBe("unauthorized");
+});

@@ -1,0 +1,177 @@
+import { beforeAll, expect, test } from "vitest";
+import { recoveredDeliveries } from "../../shared/contract/webhooks.ts";
+import { openDatabase } from "../support/api-database.ts";
+import { signUp, type User } from "../support/api-user.ts";
+import { allDeliveries, dataOf, exactDelivery, listDeliveries, register } from "../support/api-webhooks.ts";
+
+const sql = openDatabase();
+let user: User;
+beforeAll(async () => {
+  user = await signUp();
+});
+
+/** An endpoint that nothing is sent to: only the test changes its deliveries. */
+const quiet = async (fields: Record<string, unknown> = {}) =>
+  (await register(user, { enabled: false, eventTypes: ["project.created"], ...fields })).webhookId;
+
+/** Deliveries of one moment each, as many as `moments` says; those of one moment differ in their id alone. */
+async function deliver(webhookId: string, moments: [at: string, count: number][], status = "exhausted") {
+  for (const [at, count] of moments) {
+    await sql`
+      with events as (
+        insert into public.webhook_events (type, owner_id, endpoint_id, payload, created_at)
+        select 'webhook.test', ${user.id}, ${webhookId}, '{}', ${at}::timestamptz from generate_series(1, ${count}::int)
+        returning id, created_at)
+      insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, created_at, completed_at)
+      select id, ${webhookId}, ${user.id}, 'webhook.test', ${status}::public.delivery_status, 0, created_at,
+        case when ${status} <> 'pending' then created_at end
+      from events`;
+  }
+}
+const inDatabase = async (webhookId: string) =>
+  (
+    await sql<{ id: string }[]>`
+      select id from public.webhook_deliveries where endpoint_id = ${webhookId} order by created_at desc, id desc`
+  ).map(({ id }) => id);
+const recover = async (webhookId: string, since: string) =>
+  recoveredDeliveries.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/recover`, { since }), 202)).recovered;
+
+test("POST test → 202 with a delivery of webhook.test, also when the endpoint does not list that event", async () => {
+  const { webhookId } = await register(user, { eventTypes: ["generation.failed"] });
+  const sent = exactDelivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
+  expect(sent).toMatchObject({ webhookId, eventType: "webhook.test", status: "pending", attempts: 0, attemptLog: [] });
+  expect(sent.nextAttemptAt).toBe(sent.createdAt);
+  const [event] = await sql`select payload from public.webhook_events where id = ${sent.eventId}`;
+  expect(event?.["payload"]).toMatchObject({ type: "webhook.test", data: { endpointId: webhookId } });
+  const { deliveries } = await listDeliveries(user, webhookId);
+  expect(deliveries.map(({ deliveryId }) => deliveryId)).toEqual([sent.deliveryId]);
+});
+
+test("POST test without a body → the same; of a disabled endpoint → 400, and nothing is sent", async () => {
+  const { webhookId } = await register(user, { eventTypes: ["generation.failed"] });
+  expect((await user.call(`/api/webhooks/${webhookId}/test`, { method: "POST" })).status).toBe(202);
+  const off = await quiet();
+  const { status, error } = await user.post(`/api/webhooks/${off}/test`, {});
+  expect([status, error?.code]).toEqual([400, "invalid_request"]);
+  expect(await inDatabase(off)).toEqual([]);
+});
+
+test("a delivery tells its attempts, first to last, with the beginning of each answer", async () => {
+  const webhookId = await quiet();
+  await deliver(webhookId, [["2026-01-01T00:00:00Z", 1]]);
+  const [deliveryId] = await inDatabase(webhookId);
+  await sql`
+    insert into public.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
+    values (${deliveryId ?? ""}, ${user.id}, 2, '2026-01-01T00:00:05Z', 15000, null, 'timeout', null),
+           (${deliveryId ?? ""}, ${user.id}, 1, '2026-01-01T00:00:00Z', 12, 500, 'http_status', 'Ooops')`;
+  const { deliveries, nextCursor } = await listDeliveries(user, webhookId);
+  expect(nextCursor).toBeNull();
+  expect(deliveries).toMatchObject([{ deliveryId, status: "exhausted", nextAttemptAt: null }]);
+  expect(deliveries[0]?.attemptLog).toEqual([
+    {
+      attempt: 1,
+      startedAt: "2026-01-01T00:00:00.000Z",
+      durationMs: 12,
+      statusCode: 500,
+      error: "http_status",
+      responseExcerpt: "Ooops",
+    },
+    {
+      attempt: 2,
+      startedAt: "2026-01-01T00:00:05.000Z",
+      durationMs: 15000,
+      statusCode: null,
+      error: "timeout",
+      responseExcerpt: null,
+    },
+  ]);
+});
+
+test("page after page → every delivery once, newest first, though many share a moment or differ by a microsecond", async () => {
+  const webhookId = await quiet();
+  await deliver(webhookId, [
+    ["2026-01-01T00:00:00.000001Z", 9],
+    ["2026-01-01T00:00:00.000002Z", 1],
+    ["2026-01-01T00:00:00.000003Z", 13],
+    ["2026-01-02T00:00:00Z", 7],
+  ]);
+  const expected = await inDatabase(webhookId);
+  expect(expected.length).toBe(30);
+  for (const limit of [1, 7, 10, 29, 30, 31]) {
+    const pages = await allDeliveries(user, webhookId, limit);
+    expect(pages.flat().map(({ deliveryId }) => deliveryId)).toEqual(expected);
+    expect(pages.length).toBe(Math.ceil(30 / limit));
+  }
+});
+
+test("what comes while somebody pages → neither shifts the pages nor stands in them twice", async () => {
+  const webhookId = await quiet();
+  await deliver(webhookId, [["2026-01-01T00:00:00Z", 10]]);
+  const expected = await inDatabase(webhookId);
+  const pages = await allDeliveries(user, webhookId, 3, () => deliver(webhookId, [["2026-01-03T00:00:00Z", 2]]));
+  expect(pages.flat().map(({ deliveryId }) => deliveryId)).toEqual(expected);
+});
+
+test("without a limit → 20; a status → those alone, page by page", async () => {
+  const webhookId = await quiet();
+  await deliver(webhookId, [["2026-01-01T00:00:00Z", 15]], "exhausted");
+  await deliver(webhookId, [["2026-01-02T00:00:00Z", 6]], "delivered");
+  expect((await listDeliveries(user, webhookId)).deliveries.length).toBe(20);
+  const first = await listDeliveries(user, webhookId, { status: "delivered", limit: "4" });
+  const second = await listDeliveries(user, webhookId, {
+    status: "delivered",
+    limit: "4",
+    cursor: first.nextCursor ?? "",
+  });
+  const both = [...first.deliveries, ...second.deliveries];
+  expect(both.map(({ status }) => status)).toEqual(Array(6).fill("delivered"));
+  expect(new Set(both.map(({ deliveryId }) => deliveryId)).size).toBe(6);
+  expect(second.nextCursor).toBeNull();
+  expect((await listDeliveries(user, webhookId, { status: "pending" })).deliveries).toEqual([]);
+});
+
+test.each(["x", "", "MjAyNg", btoa("2026-13-01T00:00:00Z 1")])("the cursor %j → 400 that names it", async (cursor) => {
+  const query = new URLSearchParams({ cursor });
+  const { status, error } = await user.call(`/api/webhooks/${await quiet()}/deliveries?${query}`);
+  expect([status, error?.code, error?.details?.[0]?.path]).toEqual([400, "invalid_request", "cursor"]);
+});
+
+test.each(["delivered", "exhausted"])(
+  "redeliver one that is %s → 202, pending and due now, its attempts kept",
+  async (status) => {
+    const webhookId = await quiet();
+    await deliver(webhookId, [["2026-01-01T00:00:00Z", 1]], status);
+    await sql`update public.webhook_deliveries set attempts = 10 where endpoint_id = ${webhookId}`;
+    const [deliveryId] = await inDatabase(webhookId);
+    const began = new Date(Date.now() - 60_000).toISOString();
+    const again = exactDelivery.parse(
+      dataOf(await user.post(`/api/webhooks/deliveries/${deliveryId}/redeliver`, {}), 202),
+    );
+    expect(again).toMatchObject({ deliveryId, status: "pending", attempts: 10, completedAt: null });
+    expect(again.nextAttemptAt && again.nextAttemptAt > began).toBe(true);
+    expect((await user.call(`/api/webhooks/deliveries/${deliveryId}/redeliver`, { method: "POST" })).status).toBe(202);
+    expect((await inDatabase(webhookId)).length).toBe(1);
+  },
+);
+
+test("recover since a time → what failed and what was missed while disabled, once; not what is older or has arrived", async () => {
+  const since = new Date().toISOString();
+  const webhookId = await quiet();
+  await user.createProject();
+  await user.createProject();
+  expect(await inDatabase(webhookId)).toEqual([]);
+  expect(await recover(webhookId, since)).toBe(2);
+  expect(await recover(webhookId, since)).toBe(0);
+  await sql`
+    update public.webhook_deliveries set status = 'exhausted', completed_at = now(), attempts = 10
+    where id = (select id from public.webhook_deliveries where endpoint_id = ${webhookId} limit 1)`;
+  await deliver(webhookId, [["2026-01-01T00:00:00Z", 3]], "exhausted");
+  await deliver(webhookId, [[new Date().toISOString(), 4]], "delivered");
+  expect(await recover(webhookId, since)).toBe(1);
+  expect(await recover(webhookId, new Date(Date.now() + 60_000).toISOString())).toBe(0);
+});
+
+test.each([undefined, "yesterday", "2026-01-01", 0])("recover since %j → 400 that names since", async (since) => {
+  const { status, error } = await user.post(`/api/webhooks/${await quiet()}/recover`, { since });
+  expect([status, error?.details?.[0]?.path]).toEqual([400, "since"]);
+});

@@ -1,0 +1,160 @@
+import { beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+import { openDatabase } from "../support/api-database.ts";
+import { signUp, type User } from "../support/api-user.ts";
+import { dataOf, exactCreated, exactWebhook, register, SILENT } from "../support/api-webhooks.ts";
+
+const sql = openDatabase();
+let user: User;
+beforeAll(async () => {
+  user = await signUp();
+});
+
+const read = async (id: string) => exactWebhook.parse(dataOf(await user.call(`/api/webhooks/${id}`), 200));
+const change = async (id: string, json: unknown) =>
+  exactWebhook.parse(dataOf(await user.call(`/api/webhooks/${id}`, { method: "PATCH", json }), 200));
+const list = async (one: User) =>
+  z.strictObject({ webhooks: z.array(exactWebhook) }).parse(dataOf(await one.call("/api/webhooks"), 200)).webhooks;
+
+test("POST an address alone → 201: enabled, for all events, one's own, with a secret of 32 bytes", async () => {
+  const { secret, ...created } = await register(user);
+  expect(created).toMatchObject({
+    url: SILENT,
+    description: "",
+    eventTypes: [],
+    enabled: true,
+    disabledAt: null,
+    disabledReason: null,
+    failingSince: null,
+    serviceWide: false,
+  });
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(await read(created.webhookId)).toEqual(created);
+});
+
+test("the secret is not in GET, PATCH, DELETE or the list", async () => {
+  const { webhookId, secret } = await register(user);
+  const path = `/api/webhooks/${webhookId}`;
+  for (const reply of [
+    await user.call("/api/webhooks"),
+    await user.call(path),
+    await user.call(path, { method: "PATCH", json: { description: "x" } }),
+    await user.call(path, { method: "DELETE" }),
+  ]) {
+    expect(JSON.stringify(reply.data)).not.toContain(secret);
+  }
+});
+
+test("GET /api/webhooks → one's own, newest first", async () => {
+  const one = await signUp();
+  expect(await list(one)).toEqual([]);
+  const first = await register(one, { description: "first" });
+  const second = await register(one, { description: "second", eventTypes: ["generation.failed"], enabled: false });
+  expect((await list(one)).map(({ webhookId }) => webhookId)).toEqual([second.webhookId, first.webhookId]);
+});
+
+test("PATCH changes what is given and leaves the rest", async () => {
+  const { webhookId, secret: _secret, ...created } = await register(user, { description: "CRM" });
+  const changed = await change(webhookId, { eventTypes: ["project.created"], url: `${SILENT}/2` });
+  expect(changed).toMatchObject({
+    description: "CRM",
+    eventTypes: ["project.created"],
+    url: `${SILENT}/2`,
+    enabled: true,
+  });
+  expect(changed.updatedAt > created.updatedAt).toBe(true);
+  expect(await change(webhookId, { eventTypes: [], description: "" })).toMatchObject({
+    eventTypes: [],
+    description: "",
+  });
+});
+
+test("enabled: false → disabled by its owner; true → as if nothing had been, also after failures", async () => {
+  const { webhookId } = await register(user);
+  const off = await change(webhookId, { enabled: false });
+  expect(off).toMatchObject({ enabled: false, disabledReason: "by_owner", disabledAt: off.updatedAt });
+  await sql`update public.webhook_endpoints set failing_since = now(), disabled_reason = 'failing' where id = ${webhookId}`;
+  expect((await read(webhookId)).disabledReason).toBe("failing");
+  expect(await change(webhookId, { enabled: true })).toMatchObject({
+    enabled: true,
+    disabledAt: null,
+    disabledReason: null,
+    failingSince: null,
+  });
+});
+
+test("DELETE → 200 with what is gone; then 404, and neither its secret nor its deliveries are left", async () => {
+  const { webhookId, secret: _secret, ...rest } = await register(user);
+  await user.post(`/api/webhooks/${webhookId}/test`, {});
+  const [vaulted] =
+    await sql`select vault_secret_id as id from private.webhook_secrets where endpoint_id = ${webhookId}`;
+  expect(vaulted?.["id"]).toMatch(/^[0-9a-f-]{36}$/);
+  const gone = exactWebhook.parse(dataOf(await user.call(`/api/webhooks/${webhookId}`, { method: "DELETE" }), 200));
+  expect(gone).toEqual({ webhookId, ...rest });
+  for (const method of ["GET", "DELETE"]) {
+    expect((await user.call(`/api/webhooks/${webhookId}`, { method })).error?.code).toBe("not_found");
+  }
+  const [left] = await sql`
+    select (select count(*)::int from vault.secrets where id = ${vaulted?.["id"]}) as secrets,
+           (select count(*)::int from public.webhook_deliveries where endpoint_id = ${webhookId}) as deliveries,
+           (select count(*)::int from public.webhook_events where endpoint_id = ${webhookId}) as events`;
+  expect(left).toEqual({ secrets: 0, deliveries: 0, events: 0 });
+});
+
+test("POST repeated with its Idempotency-Key → the same endpoint and secret, no second one; another body → 422", async () => {
+  const one = await signUp();
+  const headers = { "idempotency-key": crypto.randomUUID() };
+  const ask = (description: string) => one.post("/api/webhooks", { url: SILENT, description }, headers);
+  const [first, again] = [await ask("CRM"), await ask("CRM")];
+  expect(exactCreated.parse(dataOf(again, 201))).toEqual(exactCreated.parse(dataOf(first, 201)));
+  expect([first, again].map((reply) => reply.headers.get("idempotency-replayed"))).toEqual([null, "true"]);
+  expect((await ask("another")).error?.code).toBe("idempotency_mismatch");
+  expect((await list(one)).length).toBe(1);
+});
+
+test("the 21st endpoint of an owner → 400 that says to delete one; then there is room again", async () => {
+  const one = await signUp();
+  const made = [];
+  for (let count = 0; count < 20; count++) made.push(await register(one));
+  const { status, error } = await one.post("/api/webhooks", { url: SILENT });
+  expect([status, error?.code, error?.message]).toEqual([
+    400,
+    "invalid_request",
+    "You have 20 webhook endpoints already. Delete one first.",
+  ]);
+  await one.call(`/api/webhooks/${made[0]?.webhookId}`, { method: "DELETE" });
+  await register(one);
+  expect((await list(one)).length).toBe(20);
+});
+
+test("twenty-five at once → twenty are made", async () => {
+  const one = await signUp();
+  const replies = await Promise.all(Array.from({ length: 25 }, () => one.post("/api/webhooks", { url: SILENT })));
+  expect(replies.filter(({ status }) => status === 201).length).toBe(20);
+  expect((await list(one)).length).toBe(20);
+});
+
+test.each([
+  ["an event there is not", { eventTypes: ["project.created", "project.deleted"] }, "eventTypes.1"],
+  ["an event nobody can subscribe to", { eventTypes: ["webhook.test"] }, "eventTypes.0"],
+  ["no address", { url: "" }, "url"],
+  ["half an address", { url: "hooks.example.com" }, "url"],
+  ["another protocol", { url: "ftp://hooks.example.com/" }, "url"],
+  ["a password in the address", { url: "https://me:word@hooks.example.com/" }, "url"],
+  ["a fragment in the address", { url: "https://hooks.example.com/#here" }, "url"],
+  ["a space in the address", { url: "https://hooks.example.com/a b" }, "url"],
+  ["a description of 501 characters", { description: "🎬".repeat(501) }, "description"],
+  ["somebody else as owner", { ownerId: null }, "ownerId"],
+])("%s → 400 that names the field, for POST and PATCH, and nothing is changed", async (_what, fields, field) => {
+  const one = await signUp();
+  const created = await register(one);
+  const replies = [
+    await one.post("/api/webhooks", { url: SILENT, ...fields }),
+    await one.call(`/api/webhooks/${created.webhookId}`, { method: "PATCH", json: { enabled: false, ...fields } }),
+  ];
+  for (const { status, error } of replies) {
+    expect([status, error?.code, error?.details?.[0]?.path]).toEqual([400, "invalid_request", field]);
+  }
+  const { secret: _secret, ...before } = created;
+  expect(await list(one)).toEqual([before]);
+});

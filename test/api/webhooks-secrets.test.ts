@@ -1,0 +1,91 @@
+import { beforeAll, expect, test } from "vitest";
+import { openDatabase } from "../support/api-database.ts";
+import { signUp, type User } from "../support/api-user.ts";
+import { register, revealSecret, rotateSecret } from "../support/api-webhooks.ts";
+
+const sql = openDatabase();
+let user: User;
+beforeAll(async () => {
+  user = await signUp();
+});
+
+/** What signs at a time, newest first. */
+async function signing(id: string, hoursFromNow = 0): Promise<string[]> {
+  const [row] = await sql<{ secrets: string[] }[]>`
+    select private.webhook_secrets_of(${id}, now() + make_interval(hours => ${hoursFromNow})) as secrets`;
+  return row?.secrets ?? [];
+}
+
+test("GET secret → the one POST told, each time, never to be cached", async () => {
+  const { webhookId, secret } = await register(user);
+  expect(await revealSecret(user, webhookId)).toBe(secret);
+  const { headers, data } = await user.call(`/api/webhooks/${webhookId}/secret`);
+  expect([headers.get("cache-control"), data]).toEqual(["no-store", { secret }]);
+});
+
+test("rotate → a new secret, which GET tells from then on; the old one signs on for 24 hours", async () => {
+  const { webhookId, secret } = await register(user);
+  const { headers } = await user.post(`/api/webhooks/${webhookId}/secret/rotate`, {});
+  const next = await revealSecret(user, webhookId);
+  expect(headers.get("cache-control")).toBe("no-store");
+  expect(next).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(next).not.toBe(secret);
+  expect(await signing(webhookId)).toEqual([next, secret]);
+  expect(await signing(webhookId, 23)).toEqual([next, secret]);
+  expect(await signing(webhookId, 25)).toEqual([next]);
+});
+
+test("rotate without a body → the same; overlapHours says how long else", async () => {
+  const { webhookId, secret } = await register(user);
+  const reply = await user.call(`/api/webhooks/${webhookId}/secret/rotate`, { method: "POST" });
+  expect(reply.status).toBe(200);
+  expect(await signing(webhookId, 23)).toContain(secret);
+  const second = await revealSecret(user, webhookId);
+  const third = await rotateSecret(user, webhookId, { overlapHours: 72 });
+  expect(await signing(webhookId, 71)).toEqual([third, second]);
+  expect(await signing(webhookId, 73)).toEqual([third]);
+});
+
+test("a third rotation while two old secrets still sign → 400, and nothing has changed", async () => {
+  const { webhookId } = await register(user);
+  await rotateSecret(user, webhookId, { overlapHours: 1 });
+  await rotateSecret(user, webhookId, { overlapHours: 1 });
+  const before = await signing(webhookId);
+  expect(new Set(before).size).toBe(3);
+  const { status, error } = await user.post(`/api/webhooks/${webhookId}/secret/rotate`, { overlapHours: 1 });
+  expect([status, error?.code]).toEqual([400, "invalid_request"]);
+  expect(error?.message).toContain("overlapHours 0");
+  expect(await signing(webhookId)).toEqual(before);
+});
+
+test("overlapHours 0 → every old secret is gone at once, from the Vault too", async () => {
+  const { webhookId, secret } = await register(user);
+  await rotateSecret(user, webhookId);
+  await rotateSecret(user, webhookId);
+  const fresh = await rotateSecret(user, webhookId, { overlapHours: 0 });
+  expect(await signing(webhookId)).toEqual([fresh]);
+  expect(await sql`select 1 from vault.decrypted_secrets where decrypted_secret = ${secret}`).toEqual([]);
+});
+
+test("two rotations at the same time → both told the truth: two new secrets, three that sign", async () => {
+  const { webhookId, secret } = await register(user);
+  const told = await Promise.all([rotateSecret(user, webhookId), rotateSecret(user, webhookId)]);
+  const live = await signing(webhookId);
+  expect(new Set([...told, secret])).toEqual(new Set(live));
+  expect(live.length).toBe(3);
+});
+
+test.each([-1, 73, 0.5, "24", null])(
+  "overlapHours %j → 400 that names it, and the secret stays",
+  async (overlapHours) => {
+    const { webhookId, secret } = await register(user);
+    const { status, error } = await user.post(`/api/webhooks/${webhookId}/secret/rotate`, { overlapHours });
+    expect([status, error?.details?.[0]?.path]).toEqual([400, "overlapHours"]);
+    expect(await revealSecret(user, webhookId)).toBe(secret);
+  },
+);
+
+test("two endpoints never share a secret", async () => {
+  const [one, other] = [await register(user), await register(user)];
+  expect(one.secret).not.toBe(other.secret);
+});

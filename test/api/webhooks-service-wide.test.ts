@@ -1,0 +1,131 @@
+import { createClient } from "@supabase/supabase-js";
+import { beforeAll, expect, inject, test } from "vitest";
+import { z } from "zod";
+import { callApi } from "../support/api-call.ts";
+import { openDatabase } from "../support/api-database.ts";
+import { signUp, type User } from "../support/api-user.ts";
+import {
+  asProject,
+  dataOf,
+  exactCreated,
+  exactWebhook,
+  listDeliveries,
+  register,
+  revealSecret,
+  rotateSecret,
+  serviceWide,
+  SILENT,
+} from "../support/api-webhooks.ts";
+
+const sql = openDatabase();
+const project = asProject();
+const registerServiceWide = serviceWide();
+let user: User;
+beforeAll(async () => {
+  user = await signUp();
+});
+
+const listed = (data: unknown) => z.object({ webhooks: z.array(exactWebhook) }).parse(data).webhooks;
+
+test("POST with the secret key → a service-wide endpoint, which its list shows and no user's does", async () => {
+  const { webhookId, serviceWide: wide } = await registerServiceWide();
+  const own = await register(user);
+  expect(wide).toBe(true);
+  const ofProject = listed(dataOf(await project.call("/api/webhooks"), 200));
+  expect(ofProject.map((one) => one.webhookId)).toContain(webhookId);
+  expect(ofProject.every((one) => one.serviceWide)).toBe(true);
+  const ofUser = listed(dataOf(await user.call("/api/webhooks"), 200));
+  expect(ofUser.map((one) => one.webhookId)).toEqual([own.webhookId]);
+});
+
+test("a user reads nothing of it by the Data API either", async () => {
+  const { webhookId } = await registerServiceWide();
+  await project.post(`/api/webhooks/${webhookId}/test`, {});
+  for (const [table, column] of [
+    ["webhook_endpoints", "id"],
+    ["webhook_deliveries", "endpoint_id"],
+    ["webhook_events", "endpoint_id"],
+  ] as const) {
+    const { data } = await user.supabase.from(table).select("*").eq(column, webhookId);
+    expect([table, data]).toEqual([table, []]);
+  }
+});
+
+test("it gets everybody's events; a user's own endpoint that user's alone", async () => {
+  const wide = await registerServiceWide({ eventTypes: ["project.created"] });
+  const other = await signUp();
+  const own = await register(other, { eventTypes: ["project.created"] });
+  const projects = [await user.createProject(), await other.createProject()];
+  const heard = async (webhookId: string) => {
+    const rows = await sql<{ project_id: string }[]>`
+      select v.project_id from public.webhook_deliveries d join public.webhook_events v on v.id = d.event_id
+      where d.endpoint_id = ${webhookId}`;
+    return rows.map((row) => row.project_id).filter((id) => projects.includes(id));
+  };
+  expect((await heard(wide.webhookId)).sort()).toEqual([...projects].sort());
+  expect(await heard(own.webhookId)).toEqual(projects.slice(1));
+});
+
+test("its secret can be revealed and rotated, it can be tested, changed and deleted, all with the secret key", async () => {
+  const { webhookId, secret } = await registerServiceWide();
+  const path = `/api/webhooks/${webhookId}`;
+  expect(await revealSecret(project, webhookId)).toBe(secret);
+  expect(await rotateSecret(project, webhookId)).not.toBe(secret);
+  expect((await project.post(`${path}/test`, {})).status).toBe(202);
+  expect((await listDeliveries(project, webhookId)).deliveries.map((one) => one.eventType)).toContain("webhook.test");
+  const changed = await project.call(path, { method: "PATCH", json: { description: "CRM", enabled: false } });
+  expect(exactWebhook.parse(dataOf(changed, 200))).toMatchObject({ description: "CRM", serviceWide: true });
+  expect((await project.post(`${path}/recover`, { since: new Date().toISOString() })).status).toBe(202);
+  expect((await project.call(path, { method: "DELETE" })).status).toBe(200);
+  expect((await project.call(path)).status).toBe(404);
+});
+
+test("twenty is the limit of an owner, not of the project", async () => {
+  for (let count = 0; count < 21; count++) await registerServiceWide({ enabled: false });
+});
+
+test("a client of supabase-js with the secret key → lists them, as an administrator's script does", async () => {
+  const { webhookId } = await registerServiceWide();
+  const { url, secretKey } = inject("stack");
+  const client = createClient(url, secretKey, { auth: { persistSession: false, autoRefreshToken: false } });
+  const { data, error } = await client.functions.invoke("api/webhooks", { method: "GET" });
+  expect(error).toBeNull();
+  expect(listed((data as { data: unknown }).data).map((one) => one.webhookId)).toContain(webhookId); // listed() checks it
+});
+
+test("Authorization: Bearer with the secret key → the same", async () => {
+  const { status } = await callApi("/api/webhooks", { token: inject("stack").secretKey });
+  expect(status).toBe(200);
+});
+
+test.each<[string, () => Record<string, string>]>([
+  ["a guessed key", () => ({ apikey: "sb_secret_0000000000000000000000_00000000" })],
+  ["the key with its last character changed", () => ({ apikey: `${inject("stack").secretKey.slice(0, -1)}~` })],
+  ["a guessed key beside a good session", () => ({ apikey: "sb_secret_guess", authorization: `Bearer ${user.token}` })],
+  ["a guessed key as Authorization", () => ({ authorization: "Bearer sb_secret_guess" })],
+  ["the publishable key", () => ({ apikey: inject("stack").publishableKey })],
+  [
+    "the right key beside a broken session",
+    () => ({ apikey: inject("stack").secretKey, authorization: "Bearer a.b.c" }),
+  ],
+])("%s → 401, and no endpoint is made", async (_what, headers) => {
+  const description = crypto.randomUUID();
+  const { status, error } = await callApi("/api/webhooks", { json: { url: SILENT, description }, headers: headers() });
+  expect([status, error?.code]).toEqual([401, "unauthorized"]);
+  expect(await sql`select 1 from public.webhook_endpoints where description = ${description}`).toEqual([]);
+});
+
+test("the right key beside a good session → the user's own endpoint: the session says who calls", async () => {
+  const headers = { apikey: inject("stack").secretKey };
+  const reply = await user.post("/api/webhooks", { url: SILENT }, headers);
+  expect(exactCreated.parse(dataOf(reply, 201)).serviceWide).toBe(false);
+});
+
+test.each([
+  ["POST", "/api/projects", { title: "Harbour", textPrompt: "A harbour at dawn" }],
+  ["GET", `/api/projects/generate/video?projectId=${crypto.randomUUID()}`, undefined],
+  ["POST", "/api/projects/generate/first-frame", { projectId: crypto.randomUUID() }],
+])("%s %s with the secret key → 401: it opens the webhook paths alone", async (method, path, json) => {
+  const { status } = await project.call(path, { method, ...(json === undefined ? {} : { json }) });
+  expect(status).toBe(401);
+});

@@ -1,0 +1,64 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { z } from "zod";
+import { supabaseCli } from "../../local/stack/apply-migrations.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { migrationUrlOf } from "../support/db-migration-url.ts";
+
+const report = z.object({
+  results: z.array(
+    z.object({
+      name: z.string(),
+      level: z.string(),
+      detail: z.string(),
+      metadata: z.object({ schema: z.string().optional() }),
+    }),
+  ),
+});
+type Finding = z.infer<typeof report>["results"][number];
+
+/** What the advisors may say, each with its reason. */
+const EXCEPTIONS: Record<string, (finding: Finding) => boolean> = {
+  // The database is fresh: nothing has been looked up yet. claim-plan.test.ts shows the queue's indexes in use.
+  unused_index: () => true,
+  // The Data API does not expose private, and no role has a grant there: without a policy nobody gets in, as meant.
+  rls_enabled_no_policy: ({ metadata }) => metadata.schema === "private",
+};
+
+let db: ClonedDatabase;
+beforeAll(async () => {
+  db = await cloneDatabase();
+});
+afterAll(() => db.drop());
+
+async function findings(): Promise<string[]> {
+  const args = [
+    "db",
+    "advisors",
+    `--remote=${migrationUrlOf(db.url)}`,
+    "--level",
+    "info",
+    "--fail-on",
+    "none",
+    "--output-format",
+    "json",
+  ];
+  const { code, stdout, stderr } = await supabaseCli(args, join(inject("stack").dataDir, "cli-home"));
+  if (code !== 0) throw new Error(`supabase db advisors failed: ${stderr}`);
+  const { results } = report.parse(JSON.parse(stdout));
+  return results
+    .filter((finding) => !EXCEPTIONS[finding.name]?.(finding))
+    .map(({ name, level, detail }) => `${level} ${name}: ${detail}`);
+}
+
+test("supabase db advisors at level info → nothing beyond the named exceptions", async () => {
+  expect(await findings()).toEqual([]);
+});
+
+test("a table without row-level security, or with an unindexed foreign key → would be found", async () => {
+  await db.sql`create table public.careless (id uuid primary key, project_id uuid references public.projects)`;
+  await db.sql`grant select on public.careless to anon`;
+  const found = (await findings()).join("\n");
+  expect(found).toContain("rls_disabled_in_public");
+  expect(found).toContain("unindexed_foreign_keys");
+});

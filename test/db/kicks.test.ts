@@ -1,0 +1,230 @@
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { fillVault } from "../../local/stack/fill-vault.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim, complete, pollLater, providerSays } from "../support/db-calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { rolledBack } from "../support/db-rolled-back.ts";
+import { liftRateLimits, start } from "../support/db-user.ts";
+
+const { kickSecret } = inject("stack");
+const FUNCTIONS_URL = "http://127.0.0.1:9/functions/v1";
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  await liftRateLimits(db);
+  await fillVault(db.sql, { functions_url: FUNCTIONS_URL, kick_secret: kickSecret });
+});
+beforeEach(async () => {
+  world = await addWorld(db);
+  await db.sql`truncate public.predictions, private.lookouts, private.provider_runs`;
+  await db.sql`truncate net.http_request_queue`;
+});
+afterAll(() => db.drop());
+
+type Kick = { method: string; url: string; headers: Record<string, string>; body: string; timeout: number };
+const kicks = () => db.sql<Kick[]>`
+  select method, url, headers, convert_from(body, 'UTF8') as body, timeout_milliseconds as timeout from net.http_request_queue order by id`;
+
+/** How many kicks something makes. */
+async function kicksOf(work: () => Promise<unknown>): Promise<number> {
+  const before = (await kicks()).length;
+  await work();
+  return (await kicks()).length - before;
+}
+
+describe("a kick", () => {
+  test("goes to the function's address, as JSON, with a bound to its time", async () => {
+    await start(db, world);
+    const [kick] = await kicks();
+    expect(kick).toMatchObject({ method: "POST", url: `${FUNCTIONS_URL}/generate`, body: "{}", timeout: 5000 });
+    expect(kick?.headers["Content-Type"]).toBe("application/json");
+  });
+
+  test("is signed as Standard Webhooks has it, over the body exactly as it is sent, with the Vault's kick_secret", async () => {
+    await start(db, world);
+    const [kick] = await kicks();
+    if (!kick) throw new Error("There is no kick.");
+    expect(new Webhook(kickSecret).verify(kick.body, kick.headers)).toEqual({});
+    expect(() =>
+      new Webhook(`whsec_${btoa("another secret of the same kind")}`).verify(kick.body, kick.headers),
+    ).toThrow();
+    expect(() => new Webhook(kickSecret).verify(`${kick.body} `, kick.headers)).toThrow();
+  });
+
+  test("has an id of its own, and the present time", async () => {
+    for (let i = 0; i < 2; i++) await db.sql`select private.kick('generate')`;
+    const headers = (await kicks()).map((kick) => kick.headers);
+    expect(new Set(headers.map((of) => of["webhook-id"])).size).toBe(2);
+    for (const of of headers) expect(Math.abs(Number(of["webhook-timestamp"]) - Date.now() / 1000)).toBeLessThan(60);
+  });
+
+  test("is signed with the new secret as soon as it was changed in the Vault", async () => {
+    const secret = `whsec_${btoa("a new secret, long enough for it")}`;
+    await fillVault(db.sql, { kick_secret: secret });
+    await start(db, world);
+    await fillVault(db.sql, { kick_secret: kickSecret });
+    const [kick] = await kicks();
+    expect(new Webhook(secret).verify(kick?.body ?? "", kick?.headers ?? {})).toEqual({});
+  });
+});
+
+describe("one kick per burst", () => {
+  const insertMany = (count: number) => {
+    const rows = Array.from({ length: count }, () => ({ project_id: world.project, step: "first-frame" }));
+    return db.as(
+      { role: "authenticated", sub: world.owner },
+      (sql) => sql`insert into public.predictions ${sql(rows)}`,
+    );
+  };
+
+  test("twenty rows in one statement → one", async () => {
+    expect(await kicksOf(() => insertMany(20))).toBe(1);
+  });
+
+  test("several statements in one transaction → one", async () => {
+    const work = () =>
+      db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+        for (let i = 0; i < 3; i++) await sql`select public.start_prediction(${world.project}, 'first-frame')`;
+      });
+    expect(await kicksOf(work)).toBe(1);
+  });
+
+  test("a second transaction while the first is not committed → one for both; after its commit → another", async () => {
+    const other = await addWorld(db);
+    const both = () =>
+      db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+        await sql`select public.start_prediction(${world.project}, 'first-frame')`;
+        await start(db, other);
+      });
+    expect(await kicksOf(both)).toBe(1);
+    expect(await kicksOf(() => start(db, other))).toBe(1);
+  });
+
+  test("a transaction that is rolled back → none", async () => {
+    const work = () =>
+      rolledBack(
+        db.sql,
+        async (sql) =>
+          void (await sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`),
+      );
+    expect(await kicksOf(work)).toBe(0);
+  });
+
+  test("a savepoint that is rolled back, then the insert again → still one", async () => {
+    const work = () =>
+      db.sql.begin(async (sql) => {
+        const insert = (inner: typeof sql) =>
+          inner`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`;
+        await sql
+          .savepoint(async (inner) => {
+            await insert(inner);
+            throw new Error("taken back");
+          })
+          .catch(() => undefined);
+        await insert(sql);
+      });
+    expect(await kicksOf(work)).toBe(1);
+  });
+});
+
+describe("while a function has promised to look again", () => {
+  test("new work → no kick", async () => {
+    await claim(db.sql, 1, 60, 60_000);
+    expect(await kicksOf(() => start(db, world))).toBe(0);
+  });
+
+  test("and then looked for the last time → kicks again", async () => {
+    await claim(db.sql, 1, 60, 60_000);
+    await claim(db.sql, 1, 60, 0);
+    expect(await kicksOf(() => start(db, world))).toBe(1);
+  });
+
+  test("and the time of the promise has passed (it died) → kicks again", async () => {
+    await claim(db.sql, 1, 60, 60_000);
+    await db.sql`update private.lookouts set looking_until = clock_timestamp() - interval '1 millisecond'`;
+    expect(await kicksOf(() => start(db, world))).toBe(1);
+  });
+});
+
+describe("what makes a kick", () => {
+  test("an admitted prediction → yes; one that has to wait → no; its admission → yes", async () => {
+    for (let i = 0; i < 4; i++) expect(await kicksOf(() => start(db, world))).toBe(1);
+    expect(await kicksOf(() => start(db, world))).toBe(0);
+    const [task] = await claim(db.sql, 1);
+    expect(await kicksOf(() => providerSays(db.sql, { id: task?.id ?? "", run: "run-1", status: "failed" }))).toBe(1);
+  });
+
+  test("progress at the provider → no; an output to store → yes; its end with nobody waiting → no", async () => {
+    const { id } = await seedPrediction(db.sql, world);
+    const says = (status: string) => () => providerSays(db.sql, { id, run: "run-1", status });
+    expect(await kicksOf(says("starting"))).toBe(0);
+    expect(await kicksOf(says("processing"))).toBe(0);
+    expect(await kicksOf(says("succeeded"))).toBe(1);
+    const [task] = await claim(db.sql);
+    expect(await kicksOf(() => complete(db.sql, id, task?.lease_token ?? null))).toBe(0);
+  });
+
+  test("a run to cancel → yes, once; handing the task out → no", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "processing" });
+    const cancel = () =>
+      db.as(
+        { role: "authenticated", sub: world.owner },
+        (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+      );
+    expect(await kicksOf(cancel)).toBe(1);
+    expect(await kicksOf(cancel)).toBe(0);
+    expect(await kicksOf(() => claim(db.sql))).toBe(0);
+  });
+
+  test("a poll put off → no: that is the sweep's to notice", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "processing" });
+    expect(await kicksOf(() => pollLater(db.sql, id, lease))).toBe(0);
+  });
+});
+
+describe("a kick that cannot be made → the insert goes through all the same, without a kick", () => {
+  const BREAKAGES: Record<string, string> = {
+    "the Vault is empty": "delete from vault.secrets",
+    "the Vault has no address": "delete from vault.secrets where name = 'functions_url'",
+    "the Vault has no secret": "delete from vault.secrets where name = 'kick_secret'",
+    "the Vault is gone": "drop schema vault cascade",
+    "the address is empty":
+      "select vault.update_secret((select id from vault.secrets where name = 'functions_url'), '')",
+    "the address is no URL":
+      "select vault.update_secret((select id from vault.secrets where name = 'functions_url'), 'not a url')",
+    "the secret is no base64":
+      "select vault.update_secret((select id from vault.secrets where name = 'kick_secret'), 'whsec_%%%')",
+    "net.http_post is gone": "drop function net.http_post",
+    "pg_net is gone": "drop schema net cascade; create schema net; create table net.http_request_queue ()",
+    "net.http_post fails": `create or replace function net.http_post(url text, body jsonb default '{}', params jsonb default '{}',
+      headers jsonb default '{}', timeout_milliseconds integer default 5000) returns bigint language plpgsql as 'begin raise exception $$away$$; end'`,
+    "pgcrypto is gone": "drop extension pgcrypto cascade",
+  };
+
+  test.each(Object.entries(BREAKAGES))("%s", async (_name, breakage) => {
+    await rolledBack(db.sql, async (sql) => {
+      await sql.unsafe(breakage);
+      await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
+      await sql`set local role authenticated`;
+      const [row] =
+        await sql`select public.start_prediction(${world.project}, 'first-frame') -> 'prediction' ->> 'status' as status`;
+      expect(row?.status).toBe("queued");
+      await sql`reset role`;
+      expect((await sql`select from net.http_request_queue`).length).toBe(0);
+    });
+  });
+
+  test("the right to execute net.http_post was taken away", async () => {
+    await rolledBack(db.sql, async (sql) => {
+      await sql.unsafe(
+        "revoke all on all functions in schema net from public, postgres; revoke all on schema net from public, postgres",
+      );
+      const [row] =
+        await sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame') returning status`;
+      expect(row?.status).toBe("queued");
+    });
+  });
+});

@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { fillVault } from "../../local/stack/fill-vault.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim, providerSays, readRow } from "../support/db-calls.ts";
+import { addWorld, type Row, seedPrediction, type Status, type World } from "../support/db-predictions.ts";
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  world = await addWorld(db);
+  await fillVault(db.sql, {
+    functions_url: "http://127.0.0.1:9/functions/v1",
+    kick_secret: inject("stack").kickSecret,
+  });
+});
+beforeEach(async () => {
+  await db.sql`truncate public.predictions, private.lookouts, private.provider_runs`;
+  await db.sql`truncate net.http_request_queue`;
+});
+afterAll(() => db.drop());
+
+const soon = () => new Date(Date.now() + 60_000);
+const past = () => new Date(Date.now() - 1_000);
+
+async function kicksOfSweep(): Promise<number> {
+  await db.sql`select private.sweep()`;
+  return (await db.sql`select from net.http_request_queue`).length;
+}
+
+describe("the sweep kicks when something is due", () => {
+  const DUE: [string, Status, Row][] = [
+    ["a queued prediction whose back-off has passed", "queued", { lease_token: null }],
+    ["a run that nobody has called back about", "processing", { lease_token: null }],
+    ["a lease that ran out", "storing", {}],
+  ];
+  test.each(DUE)("%s → one kick", async (_name, status, columns) => {
+    await seedPrediction(db.sql, world, { status, columns });
+    expect(await kicksOfSweep()).toBe(1);
+  });
+
+  test("a run to cancel → one kick", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
+    await providerSays(db.sql, { id, run: "run-late" });
+    await db.sql`truncate net.http_request_queue`;
+    expect(await kicksOfSweep()).toBe(1);
+  });
+
+  const NOT_DUE: [string, Status, Row][] = [
+    ["nothing is due yet", "queued", { next_attempt_at: soon() }],
+    ["a lease holds", "storing", { next_attempt_at: soon() }],
+    ["one waits in line behind four that run", "queued", { admitted_at: null, deadline_at: null, lease_token: null }],
+    ["all has ended", "succeeded", {}],
+  ];
+  test.each(NOT_DUE)("%s → none", async (_name, status, columns) => {
+    for (let i = 0; i < 4; i++)
+      await seedPrediction(db.sql, world, { status: "processing", columns: { next_attempt_at: soon() } });
+    await seedPrediction(db.sql, world, { status, columns });
+    expect(await kicksOfSweep()).toBe(0);
+  });
+
+  test("a function that has promised to look again → none", async () => {
+    await claim(db.sql, 1, 60, 60_000);
+    await seedPrediction(db.sql, world);
+    expect(await kicksOfSweep()).toBe(0);
+  });
+
+  test("another sweep is still at it → this one does nothing", async () => {
+    const { id } = await seedPrediction(db.sql, world, { columns: { deadline_at: past() } });
+    await db.sql.begin(async (sql) => {
+      await sql`select private.sweep()`;
+      await db.sql`select private.sweep()`; // returns at once, though the first one holds the row
+      expect((await readRow(db.sql, id)).status).toBe("queued");
+    });
+    expect((await readRow(db.sql, id)).status).toBe("failed");
+  });
+});
+
+describe("what is past its deadline", () => {
+  test.each(["queued", "starting", "processing", "storing"] as const)(
+    "%s → failed with deadline_exceeded, retryable",
+    async (status) => {
+      const late = await seedPrediction(db.sql, world, { status, columns: { deadline_at: past() } });
+      const inTime = await seedPrediction(db.sql, world, { status, columns: { deadline_at: soon() } });
+      await db.sql`select private.sweep()`;
+      expect(await readRow(db.sql, late.id)).toMatchObject({
+        status: "failed",
+        error_code: "deadline_exceeded",
+        error_retryable: true,
+        completed_at: expect.any(Date),
+        lease_token: null,
+      });
+      expect((await readRow(db.sql, inTime.id)).status).toBe(status);
+    },
+  );
+
+  test("more than one sweep takes on → the longest overdue first, the rest next time", async () => {
+    const ids: string[] = [];
+    for (const seconds of [30, 20, 10]) {
+      ids.push(
+        (await seedPrediction(db.sql, world, { columns: { deadline_at: new Date(Date.now() - seconds * 1000) } })).id,
+      );
+    }
+    const [first] = await db.sql`select private.fail_overdue(2) as failed`;
+    expect(first?.failed).toBe(2);
+    const statuses = await Promise.all(ids.map(async (id) => (await readRow(db.sql, id)).status));
+    expect(statuses).toEqual(["failed", "failed", "queued"]);
+    expect((await db.sql`select private.fail_overdue(2) as failed`)[0]?.failed).toBe(1);
+  });
+
+  test("a row that somebody holds → is passed over, not waited for", async () => {
+    const { id } = await seedPrediction(db.sql, world, { columns: { deadline_at: past() } });
+    await db.sql.begin(async (sql) => {
+      await sql`select from public.predictions where id = ${id} for update`;
+      expect((await db.sql`select private.fail_overdue() as failed`)[0]?.failed).toBe(0);
+    });
+  });
+
+  test("one that waits in line has no deadline → it stays", async () => {
+    for (let i = 0; i < 4; i++)
+      await seedPrediction(db.sql, world, { status: "processing", columns: { next_attempt_at: soon() } });
+    const { id } = await seedPrediction(db.sql, world, {
+      columns: { admitted_at: null, deadline_at: null, lease_token: null, created_at: new Date(0) },
+    });
+    await db.sql`select private.sweep()`;
+    expect((await readRow(db.sql, id)).status).toBe("queued");
+  });
+});
+
+describe("prune", () => {
+  const left = async (query: string) => (await db.sql.unsafe<{ name: string }[]>(query)).map(({ name }) => name).sort();
+
+  test("callbacks of more than a day → deleted, younger ones kept", async () => {
+    await db.sql`insert into private.provider_callbacks values ('old', now() - interval '25 hours'), ('young', now() - interval '23 hours')`;
+    await db.sql`select private.prune()`;
+    expect(await left("select callback_id as name from private.provider_callbacks")).toEqual(["young"]);
+  });
+
+  test("idempotency keys of more than 24 hours → deleted, younger ones kept", async () => {
+    const hash = "a".repeat(64);
+    await db.sql`
+      insert into private.idempotency_keys (owner_id, key, request_hash, resource_id, created_at) values
+        (${world.owner}, 'old', ${hash}, gen_random_uuid(), now() - interval '25 hours'),
+        (${world.owner}, 'young', ${hash}, gen_random_uuid(), now() - interval '23 hours')`;
+    await db.sql`select private.prune()`;
+    expect(await left("select key as name from private.idempotency_keys")).toEqual(["young"]);
+  });
+
+  test("runs of more than 7 days → deleted, but never one that is still to be cancelled", async () => {
+    await db.sql`
+      insert into private.provider_runs (provider_prediction_id, prediction_id, attempt, seen_at, cancel_due_at) values
+        ('old', gen_random_uuid(), 1, now() - interval '8 days', null),
+        ('old but to cancel', gen_random_uuid(), 1, now() - interval '8 days', now()),
+        ('young', gen_random_uuid(), 1, now() - interval '6 days', null)`;
+    await db.sql`select private.prune()`;
+    expect(await left("select provider_prediction_id as name from private.provider_runs")).toEqual([
+      "old but to cancel",
+      "young",
+    ]);
+  });
+
+  test("buckets unused for a day → deleted: they would be full anyway", async () => {
+    await db.sql`
+      insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at) values
+        (${world.owner}, 'create', 1, now() - interval '25 hours'), (${world.owner}, 'upload', 1, now() - interval '1 hour')`;
+    await db.sql`select private.prune()`;
+    expect(await left("select route_class as name from private.rate_buckets")).toEqual(["upload"]);
+    const slow = await left(`select route_class as name from private.rate_limits where capacity / per_second > 86400`);
+    expect(slow).toEqual([]);
+  });
+
+  test("cron's own records of more than a day → deleted, younger ones kept", async () => {
+    const [migrator] = await db.sql`select username from cron.job where jobname = 'keyframe-prune'`;
+    await db.sql`
+      insert into cron.job_run_details (jobid, runid, username, command, status, end_time) values
+        (1, 900001, ${migrator?.username}, 'old', 'succeeded', now() - interval '25 hours'),
+        (1, 900002, ${migrator?.username}, 'young', 'succeeded', now() - interval '23 hours')`;
+    await db.sql`select private.prune()`;
+    expect(await left("select command as name from cron.job_run_details where runid > 900000")).toEqual(["young"]);
+  });
+
+  test("more than one batch → the oldest go first, the rest next time", async () => {
+    await db.sql`insert into private.provider_callbacks select 'batch-' || i, now() - interval '2 days' - i * interval '1 hour' from generate_series(1, 5) i`;
+    await db.sql`select private.prune(3)`;
+    expect(
+      await left("select callback_id as name from private.provider_callbacks where callback_id like 'batch-%'"),
+    ).toEqual(["batch-1", "batch-2"]);
+  });
+
+  test("projects and predictions → are nobody's to prune", async () => {
+    const { id } = await seedPrediction(db.sql, world, {
+      status: "succeeded",
+      columns: { created_at: new Date(0), completed_at: new Date(0) },
+    });
+    await db.sql`select private.prune()`;
+    expect((await readRow(db.sql, id)).status).toBe("succeeded");
+  });
+});
+
+test("pg_cron → runs the sweep every five seconds and prunes every hour", async () => {
+  const jobs = await db.sql`select jobname, schedule, command, active from cron.job order by jobname`;
+  expect([...jobs]).toEqual([
+    { jobname: "keyframe-prune", schedule: "17 * * * *", command: "select private.prune()", active: true },
+    { jobname: "keyframe-sweep", schedule: "5 seconds", command: "select private.sweep()", active: true },
+  ]);
+});

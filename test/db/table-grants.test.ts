@@ -1,0 +1,223 @@
+import type { TransactionSql } from "postgres";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { refusalOf } from "../support/db-refusal.ts";
+import { rolledBack } from "../support/db-rolled-back.ts";
+
+type Who = "anon" | "owner" | "other" | "service_role";
+type Verb = "select" | "insert" | "update" | "delete";
+/**
+ * select: which rows are seen. insert: whether a row of the first user goes in; refused by row-level security and by a
+ * missing grant are told apart by nothing (both 42501). update, delete: refused unless said otherwise.
+ */
+type Access = { select: "refused" | "none" | "own" | "all"; insert: "refused" | "not_found" | "goes in" };
+const NOTHING: Access = { select: "refused", insert: "refused" };
+const nobody: Record<Who, Access> = { anon: NOTHING, owner: NOTHING, other: NOTHING, service_role: NOTHING };
+
+/** The specification. Every table of public and private has a row; update and delete are refused to everyone everywhere. */
+const EXPECTED: Record<string, Record<Who, Access>> = {
+  "public.projects": {
+    anon: NOTHING,
+    owner: { select: "own", insert: "goes in" },
+    other: { select: "own", insert: "goes in" }, // under the own name: the owner cannot be chosen
+    service_role: { select: "all", insert: "refused" },
+  },
+  "public.predictions": {
+    anon: NOTHING,
+    owner: { select: "own", insert: "goes in" },
+    other: { select: "own", insert: "not_found" }, // the project is not theirs
+    service_role: { select: "all", insert: "refused" },
+  },
+  "public.generation_models": {
+    anon: NOTHING,
+    owner: { select: "all", insert: "refused" },
+    other: { select: "all", insert: "refused" },
+    service_role: { select: "all", insert: "refused" },
+  },
+  "private.idempotency_keys": nobody,
+  "private.lookouts": nobody,
+  "private.prediction_moves": nobody,
+  "private.provider_callbacks": nobody,
+  "private.provider_runs": nobody,
+  "private.rate_buckets": nobody,
+  "private.rate_limits": nobody,
+  "private.settings": nobody,
+};
+
+const INSERT_COLUMNS: Record<string, string[]> = {
+  "public.projects": ["description", "id", "text_prompt", "title"],
+  "public.predictions": [
+    "duration_seconds",
+    "first_frame_prediction_id",
+    "id",
+    "last_frame_prediction_id",
+    "project_id",
+    "prompt",
+    "reference_image_path",
+    "step",
+  ].sort(),
+};
+
+let db: ClonedDatabase;
+let owner: World;
+let other: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  owner = await addWorld(db);
+  other = await addWorld(db);
+  await seedPrediction(db.sql, owner, { status: "succeeded" });
+  await seedPrediction(db.sql, owner);
+  await seedPrediction(db.sql, other, { status: "processing" });
+});
+afterAll(() => db.drop());
+
+/** Becomes somebody for the rest of the transaction, as PostgREST does. */
+async function become(sql: TransactionSql, who: Who): Promise<void> {
+  const sub = who === "owner" ? owner.owner : who === "other" ? other.owner : undefined;
+  const role = sub ? "authenticated" : who;
+  await sql`select set_config('request.jwt.claims', ${JSON.stringify({ role, ...(sub ? { sub } : {}) })}, true)`;
+  await sql.unsafe(`set local role ${role}`);
+}
+
+async function outcomeOf(sql: TransactionSql, statement: string): Promise<string | number> {
+  try {
+    return (await sql.savepoint(async (inner) => ({ count: (await inner.unsafe(statement)).count }))).count;
+  } catch (error) {
+    const { sqlstate, message } = await refusalOf(Promise.reject(error));
+    return sqlstate === "42501" ? "refused" : sqlstate === "KEYFR" ? message : `${sqlstate} ${message}`;
+  }
+}
+
+async function rowsThere(sql: TransactionSql, table: string, who: Who): Promise<{ all: number; own: number }> {
+  const sub = who === "owner" ? owner.owner : other.owner;
+  const all = (await sql.unsafe(`select from ${table}`)).count;
+  const owned = table === "public.projects" || table === "public.predictions";
+  return { all, own: owned ? (await sql.unsafe(`select from ${table} where owner_id = '${sub}'`)).count : all };
+}
+
+const INSERTS: Record<string, () => string> = {
+  "public.projects": () => `insert into public.projects (title, text_prompt) values ('t', 'p')`,
+  "public.predictions": () =>
+    `insert into public.predictions (project_id, step) values ('${owner.project}', 'first-frame')`,
+  "public.generation_models": () =>
+    `insert into public.generation_models (step, model) values ('first-frame', 'test/model')`,
+};
+
+describe.each(Object.entries(EXPECTED))("%s", (table, access) => {
+  for (const [name, { select, insert }] of Object.entries(access)) {
+    const who = name as Who; // a key of Record<Who, …>, which Object.entries widens to string
+    test(`select as ${who} → ${select === "refused" || select === "none" ? select : `${select} rows`}`, async () => {
+      await rolledBack(db.sql, async (sql) => {
+        const there = await rowsThere(sql, table, who);
+        await become(sql, who);
+        const seen = await outcomeOf(sql, `select * from ${table}`);
+        expect(seen).toBe({ refused: "refused", none: 0, own: there.own, all: there.all }[select]);
+        if (select === "own") expect(there.own).toBeLessThan(there.all);
+      });
+    });
+
+    test(`insert as ${who} → ${insert}`, async () => {
+      await rolledBack(db.sql, async (sql) => {
+        await become(sql, who);
+        const statement = INSERTS[table]?.() ?? `insert into ${table} default values`;
+        expect(await outcomeOf(sql, statement)).toBe(insert === "goes in" ? 1 : insert);
+      });
+    });
+
+    test(`update, delete and truncate as ${who} → refused`, async () => {
+      await rolledBack(db.sql, async (sql) => {
+        const [column] = await sql<{ name: string }[]>`
+          select attname as name from pg_attribute where attrelid = ${table}::regclass and attnum = 1`;
+        await become(sql, who);
+        expect(await outcomeOf(sql, `update ${table} set ${column?.name} = ${column?.name} where true`)).toBe(
+          "refused",
+        );
+        expect(await outcomeOf(sql, `delete from ${table} where true`)).toBe("refused");
+        expect(await outcomeOf(sql, `truncate ${table}`)).toBe("refused");
+      });
+    });
+  }
+});
+
+const TABLES = `
+  select c.oid, n.nspname || '.' || c.relname as name, c.relrowsecurity as secured
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname in ('public', 'private') and c.relkind in ('r', 'p', 'v', 'm', 'f')`;
+
+test("every table and view of public and private → stands in the matrix above, with row-level security on", async () => {
+  const tables = await db.sql.unsafe<{ name: string; secured: boolean }[]>(`${TABLES} order by 2`);
+  expect(tables.map(({ name }) => name)).toEqual(Object.keys(EXPECTED).sort());
+  expect(tables.filter(({ secured }) => !secured)).toEqual([]);
+});
+
+test.each(["select", "insert", "update", "delete"] as Verb[])(
+  "%s in the catalogue → granted to no role beyond the matrix",
+  async (verb) => {
+    const anyColumn = verb === "delete" ? "false" : `has_any_column_privilege(r.role, t.oid, '${verb}')`;
+    const rows = await db.sql.unsafe<{ name: string; role: string }[]>(`
+    select t.name, r.role from (${TABLES}) t cross join unnest(array['anon', 'authenticated', 'service_role']) as r (role)
+    where ${anyColumn} or has_table_privilege(r.role, t.oid, '${verb}')
+    order by 1, 2`);
+    const granted = (table: string, who: Who) => {
+      const access = EXPECTED[table]?.[who];
+      return verb === "select"
+        ? access?.select !== "refused"
+        : verb === "insert"
+          ? access?.insert !== "refused"
+          : false;
+    };
+    const expected = Object.keys(EXPECTED)
+      .sort()
+      .flatMap((name) => [
+        ...(granted(name, "anon") ? [{ name, role: "anon" }] : []),
+        ...(granted(name, "owner") ? [{ name, role: "authenticated" }] : []),
+        ...(granted(name, "service_role") ? [{ name, role: "service_role" }] : []),
+      ]);
+    expect([...rows]).toEqual(expected);
+  },
+);
+
+test("the columns a user may insert → are these, table by table", async () => {
+  const rows = await db.sql.unsafe<{ name: string; columns: string[] }[]>(`
+    select t.name, array_agg(a.attname::text order by a.attname::text collate "C") as columns
+    from (${TABLES}) t join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
+    where has_column_privilege('authenticated', t.oid, a.attnum, 'insert') group by 1`);
+  expect(Object.fromEntries(rows.map(({ name, columns }) => [name, columns]))).toEqual(INSERT_COLUMNS);
+});
+
+test("the policies → are these and no others", async () => {
+  const rows = await db.sql`
+    select tablename || '.' || policyname as policy, cmd, roles::text[] as roles from pg_policies
+    where schemaname in ('public', 'private') order by 1`;
+  expect(rows.map(({ policy, cmd, roles }) => `${policy} ${cmd} ${roles}`)).toEqual([
+    "generation_models.generation_models_select_everyone SELECT authenticated",
+    "predictions.predictions_insert_owner INSERT authenticated",
+    "predictions.predictions_select_owner SELECT authenticated",
+    "projects.projects_insert_owner INSERT authenticated",
+    "projects.projects_select_owner SELECT authenticated",
+  ]);
+});
+
+test("what a later migration creates in public → is open to nobody until it grants it", async () => {
+  await rolledBack(db.sql, async (sql) => {
+    const [migrator] = await sql<
+      { role: string }[]
+    >`select pg_get_userbyid(relowner) as role from pg_class where oid = 'public.projects'::regclass`;
+    await sql.unsafe(`
+      set local role ${migrator?.role};
+      create table public.later (id bigserial);
+      create function public.later_function() returns int language sql as 'select 1';
+      create table private.later (id int);
+      create function private.later_function() returns int language sql as 'select 1'`);
+    const [open] = await sql`
+      select count(*)::int as doors
+      from unnest(array['anon', 'authenticated', 'service_role']) as r
+      where has_table_privilege(r, 'public.later', 'select, insert, update, delete')
+        or has_sequence_privilege(r, 'public.later_id_seq', 'usage, select, update')
+        or has_function_privilege(r, 'public.later_function()', 'execute')
+        or has_table_privilege(r, 'private.later', 'select, insert, update, delete')
+        or has_function_privilege(r, 'private.later_function()', 'execute')`;
+    expect(open).toEqual({ doors: 0 });
+  });
+});

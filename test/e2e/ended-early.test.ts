@@ -1,0 +1,129 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { Prediction } from "../../shared/contract/predictions.ts";
+import { expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
+import { type FilmMaker, newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
+import { callbacksFor, loggedBy } from "../support/flow-logs.ts";
+import { runsAtProvider } from "../support/flow-provider.ts";
+import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { until } from "../support/flow-until.ts";
+
+// Its own stack, for its simulator takes a minute for a run.
+let stack: OwnStack;
+let maker: FilmMaker;
+beforeAll(async () => {
+  stack = await startOwnStack();
+  maker = await newFilmMaker(stack);
+});
+afterEach(() => stack.child("simulator").kill("SIGCONT"));
+afterAll(() => stack.stop());
+
+/** Starts a first frame whose run takes so long. */
+async function start(runMs: number, ...faults: string[]) {
+  await stack.setRunDelay(runMs);
+  const prompt = promptWith(...faults);
+  return { prompt, made: await maker.start("first-frame", { prompt }) };
+}
+
+const MINUTE = 60_000;
+
+const untilIs = (made: Prediction, status: string) =>
+  until(`the prediction is ${status}`, async () => {
+    const [row] =
+      await stack.sql`select from public.predictions where id = ${made.predictionId} and status = ${status}`;
+    return row;
+  });
+
+const untilProviderSays = (prompt: string, status: string) =>
+  until(`the provider's only run is ${status}`, async () => {
+    const runs = await runsAtProvider(stack, prompt);
+    return runs.length === 1 && runs[0]?.status === status;
+  });
+
+const passDeadline = ({ predictionId }: Prediction) =>
+  stack.sql`update public.predictions set deadline_at = now() - interval '1 second' where id = ${predictionId}`;
+
+test("cancelled while it runs → canceled at once, its run cancelled at the provider, whose callback changes nothing", async () => {
+  const { made, prompt } = await start(MINUTE);
+  await untilIs(made, "processing");
+  const canceled = await maker.cancel(made);
+  expect(canceled).toMatchObject({ status: "canceled", output: null, error: null, completedAt: expect.any(String) });
+  const row = await wholeRow(stack.sql, made.predictionId);
+  await untilProviderSays(prompt, "canceled");
+  await until("the provider's last word has come", async () => {
+    return (await callbacksFor(stack, made.predictionId)).includes("canceled ended");
+  });
+  expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
+  await expectSoundEnd(stack.sql, made);
+});
+
+test("cancelled twice → the same answer, and the end does not move", async () => {
+  const { made } = await start(MINUTE);
+  const first = await maker.cancel(made);
+  expect(await maker.cancel(made)).toEqual(first);
+  await expectSoundEnd(stack.sql, made);
+});
+
+test("cancelled while the provider still takes the run → the run is cancelled as soon as it is known", async () => {
+  await stack.setRunDelay(MINUTE);
+  stack.child("simulator").kill("SIGSTOP");
+  const prompt = promptWith("callback_lost");
+  const made = await maker.start("first-frame", { prompt });
+  await until("it is being submitted", async () => {
+    const [row] = await stack.sql`
+      select from public.predictions where id = ${made.predictionId} and attempt = 1 and lease_token is not null`;
+    return row;
+  });
+  expect(await maker.cancel(made)).toMatchObject({ status: "canceled", startedAt: null });
+  stack.child("simulator").kill("SIGCONT");
+  await untilProviderSays(prompt, "canceled");
+  await expectSoundEnd(stack.sql, made);
+  expect(await maker.read(made)).toMatchObject({ status: "canceled" });
+});
+
+test("past its deadline while it runs → failed as deadline_exceeded, its run cancelled at the provider", async () => {
+  const { made, prompt } = await start(MINUTE);
+  await untilIs(made, "processing");
+  await passDeadline(made);
+  const ended = await maker.untilEnded(made);
+  expect(ended).toMatchObject({ status: "failed", error: { code: "deadline_exceeded", retryable: true } });
+  const row = await wholeRow(stack.sql, made.predictionId);
+  await untilProviderSays(prompt, "canceled");
+  await until("the provider's last word has come", async () => {
+    return (await callbacksFor(stack, made.predictionId)).includes("canceled ended");
+  });
+  expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
+  await expectSoundEnd(stack.sql, made);
+});
+
+test("past its deadline while the provider is away → failed as deadline_exceeded, no run paid for", async () => {
+  const { made, prompt } = await start(0, "rate_limited=1000");
+  await passDeadline(made);
+  const ended = await maker.untilEnded(made);
+  expect(ended).toMatchObject({ status: "failed", error: { code: "deadline_exceeded" } });
+  expect(await runsAtProvider(stack, prompt)).toEqual([]);
+  await expectSoundEnd(stack.sql, made);
+});
+
+test.each([
+  ["cancelled", (made: Prediction) => maker.cancel(made), "canceled"],
+  ["past its deadline", passDeadline, "failed"],
+] as const)(
+  "%s while the output is copied → the finished copy comes too late and is removed",
+  async (_how, end, status) => {
+    const { made } = await start(0, "output_slow=1500");
+    await until("somebody copies it", async () => {
+      const [row] = await stack.sql`
+      select from public.predictions where id = ${made.predictionId} and status = 'storing' and lease_token is not null`;
+      return row;
+    });
+    await end(made);
+    expect(await maker.untilEnded(made)).toMatchObject({ status, output: null });
+    const row = await wholeRow(stack.sql, made.predictionId);
+    await until("the copy was too late", async () => {
+      const lines = await loggedBy(stack, "generate", made.predictionId);
+      return lines.some(({ event }) => event === "output_too_late");
+    });
+    expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
+    await expectSoundEnd(stack.sql, made);
+  },
+);

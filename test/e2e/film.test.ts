@@ -1,0 +1,137 @@
+import { loadImage } from "@napi-rs/canvas";
+import { createClient, FunctionsHttpError } from "@supabase/supabase-js";
+import { afterAll, describe, expect, inject, test } from "vitest";
+import { z } from "zod";
+import { type DemoStep, runDemo } from "../../local/demo/run-demo.ts";
+import { drawReferencePhoto } from "../../local/replicate/draw-reference-photo.ts";
+import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
+import { download, expectSoundEnd } from "../support/flow-ending.ts";
+import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
+import { readMovie } from "../support/flow-movie.ts";
+import { runsAtProvider } from "../support/flow-provider.ts";
+import { connect } from "../support/flow-stack.ts";
+
+const stack = inject("stack");
+const sql = connect(stack.databaseUrl);
+afterAll(() => sql.end({ timeout: 1 }));
+
+describe.concurrent("a film from project to video", () => {
+  test("reference image, first frame, last frame, video → three files as promised, one run each", async () => {
+    const maker = await newFilmMaker(stack);
+    const photo = drawReferencePhoto(maker.projectId);
+    const { referenceImagePath } = await maker.call(
+      uploadedReferenceImage,
+      "POST",
+      "/api/projects/reference-images",
+      photo,
+    );
+    const prompts = { first: promptWith(), last: promptWith(), video: promptWith() };
+    const make = async (started: Promise<Prediction>) => {
+      const made = await started;
+      expect(made).toMatchObject({ status: "queued", projectId: maker.projectId, output: null, error: null });
+      const ended = await maker.untilEnded(made, 25);
+      expect(ended).toMatchObject({ status: "succeeded", progress: 1, attempt: 1, error: null, step: made.step });
+      await expectSoundEnd(sql, ended);
+      return { ended, file: await download(ended) };
+    };
+    const first = await make(maker.start("first-frame", { referenceImagePath, prompt: prompts.first }));
+    const last = await make(maker.start("last-frame", { referenceImagePath, prompt: prompts.last }));
+    const video = await make(maker.start("video", { prompt: prompts.video, durationSeconds: 5 }));
+
+    for (const { ended, file } of [first, last]) {
+      const { width, height } = await loadImage(file);
+      expect(ended.output).toMatchObject({ contentType: "image/png", width, height });
+      expect(width / height).toBeCloseTo(16 / 9, 1);
+    }
+    const movie = readMovie(video.file);
+    expect(movie).toMatchObject({ codec: expect.stringMatching(/^avc1/), seconds: expect.closeTo(5, 1) });
+    expect(video.ended.output).toMatchObject({ contentType: "video/mp4", width: movie.width, height: movie.height });
+    expect(video.ended.output?.durationSeconds).toBeCloseTo(movie.seconds, 2);
+
+    // What the provider was asked for: the reference, the first frame for the look, both frames for the video.
+    const inputs = await Promise.all(Object.values(prompts).map((prompt) => runsAtProvider(stack, prompt)));
+    expect(inputs.map((runs) => runs.length)).toEqual([1, 1, 1]);
+    const [forFirst, forLast, forVideo] = inputs.map(([run]) => run?.input);
+    expect(forFirst?.image_input).toHaveLength(1);
+    expect(forLast?.image_input).toHaveLength(2);
+    expect(forVideo).toMatchObject({ mode: "pro", duration: 5 });
+    expect(forVideo?.start_image).toContain(first.ended.predictionId);
+    expect(forVideo?.end_image).toContain(last.ended.predictionId);
+  });
+
+  test("the demo against this stack → all of it holds, the video begins and ends with its frames", async () => {
+    const { url, publishableKey } = stack;
+    const steps: DemoStep[] = [];
+    const { signal } = new AbortController();
+    await runDemo({ url, publishableKey, patienceMs: 25_000, write: () => undefined, signal, steps });
+    expect(steps.map(({ name }) => name)).toEqual([
+      ...["sign up", "project", "reference", "first-frame", "last-frame", "video"],
+      ...["download", "check frames", "check video"],
+    ]);
+    expect(steps.at(-1)?.result).toMatch(/begins with the first frame, ends with the last/);
+  });
+
+  test("a video that fails → its frames stay, and the video can be run again from them", async () => {
+    const maker = await newFilmMaker(stack);
+    const frame = await maker.untilEnded(await maker.start("first-frame", { prompt: promptWith() }));
+    const failed = await maker.untilEnded(await maker.start("video", { prompt: promptWith("failed") }), 25);
+    expect(failed).toMatchObject({ status: "failed", error: { code: "provider_failed" } });
+    await download(await maker.read(frame));
+    const again = await maker.untilEnded(await maker.start("video", { prompt: promptWith() }), 25);
+    expect(again.status).toBe("succeeded");
+    await expectSoundEnd(sql, again);
+  });
+
+  test("a video whose output is a web page → failed as output_not_usable, nothing kept", async () => {
+    const maker = await newFilmMaker(stack);
+    await maker.untilEnded(await maker.start("first-frame", { prompt: promptWith() }));
+    const ended = await maker.untilEnded(await maker.start("video", { prompt: promptWith("output_not_image") }), 25);
+    expect(ended).toMatchObject({ status: "failed", error: { code: "output_not_usable" } });
+    await expectSoundEnd(sql, ended);
+  });
+
+  test("another user → reads, cancels and downloads nothing of it", async () => {
+    const [maker, stranger] = await Promise.all([newFilmMaker(stack), newFilmMaker(stack)]);
+    const made = await maker.untilEnded(await maker.start("first-frame", { prompt: promptWith() }));
+    const query = new URLSearchParams({ projectId: maker.projectId, predictionId: made.predictionId });
+    const get = stranger.call(z.unknown(), "GET", `/api/projects/generate/first-frame?${query}`);
+    await expect(get).rejects.toThrow("404 not_found");
+    const { projectId, predictionId } = made;
+    const cancel = stranger.call(z.unknown(), "POST", "/api/projects/generate/cancel", { projectId, predictionId });
+    await expect(cancel).rejects.toThrow("404 not_found");
+    const file = await fetch(`${stack.url}/storage/v1/object/authenticated/generations/${made.output?.path}`, {
+      headers: { authorization: `Bearer ${stranger.accessToken}`, apikey: stack.publishableKey },
+    });
+    await file.body?.cancel();
+    expect(file.ok).toBe(false);
+  });
+
+  test("functions.invoke of supabase-js → the same API, with the user's session", async () => {
+    const client = createClient(stack.url, stack.publishableKey, {
+      auth: { persistSession: false, autoRefreshToken: false },
+    });
+    const email = `invoke-${crypto.randomUUID()}@keyframe.local`;
+    const { error: refused } = await client.auth.signUp({ email, password: crypto.randomUUID() });
+    expect(refused).toBeNull();
+    const body = { title: "Harbour", textPrompt: "A harbour at dawn", description: "Fog" };
+    const created = await client.functions.invoke("api/projects", { body });
+    expect(created.error).toBeNull();
+    expect(created.data).toMatchObject({
+      success: true,
+      data: { ...body, projectId: expect.any(String) },
+      error: null,
+    });
+
+    const { projectId } = created.data.data;
+    const start = { body: { projectId, prompt: promptWith() } };
+    const started = await client.functions.invoke("api/projects/generate/first-frame", start);
+    expect(started.data).toMatchObject({ success: true, data: { projectId, step: "first-frame" } });
+    const path = `api/projects/generate/first-frame?${new URLSearchParams({ projectId })}`;
+    const read = await client.functions.invoke(path, { method: "GET" });
+    expect(read.data).toMatchObject({ success: true, data: { predictionId: started.data.data.predictionId } });
+
+    const wrong = await client.functions.invoke("api/projects", { body: { title: "" } });
+    expect(wrong.error).toBeInstanceOf(FunctionsHttpError);
+    expect(await wrong.response?.json()).toMatchObject({ success: false, error: { code: "invalid_request" } });
+  });
+});

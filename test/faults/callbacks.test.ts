@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { download, expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
+import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
+import { callbacksFor } from "../support/flow-logs.ts";
+import { runsAtProvider } from "../support/flow-provider.ts";
+import { setQuickIntervals } from "../support/flow-quick-settings.ts";
+import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { until } from "../support/flow-until.ts";
+
+// Its own stack, for whether callbacks or polls come first depends on how often it polls.
+let stack: OwnStack;
+beforeAll(async () => {
+  stack = await startOwnStack();
+});
+afterAll(() => stack.stop());
+
+/** Runs a first frame to its end, which must be a success with one run. */
+async function generate(...faults: string[]) {
+  const maker = await newFilmMaker(stack);
+  const prompt = promptWith(...faults);
+  const ended = await maker.untilEnded(await maker.start("first-frame", { prompt }));
+  expect(ended).toMatchObject({ status: "succeeded", attempt: 1, error: null });
+  await expectSoundEnd(stack.sql, ended);
+  expect(await runsAtProvider(stack, prompt)).toHaveLength(1);
+  await download(ended);
+  return { ended, row: await wholeRow(stack.sql, ended.predictionId) };
+}
+
+/** Waits until so many callbacks were accepted, and answers what came of them. */
+const outcomes = (predictionId: string, count: number) =>
+  until(`${count} callbacks for ${predictionId} have come`, async () => {
+    const seen = await callbacksFor(stack, predictionId);
+    return seen.length >= count && seen;
+  });
+
+describe("callbacks alone, for the first poll is an hour away", () => {
+  beforeAll(() => stack.sql`update private.settings set poll_interval = '1 hour' where only_row`);
+
+  test.concurrent("each once → they carry the prediction from start to end", async () => {
+    const { ended } = await generate();
+    expect(await outcomes(ended.predictionId, 3)).toContain("succeeded recorded");
+  });
+
+  test.concurrent("each twice → the second of each is a duplicate and the end is one", async () => {
+    const { ended, row } = await generate("callback_doubled");
+    const seen = await outcomes(ended.predictionId, 6);
+    expect(seen.filter((one) => one.endsWith(" duplicate"))).toEqual([
+      "starting duplicate",
+      "processing duplicate",
+      "succeeded duplicate",
+    ]);
+    expect(seen.filter((one) => one === "succeeded recorded")).toHaveLength(1);
+    expect(await wholeRow(stack.sql, ended.predictionId)).toBe(row);
+  });
+
+  test.concurrent("the last one first → those that follow change nothing", async () => {
+    const { ended, row } = await generate("callback_reordered");
+    const [first, ...rest] = await outcomes(ended.predictionId, 3);
+    expect(first).toBe("succeeded recorded");
+    for (const one of rest) expect(one).toMatch(/ (unchanged|ended)$/);
+    expect(await wholeRow(stack.sql, ended.predictionId)).toBe(row);
+  });
+
+  test.concurrent("a forged failure before the true ones → refused, the prediction succeeds", async () => {
+    const { ended } = await generate("callback_forged");
+    const seen = await outcomes(ended.predictionId, 3);
+    expect(seen.some((one) => one.startsWith("failed"))).toBe(false);
+  });
+});
+
+describe("callbacks that the poll does not wait for", () => {
+  beforeAll(() => setQuickIntervals(stack.sql));
+
+  test.concurrent("none at all → the poll finds the end", async () => {
+    const { ended } = await generate("callback_lost");
+    expect(await callbacksFor(stack, ended.predictionId)).toEqual([]);
+  });
+
+  test.concurrent("late, after the poll has found the end → they change nothing", async () => {
+    const { ended, row } = await generate("callback_late=2000");
+    expect(await callbacksFor(stack, ended.predictionId)).toEqual([]);
+    expect(await outcomes(ended.predictionId, 3)).toEqual(["starting ended", "processing ended", "succeeded ended"]);
+    expect(await wholeRow(stack.sql, ended.predictionId)).toBe(row);
+  });
+});

@@ -1,0 +1,69 @@
+import { afterAll, describe, expect, inject, test } from "vitest";
+import { download, expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
+import { callbacksFor } from "../support/flow-logs.ts";
+import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
+import { runsAtProvider } from "../support/flow-provider.ts";
+import { connect } from "../support/flow-stack.ts";
+import { until } from "../support/flow-until.ts";
+
+const stack = inject("stack");
+const sql = connect(stack.databaseUrl);
+afterAll(() => sql.end({ timeout: 1 }));
+
+describe.concurrent("a run that goes wrong at the provider, or whose output cannot be kept", () => {
+  const endings: { fault: string; code: string; retryable?: boolean; runs?: number }[] = [
+    { fault: "failed", code: "provider_failed" },
+    { fault: "aborted", code: "provider_aborted" },
+    { fault: "canceled", code: "provider_canceled" },
+    { fault: "rejected", code: "provider_rejected_input", retryable: false, runs: 0 },
+    { fault: "output_empty", code: "provider_no_output" },
+    { fault: "output_expired", code: "output_expired" },
+    { fault: "output_not_image", code: "output_not_usable" },
+    { fault: "output_huge", code: "output_too_large", retryable: false },
+    { fault: "output_huge=chunked", code: "output_too_large", retryable: false },
+  ];
+  test.each(endings)("$fault → failed once with $code, nothing kept in Storage", async (ending) => {
+    const { fault, code, retryable = true, runs = 1 } = ending;
+    const maker = await newFilmMaker(stack);
+    const prompt = promptWith(fault);
+    const made = await maker.start("first-frame", { prompt });
+    const ended = await maker.untilEnded(made);
+    expect(ended).toMatchObject({ status: "failed", attempt: 1, output: null, error: { code, retryable } });
+    expect(ended.error?.message).toMatch(/^[A-Z].*\.( It said: .*)?$|E003/);
+    await expectSoundEnd(sql, made);
+    expect(await runsAtProvider(stack, prompt)).toHaveLength(runs);
+    // Whatever the provider still had to say has been said: the end did not move.
+    if (runs > 0) {
+      const before = await wholeRow(sql, made.predictionId);
+      await until("the last callback has come", async () => (await callbacksFor(stack, made.predictionId)).at(-1));
+      expect(await wholeRow(sql, made.predictionId)).toBe(before);
+    }
+  });
+
+  test.each([["output_slow=1200"], ["output_flaky"]])("%s → succeeded once, the whole file kept", async (fault) => {
+    const maker = await newFilmMaker(stack);
+    const prompt = promptWith(fault);
+    const ended = await maker.untilEnded(await maker.start("first-frame", { prompt }));
+    expect(ended).toMatchObject({ status: "succeeded", attempt: 1, error: null });
+    await expectSoundEnd(sql, ended);
+    await download(ended);
+    expect(await runsAtProvider(stack, prompt)).toHaveLength(1);
+  });
+
+  test("failed with the provider's own words → the owner reads them", async () => {
+    const maker = await newFilmMaker(stack);
+    const made = await maker.start("first-frame", {
+      prompt: promptWith("failed=The prompt was flagged as sensitive."),
+    });
+    const { error } = await maker.untilEnded(made);
+    expect(error).toMatchObject({ code: "provider_failed", message: "The prompt was flagged as sensitive." });
+  });
+
+  test("a failed prediction gives its place up and the step can be run again", async () => {
+    const maker = await newFilmMaker(stack);
+    const failed = await maker.untilEnded(await maker.start("first-frame", { prompt: promptWith("failed") }));
+    expect(failed.status).toBe("failed");
+    const again = await maker.untilEnded(await maker.start("first-frame", { prompt: promptWith() }));
+    expect(again.status).toBe("succeeded");
+  });
+});

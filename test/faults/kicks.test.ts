@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { cryptoBytes, randomWebhookSecret } from "../../local/replicate/random-id.ts";
+import type { Prediction } from "../../shared/contract/predictions.ts";
+import { download, expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
+import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
+import { runsAtProvider } from "../support/flow-provider.ts";
+import { untilNobodyLooks } from "../support/flow-restarts.ts";
+import { type SignedPost, signedPost } from "../support/flow-signed-post.ts";
+import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+
+// Its own stack, for here the scheduler, which sends kicks and runs the sweep, is off for most of the time.
+let stack: OwnStack;
+beforeAll(async () => {
+  stack = await startOwnStack();
+});
+afterAll(() => stack.stop());
+
+const generate = () => `${stack.url}/functions/v1/generate`;
+
+/** A prediction that is due and that nobody takes, with its kick waiting in the queue. */
+async function startUnkicked() {
+  await stack.child("scheduler").stop();
+  const maker = await newFilmMaker(stack);
+  await untilNobodyLooks(stack.sql);
+  const prompt = promptWith();
+  return { maker, prompt, made: await maker.start("first-frame", { prompt }) };
+}
+
+async function expectOneSuccess(made: Prediction, prompt: string): Promise<void> {
+  expect(made).toMatchObject({ status: "succeeded", attempt: 1 });
+  await expectSoundEnd(stack.sql, made);
+  expect(await runsAtProvider(stack, prompt)).toHaveLength(1);
+  await download(made);
+}
+
+test("kicks whose signature does not hold → 401, nothing is claimed; one that holds → 202, the work is done", async () => {
+  const { maker, prompt, made } = await startUnkicked();
+  const before = await wholeRow(stack.sql, made.predictionId);
+  const wrong: (SignedPost & { secret?: string })[] = [
+    { headers: { "webhook-id": null, "webhook-timestamp": null, "webhook-signature": null } },
+    { headers: { "webhook-signature": null } },
+    { headers: { "webhook-signature": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=" } },
+    { headers: { "webhook-id": "kick_another" } },
+    { secret: randomWebhookSecret(cryptoBytes) },
+    { secret: stack.replicateWebhookSecret },
+    { at: new Date(Date.now() - 6 * 60_000) },
+    { at: new Date(Date.now() + 6 * 60_000) },
+    { sent: '{"predictionId":"mine"}' },
+    { headers: { "webhook-signature": null, authorization: `Bearer ${stack.publishableKey}` } },
+    { headers: { "webhook-signature": null, authorization: `Bearer ${stack.secretKey}`, apikey: stack.secretKey } },
+    { headers: { "webhook-signature": null, authorization: `Bearer ${maker.accessToken}` } },
+  ];
+  for (const { secret = stack.kickSecret, ...post } of wrong) {
+    expect(await signedPost(generate(), secret, post)).toEqual({ status: 401, code: "unauthorized", data: null });
+  }
+  expect(await signedPost(generate(), stack.kickSecret, { method: "GET" })).toMatchObject({ status: 405 });
+  const huge = { body: JSON.stringify({ padding: "x".repeat(64 * 1024) }) };
+  expect(await signedPost(generate(), stack.kickSecret, huge)).toMatchObject({ status: 413 });
+  // A drain would have noted itself before anything else.
+  await untilNobodyLooks(stack.sql);
+  expect(await wholeRow(stack.sql, made.predictionId)).toBe(before);
+  expect(await runsAtProvider(stack, prompt)).toEqual([]);
+
+  expect(await signedPost(generate(), stack.kickSecret)).toMatchObject({ status: 202, data: { accepted: true } });
+  await expectOneSuccess(await maker.untilEnded(made), prompt);
+});
+
+test("ten kicks at once → the work is done once", async () => {
+  const { maker, prompt, made } = await startUnkicked();
+  const answers = await Promise.all(Array.from({ length: 10 }, () => signedPost(generate(), stack.kickSecret)));
+  expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(202));
+  await expectOneSuccess(await maker.untilEnded(made), prompt);
+});
+
+test("a kick that is lost from the queue → the sweep makes up for it", async () => {
+  const { maker, prompt, made } = await startUnkicked();
+  const lost = await stack.sql`delete from net.http_request_queue where url like '%/generate' returning id`;
+  expect(lost.length).toBeGreaterThan(0);
+  await stack.child("scheduler").start();
+  await expectOneSuccess(await maker.untilEnded(made), prompt);
+});
+
+test("the scheduler away when the kick is made → the waiting kick is sent when it is back", async () => {
+  const { maker, prompt, made } = await startUnkicked();
+  await stack.sql`update cron.job set active = false where jobname = 'keyframe-sweep'`;
+  await stack.child("scheduler").start();
+  await expectOneSuccess(await maker.untilEnded(made), prompt);
+  await stack.sql`update cron.job set active = true where jobname = 'keyframe-sweep'`;
+});
+
+test("a kick that cannot be made → the user's request succeeds all the same", async () => {
+  const { maker, prompt } = await startUnkicked();
+  await stack.sql`select vault.update_secret(id, 'no address') from vault.secrets where name = 'functions_url'`;
+  const made = await maker.start("first-frame", { prompt });
+  expect(made.status).toBe("queued");
+  await signedPost(generate(), stack.kickSecret);
+  expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded" });
+});

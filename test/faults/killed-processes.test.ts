@@ -1,0 +1,178 @@
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { Prediction } from "../../shared/contract/predictions.ts";
+import { download, type EndedRow, expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
+import { type FilmMaker, newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
+import { callbacksFor } from "../support/flow-logs.ts";
+import { runsAtProvider } from "../support/flow-provider.ts";
+import { killAndAwaitRestart, letLeaseRunOut, untilNobodyLooks } from "../support/flow-restarts.ts";
+import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { until } from "../support/flow-until.ts";
+
+// Its own stack, whose processes are killed. Postgres is not among them: nothing starts it again here.
+let stack: OwnStack;
+let maker: FilmMaker;
+beforeAll(async () => {
+  stack = await startOwnStack();
+  maker = await newFilmMaker(stack);
+});
+afterEach(() => stack.setRunDelay(0));
+afterAll(() => stack.stop());
+
+async function start(...faults: string[]) {
+  const prompt = promptWith(...faults);
+  return { prompt, made: await maker.start("first-frame", { prompt }) };
+}
+
+/** Waits until the prediction's row is as wanted, which names a moment of its life. */
+const untilRow = (what: string, { predictionId }: Prediction, isSo: (row: EndedRow) => boolean) =>
+  until(what, async () => {
+    const [row] = await stack.sql<EndedRow[]>`select * from public.predictions where id = ${predictionId}`;
+    return row !== undefined && isSo(row);
+  });
+
+/** Checks that it succeeds with one run at the provider, and that its end is one. */
+async function expectOneSuccess(made: Prediction, prompt: string): Promise<Prediction> {
+  const ended = await maker.untilEnded(made, 20);
+  expect(ended).toMatchObject({ status: "succeeded", error: null });
+  const row = await wholeRow(stack.sql, made.predictionId);
+  await expectSoundEnd(stack.sql, made);
+  await download(ended);
+  expect(await runsAtProvider(stack, prompt)).toHaveLength(1);
+  expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
+  return ended;
+}
+
+test("generate killed while a submit waits for its answer → submitted again, one run", async () => {
+  const { made, prompt } = await start("timeout");
+  await until("the provider has taken the request", async () => {
+    const { answers } = await (await fetch(`${stack.simulatorUrl}/control/state`)).json();
+    return answers.timeout > 0;
+  });
+  await killAndAwaitRestart(stack, "generate");
+  await letLeaseRunOut(stack.sql, made.predictionId);
+  expect(await expectOneSuccess(made, prompt)).toMatchObject({ attempt: 2 });
+});
+
+test("generate killed after the provider accepted and before that was recorded, callbacks lost → the run is adopted", async () => {
+  const HOLD = 4711;
+  await stack.sql.unsafe(`
+    create function private.hold_run() returns trigger language plpgsql as
+      'begin perform pg_advisory_xact_lock(${HOLD}); return new; end';
+    create trigger hold_run before insert on private.provider_runs for each row execute function private.hold_run()`);
+  const holder = await stack.sql.reserve();
+  await holder`select pg_advisory_lock(${HOLD})`;
+  const { made, prompt } = await start("callback_lost");
+  await until("the answer waits to be recorded", async () => {
+    const waiting =
+      await stack.sql`select from pg_locks where locktype = 'advisory' and objid = ${HOLD} and not granted`;
+    return waiting.length > 0;
+  });
+  expect(await runsAtProvider(stack, prompt)).toHaveLength(1);
+  await killAndAwaitRestart(stack, "generate");
+  // What the dead process had begun to record must not be recorded after all.
+  await stack.sql`
+    select pg_cancel_backend(pid) from pg_locks where locktype = 'advisory' and objid = ${HOLD} and not granted`;
+  await holder`select pg_advisory_unlock(${HOLD})`;
+  holder.release();
+  await stack.sql.unsafe("drop function private.hold_run() cascade");
+  await letLeaseRunOut(stack.sql, made.predictionId);
+  expect(await expectOneSuccess(made, prompt)).toMatchObject({ attempt: 2 });
+});
+
+test("generate killed in the middle of a poll → polled again, one end", async () => {
+  await stack.setRunDelay(1_500);
+  const { made, prompt } = await start("callback_lost");
+  await untilRow("the run is on its way", made, ({ status }) => status === "starting" || status === "processing");
+  stack.child("simulator").kill("SIGSTOP");
+  await untilRow("a poll waits for its answer", made, ({ lease_token }) => lease_token !== null);
+  await killAndAwaitRestart(stack, "generate");
+  stack.child("simulator").kill("SIGCONT");
+  await letLeaseRunOut(stack.sql, made.predictionId);
+  expect(await expectOneSuccess(made, prompt)).toMatchObject({ attempt: 1 });
+});
+
+test("generate killed in the middle of a copy into Storage → copied again, no half file left", async () => {
+  const { made, prompt } = await start("output_slow=1500");
+  await until("some of the file has arrived", async () => (await storedFiles()).halves > 0);
+  await killAndAwaitRestart(stack, "generate");
+  await letLeaseRunOut(stack.sql, made.predictionId);
+  expect(await expectOneSuccess(made, prompt)).toMatchObject({ attempt: 1 });
+  await until("the half file is gone", async () => (await storedFiles()).halves === 0);
+});
+
+test("replicate-webhook killed as callbacks come → the prediction ends once", async () => {
+  await stack.setRunDelay(700);
+  const { made, prompt } = await start();
+  await killAndAwaitRestart(stack, "replicate-webhook");
+  await expectOneSuccess(made, prompt);
+});
+
+test("the gateway, and with it Auth, REST and Storage, killed during a run → the prediction ends once", async () => {
+  await stack.setRunDelay(700);
+  const { made, prompt } = await start();
+  await untilRow("the run is on its way", made, ({ status }) => status !== "queued");
+  await killAndAwaitRestart(stack, "gateway");
+  await letLeaseRunOut(stack.sql, made.predictionId);
+  await expectOneSuccess(made, prompt);
+});
+
+test("the gateway killed in the middle of a copy into Storage → copied again", async () => {
+  const { made, prompt } = await start("output_slow=1500");
+  await until("some of the file has arrived", async () => (await storedFiles()).halves > 0);
+  await killAndAwaitRestart(stack, "gateway");
+  await letLeaseRunOut(stack.sql, made.predictionId);
+  await expectOneSuccess(made, prompt);
+});
+
+test("the scheduler killed as a kick is to be sent → the work is done all the same", async () => {
+  await untilNobodyLooks(stack.sql);
+  stack.child("scheduler").kill("SIGKILL");
+  const { made, prompt } = await start();
+  await expectOneSuccess(made, prompt);
+});
+
+test("the provider forgets a run → failed as provider_lost, and can be run again", async () => {
+  await stack.setRunDelay(60_000);
+  const { made } = await start("callback_lost");
+  await untilRow("the run is on its way", made, ({ status }) => status === "starting" || status === "processing");
+  await killAndAwaitRestart(stack, "simulator");
+  const ended = await maker.untilEnded(made);
+  expect(ended).toMatchObject({ status: "failed", error: { code: "provider_lost", retryable: true } });
+  await expectSoundEnd(stack.sql, made);
+  expect(await callbacksFor(stack, made.predictionId)).toEqual([]);
+  const again = await start();
+  await expectOneSuccess(again.made, again.prompt);
+});
+
+test("every function and the gateway killed at once with four predictions on their way → each ends once", async () => {
+  await stack.setRunDelay(400);
+  const all = await Promise.all([start(), start("callback_lost"), start("output_slow=800"), start("server_error")]);
+  await untilRow("one is on its way", all[0].made, ({ status }) => status !== "queued");
+  await killAndAwaitRestart(stack, "generate", "api", "replicate-webhook", "gateway");
+  for (const { made } of all) await letLeaseRunOut(stack.sql, made.predictionId);
+  for (const { made, prompt } of all) await expectOneSuccess(made, prompt);
+});
+
+/** How many objects the folder of Storage holds whole, and how many files are there that belong to none. */
+async function storedFiles(): Promise<{ whole: number; halves: number }> {
+  const counts = { whole: 0, halves: 0 };
+  for (const folder of await namesIn(join(stack.dataDir, "storage"))) {
+    for (const object of await namesIn(join(stack.dataDir, "storage", folder))) {
+      const names = await namesIn(join(stack.dataDir, "storage", folder, object));
+      const whole = names.includes("entry.json") ? 1 : 0;
+      counts.whole += whole;
+      counts.halves += names.filter((name) => !name.endsWith(".json")).length - whole;
+    }
+  }
+  return counts;
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}

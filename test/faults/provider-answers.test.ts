@@ -1,0 +1,82 @@
+import { afterAll, describe, expect, inject, test } from "vitest";
+import { callbacksFor } from "../support/flow-logs.ts";
+import { download, expectSoundEnd } from "../support/flow-ending.ts";
+import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
+import { runsAtProvider } from "../support/flow-provider.ts";
+import { connect } from "../support/flow-stack.ts";
+
+const stack = inject("stack");
+const sql = connect(stack.databaseUrl);
+afterAll(() => sql.end({ timeout: 1 }));
+
+describe.concurrent("an answer to a submit that is no success", () => {
+  async function generate(...faults: string[]) {
+    const maker = await newFilmMaker(stack);
+    const prompt = promptWith(...faults);
+    const ended = await maker.untilEnded(await maker.start("first-frame", { prompt }), 28);
+    await expectSoundEnd(sql, ended);
+    return { ended, prompt, runs: await runsAtProvider(stack, prompt) };
+  }
+  const secondsToStart = ({ createdAt, startedAt }: { createdAt: string; startedAt: string | null }) =>
+    (Date.parse(startedAt ?? "") - Date.parse(createdAt)) / 1000;
+
+  test("429 twice with retry_after 1 → waited out both times, then succeeded with one run", async () => {
+    const { ended, runs } = await generate("rate_limited=2");
+    expect(ended).toMatchObject({ status: "succeeded", attempt: 3 });
+    expect(runs).toHaveLength(1);
+    expect(secondsToStart(ended)).toBeGreaterThanOrEqual(2);
+    await download(ended);
+  });
+
+  test("500 twice → tried again, succeeded with one run", async () => {
+    const { ended, runs } = await generate("server_error=2");
+    expect(ended).toMatchObject({ status: "succeeded", attempt: 3 });
+    expect(runs).toHaveLength(1);
+  });
+
+  test("500 without end → failed after the allowed number of tries, no run paid for", async () => {
+    const [limits] = await sql<{ max: number }[]>`select max_failures as max from private.settings`;
+    const { ended, runs } = await generate("server_error=1000");
+    expect(ended).toMatchObject({ status: "failed", error: { code: "provider_unavailable", retryable: true } });
+    expect(ended.attempt).toBe(limits?.max);
+    expect(runs).toHaveLength(0);
+  });
+
+  test("no answer at all → given up after its patience, tried again, one run", async () => {
+    const { ended, runs } = await generate("timeout");
+    expect(ended).toMatchObject({ status: "succeeded", attempt: 2 });
+    expect(runs).toHaveLength(1);
+  });
+
+  test("accepted but the answer lost → the callbacks tell of the run, which is paid for once", async () => {
+    const { ended, runs } = await generate("lost_answer");
+    expect(ended.status).toBe("succeeded");
+    expect(runs).toHaveLength(1);
+    await download(ended);
+  });
+
+  test("accepted, the answer and every callback lost → the orphan is found in the list and adopted, no second run", async () => {
+    const { ended, runs } = await generate("lost_answer", "callback_lost");
+    expect(ended).toMatchObject({ status: "succeeded", attempt: 2 });
+    expect(runs).toHaveLength(1);
+    expect(await callbacksFor(stack, ended.predictionId)).toEqual([]);
+    const known = await sql`
+      select provider_prediction_id as id from private.provider_runs where prediction_id = ${ended.predictionId}`;
+    expect(known.map(({ id }) => id)).toEqual(runs.map(({ id }) => id));
+    await download(ended);
+  });
+
+  test("two predictions with equal input lose their answers and callbacks → each adopts a run of its own", async () => {
+    const prompt = promptWith("lost_answer=2", "callback_lost");
+    const makers = await Promise.all([newFilmMaker(stack), newFilmMaker(stack)]);
+    const ended = await Promise.all(
+      makers.map(async (maker) => maker.untilEnded(await maker.start("first-frame", { prompt }), 28)),
+    );
+    expect(ended.map(({ status }) => status)).toEqual(["succeeded", "succeeded"]);
+    const runs = await runsAtProvider(stack, prompt);
+    expect(runs).toHaveLength(2);
+    const owners = await sql<{ id: string; run: string }[]>`
+      select id, provider_prediction_id as run from public.predictions where prompt = ${prompt}`;
+    expect(new Set(owners.map(({ run }) => run))).toEqual(new Set(runs.map(({ id }) => id)));
+  });
+});

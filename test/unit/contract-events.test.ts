@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import { webhookEvent } from "../../shared/contract/events.ts";
+import { documentedBodies } from "./receiver-fixture.ts";
+
+const byType = new Map(documentedBodies.map((body) => [JSON.parse(body).type, body]));
+
+/** The documented example of this type with the value at this path replaced; undefined takes the field away. */
+function changed(type: string, path: string, value: unknown): unknown {
+  const body = JSON.parse(byType.get(type) ?? "");
+  const names = path.split(".");
+  const last = names.pop() ?? "";
+  const parent = names.reduce((at, name) => at[name], body);
+  if (value === undefined) delete parent[last];
+  else parent[last] = value;
+  return body;
+}
+
+test("the guide → has exactly one example of each type", () => {
+  expect(documentedBodies.map((body) => JSON.parse(body).type)).toEqual([
+    "project.created",
+    "generation.succeeded",
+    "generation.failed",
+    "webhook.test",
+  ]);
+});
+
+test.each([...byType.keys()])("%s, the guide's example → accepted and unchanged", (type) => {
+  const body: unknown = JSON.parse(byType.get(type) ?? "");
+  expect(webhookEvent.parse(body)).toEqual(body);
+});
+
+describe("what is promised and nothing else", () => {
+  test.each<[string, string, unknown]>([
+    ["project.created", "type", "project.deleted"],
+    ["project.created", "type", undefined],
+    ["project.created", "timestamp", "2026-03-01T09:30:00Z"],
+    ["project.created", "timestamp", "2026-03-01T09:30:00.125+00:00"],
+    ["project.created", "timestamp", undefined],
+    ["project.created", "error", { code: "x", message: "x", retryable: true }],
+    ["project.created", "data.projectId", "1"],
+    ["project.created", "data.ownerId", null],
+    ["project.created", "data.description", undefined],
+    ["project.created", "data.truncated", false],
+    ["project.created", "data.email", "a@example.com"],
+    ["generation.succeeded", "data.step", "storing"],
+    ["generation.succeeded", "data.completedAt", null],
+    ["generation.succeeded", "data.prompt", "A harbour"],
+    ["generation.succeeded", "data.output.url", "https://example.com/signed"],
+    ["generation.succeeded", "data.output.sha256", "9F86"],
+    ["generation.succeeded", "data.output.bytes", 0],
+    ["generation.succeeded", "data.output.bytes", "1843921"],
+    ["generation.succeeded", "data.output.contentType", "text/html"],
+    ["generation.succeeded", "data.output.durationSeconds", undefined],
+    ["generation.succeeded", "data.step", "first-frame"],
+    ["generation.succeeded", "data.output", null],
+    ["generation.failed", "error", undefined],
+    ["generation.failed", "error.retryable", "false"],
+    ["generation.failed", "error.code", "Provider failed"],
+    ["generation.failed", "error.stack", "at …"],
+    ["generation.failed", "data.error", { code: "x" }],
+    ["webhook.test", "data.endpointId", undefined],
+  ])("%s with %s = %j → refused", (type, path, value) => {
+    expect(webhookEvent.safeParse(changed(type, path, value)).success).toBe(false);
+  });
+
+  test.each<[string, string, unknown]>([
+    ["project.created", "data.truncated", true],
+    ["generation.succeeded", "data.output.durationSeconds", 5.041667],
+    ["generation.failed", "data.step", "video"],
+  ])("%s with %s = %j → accepted", (type, path, value) => {
+    expect(webhookEvent.safeParse(changed(type, path, value)).success).toBe(true);
+  });
+});

@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
+
+const root = new URL("../../", import.meta.url);
+const read = (path: string): unknown => JSON.parse(readFileSync(new URL(path, root), "utf8"));
+
+const packageJson = z
+  .object({ dependencies: z.record(z.string(), z.string()), devDependencies: z.record(z.string(), z.string()) })
+  .parse(read("package.json"));
+const importsOf = (name: string) =>
+  z.object({ imports: z.record(z.string(), z.string()) }).parse(read(`supabase/functions/${name}/deno.json`)).imports;
+
+test("package.json → every version is exact", () => {
+  const loose = Object.entries({ ...packageJson.dependencies, ...packageJson.devDependencies }).filter(
+    ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
+  );
+  expect(loose).toEqual([]);
+});
+
+test("supabase/functions → every folder is a function that the stack runs and config.toml declares", () => {
+  const folders = readdirSync(new URL("supabase/functions", root));
+  expect(folders.sort()).toEqual([...FUNCTION_NAMES].sort());
+  const config = readFileSync(new URL("supabase/config.toml", root), "utf8");
+  const declared = [...config.matchAll(/^\[functions\.([\w-]+)\]\nenabled = true\nverify_jwt = false$/gm)].map(
+    ([, name]) => name,
+  );
+  expect(declared.sort()).toEqual(folders.sort());
+});
+
+describe.each(FUNCTION_NAMES)("the deno.json of %s", (name) => {
+  test("pins what package.json pins", () => {
+    for (const [specifier, target] of Object.entries(importsOf(name))) {
+      expect(target).toBe(`npm:${specifier}@${packageJson.dependencies[specifier]}`);
+    }
+  });
+
+  test("names every package its module graph imports, and no other", async () => {
+    const { modules } = await graph(name);
+    const imported = modules
+      .filter((path) => path.startsWith("file:"))
+      .flatMap((path) => packagesImportedBy(readFileSync(new URL(path), "utf8")));
+    expect([...new Set(imported)].sort()).toEqual(Object.keys(importsOf(name)).sort());
+  });
+});
+
+/** Our own modules that a function loads, as Deno resolves them. */
+async function graph(name: string): Promise<{ modules: string[] }> {
+  const folder = new URL(`supabase/functions/${name}/`, root).pathname;
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", "--node-modules-dir=manual", `--config=${folder}deno.json`, `${folder}index.ts`],
+  }).output();
+  const { modules } = z
+    .object({ modules: z.array(z.object({ specifier: z.string() })) })
+    .parse(JSON.parse(new TextDecoder().decode(stdout)));
+  return { modules: modules.map(({ specifier }) => specifier).filter((path) => !path.includes("/node_modules/")) };
+}
+
+function packagesImportedBy(source: string): string[] {
+  return [...source.matchAll(/from "([^"]+)"/g)]
+    .map(([, specifier]) => specifier ?? "")
+    .filter((specifier) => !specifier.startsWith(".") && !specifier.startsWith("node:"))
+    .map((specifier) =>
+      specifier
+        .split("/")
+        .slice(0, specifier.startsWith("@") ? 2 : 1)
+        .join("/"),
+    );
+}

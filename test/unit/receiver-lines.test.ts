@@ -1,0 +1,106 @@
+import { describe, expect, test } from "vitest";
+import { describeEvent, describeRefusal } from "../../local/receiver/describe-event.ts";
+import { readReceiverArguments } from "../../local/receiver/read-receiver-arguments.ts";
+import { RecentIds } from "../../local/receiver/recent-ids.ts";
+import { webhookEvent } from "../../shared/contract/events.ts";
+import { BODY, documentedBodies } from "./receiver-fixture.ts";
+
+const line = (body: unknown, duplicate = false) =>
+  describeEvent({
+    id: "event-1",
+    event: webhookEvent.parse(body),
+    headers: {},
+    body: "",
+    receivedAt: new Date("2026-03-01T09:32:42.000Z"),
+    duplicate,
+  });
+
+describe("an event in one line", () => {
+  const [created, succeeded, failed, tested] = documentedBodies.map((body) => JSON.parse(body));
+  const project = "project 5f0c7a52-6f4e-4a39-9c55-1a6f0f8f2a10";
+  const prediction = "prediction 0d9b3c1e-8f57-4c0b-a1f5-2f6f4f0f9b33";
+
+  test("generation.succeeded → step, file, identifiers, delay", () => {
+    expect(line(succeeded)).toBe(
+      `09:32:42.000Z  new        generation.succeeded  video  1280 × 720, 5 s, 1801 KiB  ${prediction}  ${project}  webhook-id event-1  98 ms after it happened`,
+    );
+  });
+
+  test("generation.failed → why, and whether trying again can help", () => {
+    expect(line(failed)).toContain(
+      `first-frame  provider_rejected_input: "The provider refused the input: the prompt was flagged.", do not try again  ${prediction}  ${project}`,
+    );
+  });
+
+  test("project.created, again → duplicate, title", () => {
+    expect(line(created, true)).toMatch(/^09:32:42\.000Z {2}duplicate {2}project\.created/);
+    expect(line(created)).toContain(`"Harbour"  ${project}`);
+  });
+
+  test("webhook.test → endpoint", () => {
+    expect(line(tested)).toContain("webhook.test          endpoint c2a4b7f8-51d0-4a0e-9a4d-7b1f6e3d8c44");
+  });
+
+  test("a title that would move the cursor, turn the line around or go on for long → does not", () => {
+    const nasty = JSON.parse(BODY);
+    nasty.data.title = `a\n\u001b[2J\u009b2J\u202e${"🎬".repeat(100)}`;
+    const said = line(nasty);
+    expect(said).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(said.match(/🎬/gu)?.length).toBeLessThan(60);
+  });
+
+  test("a refusal → status and reason", () => {
+    const receivedAt = new Date("2026-03-01T09:32:42.000Z");
+    expect(describeRefusal({ receivedAt, status: 401, reason: "No matching\nsignature" })).toBe(
+      "09:32:42.000Z  refused    401  No matching·signature",
+    );
+  });
+});
+
+describe("the command line", () => {
+  const none = () => undefined;
+
+  test("nothing → port 54390, no secret", () => {
+    expect(readReceiverArguments([], none)).toEqual({
+      port: 54390,
+      secrets: [],
+      failFirst: 0,
+      hangMs: 0,
+      json: false,
+      help: false,
+    });
+  });
+
+  test("several secrets, comma separated or repeated → all of them; they win over the environment", () => {
+    const args = ["--secret", "whsec_YQ==, whsec_Yg==", "--secret", "whsec_Yw=="];
+    expect(readReceiverArguments(args, () => "whsec_ZA==").secrets).toEqual(["whsec_YQ==", "whsec_Yg==", "whsec_Yw=="]);
+  });
+
+  test("WEBHOOK_SECRET → the secrets", () => {
+    const environment = (name: string) => (name === "WEBHOOK_SECRET" ? "whsec_YQ==,whsec_Yg==" : undefined);
+    expect(readReceiverArguments([], environment).secrets).toEqual(["whsec_YQ==", "whsec_Yg=="]);
+  });
+
+  test("--hang is in seconds", () => {
+    expect(readReceiverArguments(["--hang", "20", "--fail", "3"], none)).toMatchObject({
+      hangMs: 20_000,
+      failFirst: 3,
+    });
+  });
+
+  test.each([
+    ["--port", "65536"],
+    ["--port", "http"],
+    ["--port", ""],
+    ["--fail", "1.5"],
+    ["--hang", "1e3"],
+  ])("%s %j → refused by name", (option, value) => {
+    expect(() => readReceiverArguments([`${option}=${value}`], none)).toThrow(`${option} must be a whole number`);
+  });
+});
+
+test("RecentIds of 2 → forgets the oldest, and what was seen again is not old", () => {
+  const ids = new RecentIds(2);
+  for (const id of ["a", "b", "a", "c"]) ids.add(id);
+  expect(["a", "b", "c"].map((id) => ids.has(id))).toEqual([true, false, true]);
+});

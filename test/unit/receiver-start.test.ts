@@ -1,0 +1,167 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { Webhook as SvixWebhook } from "svix";
+import { type ReceiverOptions, type RefusedRequest, startReceiver } from "../../local/receiver/start-receiver.ts";
+import { BODY, type Delivery, OTHER_SECRET, SECRET, deliver, status } from "./receiver-fixture.ts";
+
+const stops: (() => Promise<void>)[] = [];
+afterEach(() => Promise.all(stops.splice(0).map((stop) => stop())));
+
+function start(options: Partial<ReceiverOptions> = {}) {
+  const refusals: RefusedRequest[] = [];
+  const onRefusal = (refused: RefusedRequest) => refusals.push(refused);
+  const receiver = startReceiver({ port: 0, secrets: [SECRET], onRefusal, ...options });
+  stops.push(receiver.stop);
+  return { ...receiver, refusals };
+}
+
+const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000);
+
+describe("a genuine event", () => {
+  test("signed POST → 204, the event parsed, with its identifier and raw body", async () => {
+    const { url, events, refusals } = start();
+    expect(await status(deliver(url, { id: "event-1" }))).toBe(204);
+    expect(refusals).toEqual([]);
+    expect(events).toMatchObject([{ id: "event-1", duplicate: false, body: BODY, event: { type: "project.created" } }]);
+  });
+
+  test("what it keeps → verifies with svix too, and not when changed", async () => {
+    const { url, events } = start();
+    await status(deliver(url));
+    const { body = "", headers = {} } = events[0] ?? {};
+    expect(() => new SvixWebhook(SECRET).verify(body, headers)).not.toThrow();
+    expect(() => new SvixWebhook(SECRET).verify(`${body} `, headers)).toThrow();
+  });
+
+  test("any path → 204", async () => {
+    const { url } = start();
+    expect(await status(deliver(`${url}webhooks/keyframe?a=b`))).toBe(204);
+  });
+
+  test("the same webhook-id again → 204, marked as a duplicate", async () => {
+    const { url, events } = start();
+    for (const id of ["a", "b", "a"]) expect(await status(deliver(url, { id }))).toBe(204);
+    expect(events.map(({ id, duplicate }) => [id, duplicate])).toEqual([
+      ["a", false],
+      ["b", false],
+      ["a", true],
+    ]);
+  });
+
+  test("keep 2, three events → the latest two", async () => {
+    const { url, events } = start({ keep: 2 });
+    for (const id of ["a", "b", "c"]) await status(deliver(url, { id }));
+    expect(events.map(({ id }) => id)).toEqual(["b", "c"]);
+  });
+});
+
+describe("a request that is not genuine is refused and not shown", () => {
+  test.each<[string, number, Delivery]>([
+    ["signed with another secret", 401, { secrets: [OTHER_SECRET] }],
+    ["one byte of the body changed", 401, { sentBody: BODY.replace("dawn", "dusk") }],
+    ["the same JSON, printed anew", 401, { sentBody: JSON.stringify(JSON.parse(BODY), null, 1) }],
+    ["no webhook-id", 401, { drop: "webhook-id" }],
+    ["no webhook-timestamp", 401, { drop: "webhook-timestamp" }],
+    ["no webhook-signature", 401, { drop: "webhook-signature" }],
+    ["six minutes old", 401, { at: minutesFromNow(-6) }],
+    ["six minutes ahead", 401, { at: minutesFromNow(6) }],
+    ["more than 64 KiB, however signed", 413, { body: "x".repeat(64 * 1024 + 1) }],
+    ["signed, but no JSON", 400, { body: "hello" }],
+    ["signed, but no event", 400, { body: '{"type":"project.deleted"}' }],
+  ])("%s → %i", async (_, expected, delivery) => {
+    const { url, events, refusals } = start();
+    expect(await status(deliver(url, delivery))).toBe(expected);
+    expect(events).toEqual([]);
+    expect(refusals.map((refused) => refused.status)).toEqual([expected]);
+  });
+
+  test("GET → 405 with Allow", async () => {
+    const { url } = start();
+    const answer = await fetch(url);
+    await answer.body?.cancel();
+    expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
+  });
+
+  test("four minutes old → 204", async () => {
+    const { url } = start();
+    expect(await status(deliver(url, { at: minutesFromNow(-4) }))).toBe(204);
+  });
+});
+
+describe("several secrets", () => {
+  test("signed with old and new, the receiver has one of them → 204", async () => {
+    for (const secret of [SECRET, OTHER_SECRET]) {
+      const { url } = start({ secrets: [secret] });
+      expect(await status(deliver(url, { secrets: [OTHER_SECRET, SECRET] }))).toBe(204);
+    }
+  });
+
+  test("the receiver has both, signed with the second → 204", async () => {
+    const { url } = start({ secrets: [SECRET, OTHER_SECRET] });
+    expect(await status(deliver(url, { secrets: [OTHER_SECRET] }))).toBe(204);
+  });
+
+  test("no secret yet → 401; told of it → 204", async () => {
+    const { url, setSecrets } = start({ secrets: [] });
+    expect(await status(deliver(url))).toBe(401);
+    setSecrets([SECRET]);
+    expect(await status(deliver(url))).toBe(204);
+  });
+
+  test.each(["secret", "whsec_", "whsec_not base64", ""])("%j → no secret, refused at once", (secret) => {
+    expect(() => startReceiver({ port: 0, secrets: [secret] })).toThrow("whsec_");
+  });
+});
+
+describe("trying retries", () => {
+  test("fail the first 2 → 500, 500, 204, and the third is no duplicate", async () => {
+    const { url, events } = start({ failFirst: 2 });
+    const answers = [];
+    for (let attempt = 0; attempt < 3; attempt++) answers.push(await status(deliver(url, { id: "a" })));
+    expect(answers).toEqual([500, 500, 204]);
+    expect(events).toMatchObject([{ id: "a", duplicate: false }]);
+  });
+
+  test("a wrong signature does not use up a failure", async () => {
+    const { url } = start({ failFirst: 1 });
+    expect(await status(deliver(url, { secrets: [OTHER_SECRET] }))).toBe(401);
+    expect(await status(deliver(url))).toBe(500);
+  });
+
+  test("onEvent throws → 500; the next attempt is no duplicate", async () => {
+    let calls = 0;
+    const { url, events } = start({
+      onEvent: () => {
+        if (++calls === 1) throw new Error("the disk is full");
+      },
+    });
+    expect(await status(deliver(url, { id: "a" }))).toBe(500);
+    expect(await status(deliver(url, { id: "a" }))).toBe(204);
+    expect(events).toMatchObject([{ id: "a", duplicate: false }]);
+  });
+
+  test("hang: the sender gives up → the event counts as received, the next attempt is a duplicate", async () => {
+    const { url, events } = start({ hangMs: 3_600_000 });
+    for (const attempt of [1, 2]) {
+      const patience = new AbortController();
+      const answer = deliver(url, { id: "a", signal: patience.signal });
+      await expect.poll(() => events.length, { interval: 5 }).toBe(attempt);
+      patience.abort();
+      await expect(answer).rejects.toThrow();
+    }
+    expect(events.map(({ duplicate }) => duplicate)).toEqual([false, true]);
+  });
+
+  test("stopped while it hangs → ends at once, with an answer", async () => {
+    const { url, events, stop } = start({ hangMs: 3_600_000 });
+    const answer = status(deliver(url));
+    await expect.poll(() => events.length, { interval: 5 }).toBe(1);
+    await stop();
+    expect(await answer).toBe(204);
+  });
+});
+
+test("a taken port → one sentence that names it", () => {
+  const { url } = start();
+  const port = Number(new URL(url).port);
+  expect(() => startReceiver({ port, secrets: [] })).toThrow(`Port ${port} is taken.`);
+});

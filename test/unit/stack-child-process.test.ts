@@ -1,0 +1,129 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createBackoff } from "../../local/stack/backoff.ts";
+import { ChildProcess, type SupervisedOptions } from "../../local/stack/child-process.ts";
+import { LogFile } from "../../local/stack/log-file.ts";
+import { Watchdog } from "../../local/stack/watchdog.ts";
+import { allGone } from "./stack-process.ts";
+
+let folder: string;
+let watchdog: Watchdog;
+let child: ChildProcess | undefined;
+let problems: string[];
+
+beforeEach(async () => {
+  folder = await Deno.makeTempDir({ prefix: "keyframe-child-" });
+  watchdog = new Watchdog();
+  problems = [];
+});
+
+afterEach(async () => {
+  await child?.stop();
+  child = undefined;
+  await watchdog.stop();
+  await Deno.remove(folder, { recursive: true });
+});
+
+function childRunning(program: string, more: Partial<SupervisedOptions> = {}): ChildProcess {
+  child = new ChildProcess({
+    name: "film",
+    args: ["eval", program],
+    env: { NO_COLOR: "1" },
+    cwd: folder,
+    logFile: join(folder, "film.log"),
+    ready: async (firstLine) => void (await firstLine),
+    patienceMs: 20_000,
+    watchdog,
+    onUnexpectedEnd: (line) => problems.push(line),
+    ...more,
+  });
+  return child;
+}
+
+async function until(what: string, ask: () => boolean): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!ask()) {
+    if (Date.now() > deadline) throw new Error(`did not happen: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+const SERVES = 'console.log("serves"); setInterval(() => {}, 1000);';
+
+test("killed → said in one line, and another process serves", async () => {
+  const film = childRunning(SERVES);
+  await film.start();
+  const { pid } = film;
+  film.kill("SIGKILL");
+  await until("another process runs", () => film.pid !== undefined && film.pid !== pid);
+  expect(problems).toEqual(["film ended (SIGKILL: serves) and is started again"]);
+});
+
+test("stopped while it waits to be started again, or just then → no process comes back", async () => {
+  const film = childRunning(SERVES);
+  await film.start();
+  const { pid } = film;
+  film.kill("SIGKILL");
+  await until("its end is noticed", () => problems.length === 1);
+  await film.stop();
+  expect(film.pid).toBeUndefined();
+
+  const other = childRunning(SERVES);
+  await other.start();
+  other.kill("SIGKILL");
+  await until("another process runs", () => other.pid !== undefined && other.pid !== pid && problems.length === 2);
+  const second = other.pid;
+  await other.stop();
+  expect(other.pid).toBeUndefined();
+  await allGone([`${second} ${Deno.execPath()} eval ${SERVES}`], 0);
+});
+
+test("ends at once at its first start → the start throws with its own words, without a stack", async () => {
+  const film = childRunning('throw new Error("FILM_SECRET is missing")');
+  await expect(film.start()).rejects.toThrow(/^film ended at start: FILM_SECRET is missing \(see .*film\.log\)$/);
+});
+
+test("never serves → the start throws after its patience, and the process is gone", async () => {
+  const film = childRunning("setInterval(() => {}, 1000);", { patienceMs: 300 });
+  await expect(film.start()).rejects.toThrow(/^film did not serve within 0.3 s/);
+  expect(film.pid).toBeUndefined();
+});
+
+test("dies again and again → pauses of 0.25, 0.5, 1, 2, 4, 8, 10, 10 s; after serving for 5 s short ones again", async () => {
+  let now = 0;
+  const pauses: number[] = [];
+  const backoff = createBackoff(
+    () => now,
+    async (ms) => void pauses.push(ms),
+  );
+  const { signal } = new AbortController();
+  for (let death = 0; death < 8; death++) {
+    await backoff.pause(signal);
+    backoff.served();
+    now += 4_999;
+  }
+  expect(pauses).toEqual([250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
+  now += 1;
+  await backoff.pause(signal);
+  expect(pauses.at(-1)).toBe(250);
+});
+
+test("a log that grows for weeks → the newest lines in two files of bounded size", async () => {
+  const path = join(folder, "long.log");
+  const log = new LogFile(path, 1000);
+  for (let line = 0; line < 1000; line++) log.write(`line ${line}`);
+  log.close();
+  const older = await Deno.readTextFile(`${path}.1`);
+  const newer = await Deno.readTextFile(path);
+  expect(older.length).toBeLessThan(1100);
+  expect(newer.length).toBeLessThan(1100);
+  expect(`${older}${newer}`.trim().split("\n").at(-1)).toBe("line 999");
+  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+  expect(names).toEqual(["long.log", "long.log.1"]);
+});
+
+test("a log whose folder has gone → lines are dropped, nothing throws", async () => {
+  const log = new LogFile(join(folder, "nowhere", "film.log"));
+  log.write("line");
+  log.close();
+});

@@ -1,0 +1,102 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { removeData } from "../../local/stack/remove-data.ts";
+import { allGone, descendantsOf, runCommand, runProgram } from "./stack-process.ts";
+
+let dataDir: string;
+
+beforeEach(async () => {
+  dataDir = await Deno.makeTempDir({ prefix: "keyframe-refusals-" });
+});
+
+afterEach(() => removeData(dataDir));
+
+/** What a start that cannot succeed says, without the stages it got through. */
+async function refusal(args: string[], env: Record<string, string> = {}): Promise<{ code: number; said: string[] }> {
+  const { code, output } = await runCommand("start.ts", ["--port", "0", "--data", dataDir, ...args], env).ended;
+  const said = output.split("\n").filter((line) => line.trim() !== "" && !/^ {2}[A-Z][^.]*$/.test(line));
+  return { code, said };
+}
+
+test.each([
+  [["--port", "abc"], '--port must be a number from 0 to 65535 (0: any free one), not "abc".'],
+  [["--port", "65536"], '--port must be a number from 0 to 65535 (0: any free one), not "65536".'],
+  [["--json"], "Unknown option '--json': --help lists what there is."],
+  [["film"], "Unexpected argument 'film': --help lists what there is."],
+])("start %j → one line, exit 1", async (args, line) => {
+  expect(await refusal(args)).toEqual({ code: 1, said: [line] });
+});
+
+test("a busy port → one line that names it, exit 1", async () => {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  // A TCP listener's address is a network address, never a path.
+  const { port } = listener.addr as Deno.NetAddr;
+  expect(await refusal(["--port", String(port)])).toEqual({
+    code: 1,
+    said: [`Port ${port} is busy. Is another stack running? Choose another port with --port, or 0 for any.`],
+  });
+});
+
+test("a database folder that holds something else → one line, exit 1, and it is still there", async () => {
+  await Deno.chmod(dataDir, 0o755);
+  const file = join(dataDir, "postgres", "film.txt");
+  await Deno.mkdir(join(dataDir, "postgres"));
+  await Deno.writeTextFile(file, "mine");
+  const { code, said } = await refusal([]);
+  expect({ code, said }).toEqual({ code: 1, said: [expect.stringContaining("it holds no Postgres cluster")] });
+  expect(await Deno.readTextFile(file)).toBe("mine");
+});
+
+test("keys that cannot be read → one line, exit 1", async () => {
+  await Deno.writeTextFile(join(dataDir, "keys.json"), "{");
+  const { code, said } = await refusal([]);
+  expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/keys\.json cannot be read .* --reset$/)] });
+});
+
+test("a data folder that is a file → one line, exit 1", async () => {
+  const file = join(dataDir, "file");
+  await Deno.writeTextFile(file, "");
+  const { code, said } = await refusal(["--data", file]);
+  expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/^The data folder .* cannot be used/)] });
+});
+
+test.each(["postgres://boss:sekret@127.0.0.1:1/film", "nonsense:sekret"])(
+  "KEYFRAME_DATABASE_URL=%s → one line without the password, exit 1",
+  async (address) => {
+    const { code, said } = await refusal([], { KEYFRAME_DATABASE_URL: address });
+    expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/KEYFRAME_DATABASE_URL/)] });
+    expect(said.join()).not.toContain("sekret");
+  },
+);
+
+test("--reset with KEYFRAME_DATABASE_URL → refused: somebody else's database is never emptied", async () => {
+  const { code, said } = await refusal(["--reset"], {
+    KEYFRAME_DATABASE_URL: "postgres://boss:sekret@127.0.0.1:1/film",
+  });
+  expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/^--reset does not empty/)] });
+});
+
+test("KEYFRAME_PUBLIC_URL without the secret that callbacks are verified with → refused", async () => {
+  const env = { REPLICATE_API_TOKEN: "r8_film", KEYFRAME_PUBLIC_URL: "https://film.example" };
+  const { code, said } = await refusal([], env);
+  expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/REPLICATE_WEBHOOK_SECRET/)] });
+});
+
+test("SIGTERM during the start → exit 0, no process left; the next start on these data works", async () => {
+  const args = ["--port", "0", "--data", dataDir];
+  const first = runCommand("start.ts", args);
+  await first.printed("Postgres");
+  const children = await descendantsOf(first.pid);
+  first.kill("SIGTERM");
+  expect(await first.ended).toMatchObject({ code: 0, lastLine: "Stopped." });
+  await allGone(children, 0);
+
+  // npm runs the script in a shell; whoever kills npm may reach that alone.
+  const script = `"${Deno.execPath()}" run -A local/start.ts ${args.join(" ")}; exit 1`;
+  const npm = runProgram("/bin/sh", ["-c", script], { npm_lifecycle_event: "start" });
+  await npm.printed("Ctrl-C ends everything");
+  const all = await descendantsOf(npm.pid);
+  npm.kill("SIGKILL");
+  await allGone(all, 15);
+  await npm.ended;
+});
