@@ -17,7 +17,7 @@ export type Call = <Schema extends z.ZodType>(
 export function apiCaller(baseUrl: string, accessToken: string, signal?: AbortSignal): Call {
   return async (schema, method, path, body) => {
     const isFile = body instanceof Uint8Array;
-    const response = await fetch(`${baseUrl}${path}`, {
+    const request = {
       method,
       ...(signal ? { signal } : {}),
       headers: {
@@ -26,8 +26,13 @@ export function apiCaller(baseUrl: string, accessToken: string, signal?: AbortSi
       },
       // A Uint8Array made by drawing lies in an ordinary ArrayBuffer, which is all fetch asks for.
       ...(body === undefined ? {} : { body: isFile ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
+    };
+    const response = await fetch(`${baseUrl}${path}`, request).catch(() => {
+      throw new Error(`${method} ${path} got no answer from ${baseUrl}.`);
     });
-    const { success, data, error } = envelope.parse(await response.json());
+    const answer = envelope.safeParse(await response.json().catch(() => undefined));
+    if (!answer.success) throw new Error(`${method} ${path} answered ${response.status}, not as the API does.`);
+    const { success, data, error } = answer.data;
     if (!success) throw new Error(`${method} ${path} answered ${response.status} ${error?.code}: ${error?.message}`);
     return schema.parse(data);
   };

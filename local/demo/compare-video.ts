@@ -22,7 +22,9 @@ export async function compareVideo(
   signal?: AbortSignal,
 ): Promise<VideoLook> {
   const browser = await launchBrowser();
-  const close = () => void browser.close();
+  let closed: Promise<void> | undefined;
+  // Asked a second time, it would not wait until the browser's files are gone.
+  const close = () => (closed ??= browser.close());
   try {
     signal?.throwIfAborted();
     signal?.addEventListener("abort", close);
@@ -30,7 +32,7 @@ export async function compareVideo(
     return await page.evaluate(look, { video: video.toBase64(), first: first.toBase64(), last: last.toBase64() });
   } finally {
     signal?.removeEventListener("abort", close);
-    await browser.close();
+    await close();
   }
 }
 

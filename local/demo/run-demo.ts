@@ -122,7 +122,9 @@ async function generate(call: Call, step: Step, body: unknown, options: DemoOpti
 
 async function downloadOutput({ step, output }: Prediction, signal: AbortSignal): Promise<Uint8Array> {
   if (!output) throw new Error(`${step} succeeded without an output.`);
-  const response = await fetch(output.url, { signal });
+  const response = await fetch(output.url, { signal }).catch(() => {
+    throw new Error(`The ${step} cannot be downloaded: no answer from ${new URL(output.url).host}.`);
+  });
   if (!response.ok) throw new Error(`The ${step} cannot be downloaded: ${response.status}`);
   const bytes = new Uint8Array(await response.arrayBuffer());
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();

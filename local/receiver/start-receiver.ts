@@ -56,7 +56,7 @@ export function startReceiver(options: ReceiverOptions): Receiver {
     seen.add(signed.id);
     events.push(received);
     if (events.length > (options.keep ?? KEPT_EVENTS)) events.shift();
-    if (options.hangMs) await pause(options.hangMs, AbortSignal.any([request.signal, stopping.signal]));
+    if (options.hangMs) await pause(options.hangMs, stopping.signal);
   };
 
   const answer = async (request: Request): Promise<Response> => {

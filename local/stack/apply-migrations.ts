@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { PROJECT_ROOT } from "./project-root.ts";
 
+const LONGEST_REASON = 600;
+
 /**
  * Applies `supabase/migrations` with the Supabase CLI, as a deployment does.
  *
@@ -20,8 +22,10 @@ export async function applyMigrations(databaseUrl: string, home: string, signal?
     ...(signal ? { signal } : {}),
   });
   if (code === 0) return;
-  const said = `${stdout}\n${stderr}`.trim().split("\n").slice(-6).join(" ");
-  throw new Error(`The migrations could not be applied: ${said}`);
+  const lines = `${stdout}\n${stderr}`.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("WARN:"));
+  const began = lines.findLastIndex((line) => line.startsWith("Applying migration"));
+  const said = lines.slice(Math.max(began, 0)).join(" ");
+  throw new Error(`The migrations could not be applied: ${said.slice(0, LONGEST_REASON)}`);
 }
 
 /** Runs the Supabase CLI of this project in its root, with telemetry off and a home of its own. */

@@ -111,6 +111,8 @@ function functionVariables(setting: Setting, name: FunctionName): Record<string,
         REPLICATE_WEBHOOK_SECRET: keys.replicateWebhookSecret,
         ...(provider ? providerVariables(provider, name) : {}),
       };
+    case "deliver":
+      return { ...secretKeys, KICK_SECRET: keys.kickSecret, KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1" };
     case "generate":
       return {
         ...secretKeys,
@@ -127,7 +129,9 @@ function functionVariables(setting: Setting, name: FunctionName): Record<string,
   }
 }
 
-function reachableHosts(setting: Setting, name: FunctionName): string[] {
+function reachableHosts(setting: Setting, name: FunctionName): string[] | "anywhere" {
+  // Receivers may be anywhere; deliver itself checks every address it connects to.
+  if (name === "deliver") return "anywhere";
   const gateway = `127.0.0.1:${setting.port}`;
   if (name !== "generate") return [gateway];
   const provider = setting.provider ? providerHosts(setting.provider) : [`127.0.0.1:${setting.simulatorPort}`];

@@ -58,7 +58,7 @@ export function runChild({ name, args, env, cwd, logFile, ready, patienceMs, wat
     log.close();
     over.abort();
     firstLine.reject(new Error("ended"));
-    return `${signal ?? `code ${code}`}: ${lastWord(tail)}`;
+    return signal ?? `code ${code}: ${lastWord(tail)}`;
   });
   const untilReady = readyWithin(ready(firstLine.promise, over.signal), over.signal, patienceMs).catch(
     (error: Error) => {

@@ -17,6 +17,7 @@ create table public.webhook_endpoints (
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
   constraint event_types_are_known check (
     event_types <@ array['project.created', 'generation.succeeded', 'generation.failed', 'webhook.test']),
+  constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
   constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
 );
@@ -149,7 +150,8 @@ stable
 security definer
 set search_path = ''
 as $$
-  select coalesce(array_agg(v.decrypted_secret order by s.created_at desc, s.expires_at desc nulls first), '{}')
+  -- created_at is when a transaction began, so of two rotations at once it cannot tell the last; having no end can.
+  select coalesce(array_agg(v.decrypted_secret order by (s.expires_at is null) desc, s.created_at desc), '{}')
   from private.webhook_secrets s
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
   where s.endpoint_id = endpoint and (s.expires_at is null or s.expires_at > at)

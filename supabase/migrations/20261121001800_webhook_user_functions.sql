@@ -58,6 +58,7 @@ begin
     'rate', private.rate_state('create'));
 end
 $$;
+comment on function public.create_webhook_endpoint is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
 
 create function public.list_webhook_endpoints()
 returns jsonb
@@ -70,6 +71,7 @@ as $$
   from public.webhook_endpoints e
   where case when (select auth.role()) = 'service_role' then e.owner_id is null else e.owner_id = (select auth.uid()) end
 $$;
+comment on function public.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
 
 create function public.read_webhook_endpoint(endpoint_id uuid)
 returns jsonb
@@ -80,6 +82,7 @@ set search_path = ''
 as $$
   select jsonb_build_object('endpoint', to_jsonb(private.managed_endpoint(endpoint_id)))
 $$;
+comment on function public.read_webhook_endpoint is 'One endpoint of the caller.';
 
 -- Changes what is given; null leaves a field as it is.
 create function public.update_webhook_endpoint(
@@ -108,6 +111,7 @@ begin
   return jsonb_build_object('endpoint', to_jsonb(changed));
 end
 $$;
+comment on function public.update_webhook_endpoint is 'Changes what is given of an endpoint of the caller; null leaves a field as it is.';
 
 create function public.delete_webhook_endpoint(endpoint_id uuid)
 returns jsonb
@@ -123,6 +127,7 @@ begin
   return jsonb_build_object('endpoint', to_jsonb(gone));
 end
 $$;
+comment on function public.delete_webhook_endpoint is 'Deletes an endpoint of the caller with its deliveries and secrets.';
 
 create function public.reveal_webhook_secret(endpoint_id uuid)
 returns jsonb
@@ -137,6 +142,7 @@ begin
   return jsonb_build_object('secret', private.webhook_secret(endpoint.id));
 end
 $$;
+comment on function public.reveal_webhook_secret is 'The secret that signs for an endpoint of the caller now.';
 
 create function public.rotate_webhook_secret(endpoint_id uuid, overlap_hours integer default 24)
 returns jsonb
@@ -155,6 +161,7 @@ begin
   return jsonb_build_object('secret', private.webhook_secret(endpoint.id));
 end
 $$;
+comment on function public.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one signs on beside it for overlap_hours (0: every old one is gone at once).';
 
 -- A delivery with its attempts, as its owner sees it.
 create function private.delivery_json(delivery public.webhook_deliveries)
@@ -196,6 +203,7 @@ begin
   return jsonb_build_object('delivery', private.delivery_json(delivery));
 end
 $$;
+comment on function public.test_webhook_endpoint is 'Sends webhook.test to an endpoint of the caller, and to no other.';
 
 -- Newest first; the page goes on after (before_created_at, before_id).
 create function public.list_webhook_deliveries(
@@ -219,11 +227,12 @@ begin
         and (list_webhook_deliveries.status is null or w.status = list_webhook_deliveries.status)
         and (before_created_at is null or (w.created_at, w.id) < (before_created_at, before_id))
       order by w.created_at desc, w.id desc
-      limit max_rows
+      limit least(max_rows, 100)
     ) d
   );
 end
 $$;
+comment on function public.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
 
 -- Sends one delivery again, whatever came of it, with the retry schedule from its beginning.
 create function public.redeliver_webhook(delivery_id uuid)
@@ -251,6 +260,7 @@ begin
   return jsonb_build_object('delivery', private.delivery_json(again));
 end
 $$;
+comment on function public.redeliver_webhook is 'Sends one delivery of the caller again, whatever came of it.';
 
 -- Sends again what failed since a time, and what happened while the endpoint was disabled.
 create function public.recover_webhook_endpoint(endpoint_id uuid, since timestamptz)
@@ -282,6 +292,7 @@ begin
   return jsonb_build_object('recovered', again + missed);
 end
 $$;
+comment on function public.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed since a time, and what it missed.';
 
 revoke execute on function
   private.is_managed(uuid), private.managed_endpoint(uuid), private.delivery_json(public.webhook_deliveries)

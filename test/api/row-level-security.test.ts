@@ -122,7 +122,24 @@ test("the rate limit → holds for inserts past the API too", async () => {
 });
 
 test("every SQL function of the service → refused to users and to nobody signed in", async () => {
-  const forUsers = ["create_project", "start_prediction", "read_prediction", "cancel_prediction", "admit_upload"];
+  const forUsers = [
+    "create_project",
+    "start_prediction",
+    "read_prediction",
+    "cancel_prediction",
+    "admit_upload",
+    "create_webhook_endpoint",
+    "list_webhook_endpoints",
+    "read_webhook_endpoint",
+    "update_webhook_endpoint",
+    "delete_webhook_endpoint",
+    "reveal_webhook_secret",
+    "rotate_webhook_secret",
+    "test_webhook_endpoint",
+    "list_webhook_deliveries",
+    "redeliver_webhook",
+    "recover_webhook_endpoint",
+  ];
   const functions = await sql<{ name: string; names: string[] }[]>`
     select p.proname as name, coalesce(p.proargnames[1:p.pronargs], '{}') as names
     from pg_proc p where p.pronamespace = 'public'::regnamespace order by 1`;

@@ -42,7 +42,7 @@ test("POST test → 202 with a delivery of webhook.test, also when the endpoint 
   expect(sent).toMatchObject({ webhookId, eventType: "webhook.test", status: "pending", attempts: 0, attemptLog: [] });
   expect(sent.nextAttemptAt).toBe(sent.createdAt);
   const [event] = await sql`select payload from public.webhook_events where id = ${sent.eventId}`;
-  expect(event?.["payload"]).toMatchObject({ type: "webhook.test", data: { endpointId: webhookId } });
+  expect(event?.payload).toMatchObject({ type: "webhook.test", data: { endpointId: webhookId } });
   const { deliveries } = await listDeliveries(user, webhookId);
   expect(deliveries.map(({ deliveryId }) => deliveryId)).toEqual([sent.deliveryId]);
 });

@@ -88,14 +88,14 @@ test("DELETE → 200 with what is gone; then 404, and neither its secret nor its
   await user.post(`/api/webhooks/${webhookId}/test`, {});
   const [vaulted] =
     await sql`select vault_secret_id as id from private.webhook_secrets where endpoint_id = ${webhookId}`;
-  expect(vaulted?.["id"]).toMatch(/^[0-9a-f-]{36}$/);
+  expect(vaulted?.id).toMatch(/^[0-9a-f-]{36}$/);
   const gone = exactWebhook.parse(dataOf(await user.call(`/api/webhooks/${webhookId}`, { method: "DELETE" }), 200));
   expect(gone).toEqual({ webhookId, ...rest });
   for (const method of ["GET", "DELETE"]) {
     expect((await user.call(`/api/webhooks/${webhookId}`, { method })).error?.code).toBe("not_found");
   }
   const [left] = await sql`
-    select (select count(*)::int from vault.secrets where id = ${vaulted?.["id"]}) as secrets,
+    select (select count(*)::int from vault.secrets where id = ${vaulted?.id}) as secrets,
            (select count(*)::int from public.webhook_deliveries where endpoint_id = ${webhookId}) as deliveries,
            (select count(*)::int from public.webhook_events where endpoint_id = ${webhookId}) as events`;
   expect(left).toEqual({ secrets: 0, deliveries: 0, events: 0 });

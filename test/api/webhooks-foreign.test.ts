@@ -33,7 +33,10 @@ beforeAll(async () => {
 const ROUTES: Record<string, (by: Manager, ids: Ids) => ReturnType<User["call"]>> = {
   "GET :id": (by, { webhookId }) => by.call(`/api/webhooks/${webhookId}`),
   "PATCH :id": (by, { webhookId }) =>
-    by.call(`/api/webhooks/${webhookId}`, { method: "PATCH", json: { enabled: true, url: "http://127.0.0.1:9/mine" } }),
+    by.call(`/api/webhooks/${webhookId}`, {
+      method: "PATCH",
+      json: { enabled: true, url: "http://127.0.0.1:65535/mine" },
+    }),
   "DELETE :id": (by, { webhookId }) => by.call(`/api/webhooks/${webhookId}`, { method: "DELETE" }),
   "GET :id/secret": (by, { webhookId }) => by.call(`/api/webhooks/${webhookId}/secret`),
   "POST :id/secret/rotate": (by, { webhookId }) =>

@@ -51,6 +51,19 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   rate_limits_per_second_check: `update private.rate_limits set per_second = 0`,
   idempotency_keys_key_check: `insert into private.idempotency_keys (owner_id, key, request_hash, resource_id) values ($owner, 'a b', repeat('a', 64), gen_random_uuid())`,
   idempotency_keys_request_hash_check: `insert into private.idempotency_keys (owner_id, key, request_hash, resource_id) values ($owner, 'a', 'A', gen_random_uuid())`,
+  url_is_https_or_local_http: `insert into public.webhook_endpoints (url) values ('ftp://example.com/hook')`,
+  description_has_at_most_500_characters: `insert into public.webhook_endpoints (url, description) values ('https://example.com', repeat('x', 501))`,
+  event_types_are_known: `insert into public.webhook_endpoints (url, event_types) values ('https://example.com', '{project.created,project.deleted}')`,
+  max_in_flight_is_1_to_100: `insert into public.webhook_endpoints (url, max_in_flight) values ('https://example.com', 0)`,
+  // The trigger that keeps the three columns together is passed by, as a restore of a dump would.
+  disabled_if_and_only_if_not_enabled: `set local session_replication_role = replica; insert into public.webhook_endpoints (url, enabled) values ('https://example.com', false)`,
+  disabled_reason_is_known: `insert into public.webhook_endpoints (url, enabled, disabled_reason) values ('https://example.com', false, 'bored')`,
+  type_is_known: `insert into public.webhook_events (type, payload) values ('project.deleted', '{}')`,
+  payload_has_at_most_20_kb: `insert into public.webhook_events (type, payload) values ('webhook.test', to_jsonb(repeat('x', 19999)))`,
+  completed_at_if_and_only_if_not_pending: `insert into public.webhook_deliveries (event_id, endpoint_id, event_type, status) values (gen_random_uuid(), gen_random_uuid(), 'webhook.test', 'delivered')`,
+  lease_only_while_pending: `insert into public.webhook_deliveries (event_id, endpoint_id, event_type, status, completed_at, lease_token) values (gen_random_uuid(), gen_random_uuid(), 'webhook.test', 'exhausted', now(), gen_random_uuid())`,
+  error_or_status: `insert into public.webhook_attempts (delivery_id, attempt, started_at, duration_ms) values (gen_random_uuid(), 1, now(), 1)`,
+  response_excerpt_has_at_most_1_kib: `insert into public.webhook_attempts (delivery_id, attempt, started_at, duration_ms, status_code, response_excerpt) values (gen_random_uuid(), 1, now(), 1, 200, repeat('x', 1023) || 'é')`,
 };
 
 let db: ClonedDatabase;

@@ -210,9 +210,11 @@ describe("a prediction that ends before its run does", () => {
     expect(await runsToCancel(db.sql)).toEqual([run]);
   });
 
-  test("given up because the provider cannot be asked any more → the run is cancelled", async () => {
-    const { id, lease, run } = await seedPrediction(db.sql, world, { status: "processing", columns: { failures: 7 } });
-    expect(await retryLater(db.sql, id, lease, { code: "provider_unreachable" })).toBe("failed");
+  test("given up because one worker after the other died over it → the run is cancelled", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns: { failures: 7 } });
+    // Not handed out to be polled, but to be cancelled at the provider.
+    expect((await claim(db.sql, 100)).filter((task) => task.id === id)).toMatchObject([{ task: "cancel" }]);
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
     expect(await runsToCancel(db.sql)).toEqual([run]);
   });
 

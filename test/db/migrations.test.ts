@@ -32,12 +32,11 @@ test("applied a second time → nothing changes, neither the schema nor what an 
 });
 
 test("the local stack starts again on the migrated database → everything stays as the migrations left it", async () => {
-  // Not compared: default grants, which say what later tables get. The platform sets them anew at each start.
-  const { defaultGrants: _before, ...before } = await readCatalogue(db.sql);
+  const before = await readCatalogue(db.sql);
+  expect(before.defaultGrants?.length).toBeGreaterThan(0); // what later tables get: closed for good, so compared too
   await bootstrapPlatform(db.sql, {});
   await installExtensions(db.sql, { useReal: false });
-  const { defaultGrants: _after, ...after } = await readCatalogue(db.sql);
-  expect(after).toEqual(before);
+  expect(await readCatalogue(db.sql)).toEqual(before);
 });
 
 test("every file of supabase/migrations → is noted as applied, in order", async () => {

@@ -4,6 +4,7 @@ import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
+import { addEndpoint, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
 
 type Who = "anon" | "owner" | "other" | "service_role";
 type Verb = "select" | "insert" | "update" | "delete";
@@ -14,6 +15,14 @@ type Verb = "select" | "insert" | "update" | "delete";
 type Access = { select: "refused" | "none" | "own" | "all"; insert: "refused" | "not_found" | "goes in" };
 const NOTHING: Access = { select: "refused", insert: "refused" };
 const nobody: Record<Who, Access> = { anon: NOTHING, owner: NOTHING, other: NOTHING, service_role: NOTHING };
+
+/** Written by functions alone; who owns a row may read it. */
+const readOwn: Record<Who, Access> = {
+  anon: NOTHING,
+  owner: { select: "own", insert: "refused" },
+  other: { select: "own", insert: "refused" },
+  service_role: { select: "all", insert: "refused" },
+};
 
 /** The specification. Every table of public and private has a row; update and delete are refused to everyone everywhere. */
 const EXPECTED: Record<string, Record<Who, Access>> = {
@@ -43,6 +52,11 @@ const EXPECTED: Record<string, Record<Who, Access>> = {
   "private.rate_buckets": nobody,
   "private.rate_limits": nobody,
   "private.settings": nobody,
+  "private.webhook_secrets": nobody,
+  "public.webhook_attempts": readOwn,
+  "public.webhook_deliveries": readOwn,
+  "public.webhook_endpoints": readOwn,
+  "public.webhook_events": readOwn,
 };
 
 const INSERT_COLUMNS: Record<string, string[]> = {
@@ -69,6 +83,12 @@ beforeAll(async () => {
   await seedPrediction(db.sql, owner, { status: "succeeded" });
   await seedPrediction(db.sql, owner);
   await seedPrediction(db.sql, other, { status: "processing" });
+  // A service-wide endpoint is nobody's, its deliveries and attempts too.
+  for (const of of [owner.owner, other.owner, null]) {
+    const endpoint = await addEndpoint(db.sql, of);
+    await seedDeliveries(db.sql, endpoint, 1);
+    await sendNext(db.sql, { status_code: 500 });
+  }
 });
 afterAll(() => db.drop());
 
@@ -92,7 +112,7 @@ async function outcomeOf(sql: TransactionSql, statement: string): Promise<string
 async function rowsThere(sql: TransactionSql, table: string, who: Who): Promise<{ all: number; own: number }> {
   const sub = who === "owner" ? owner.owner : other.owner;
   const all = (await sql.unsafe(`select from ${table}`)).count;
-  const owned = table === "public.projects" || table === "public.predictions";
+  const owned = Object.values(EXPECTED[table] ?? {}).some(({ select }) => select === "own");
   return { all, own: owned ? (await sql.unsafe(`select from ${table} where owner_id = '${sub}'`)).count : all };
 }
 
@@ -128,7 +148,7 @@ describe.each(Object.entries(EXPECTED))("%s", (table, access) => {
     test(`update, delete and truncate as ${who} → refused`, async () => {
       await rolledBack(db.sql, async (sql) => {
         const [column] = await sql<{ name: string }[]>`
-          select attname as name from pg_attribute where attrelid = ${table}::regclass and attnum = 1`;
+          select attname as name from pg_attribute where attrelid = ${table}::regclass and attnum > 0 and attidentity = '' order by attnum limit 1`;
         await become(sql, who);
         expect(await outcomeOf(sql, `update ${table} set ${column?.name} = ${column?.name} where true`)).toBe(
           "refused",
@@ -196,6 +216,10 @@ test("the policies → are these and no others", async () => {
     "predictions.predictions_select_owner SELECT authenticated",
     "projects.projects_insert_owner INSERT authenticated",
     "projects.projects_select_owner SELECT authenticated",
+    "webhook_attempts.webhook_attempts_select_owner SELECT authenticated",
+    "webhook_deliveries.webhook_deliveries_select_owner SELECT authenticated",
+    "webhook_endpoints.webhook_endpoints_select_owner SELECT authenticated",
+    "webhook_events.webhook_events_select_owner SELECT authenticated",
   ]);
 });
 

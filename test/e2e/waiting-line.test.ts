@@ -1,48 +1,54 @@
-import { afterAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Prediction } from "../../shared/contract/predictions.ts";
 import { expectSoundEnd } from "../support/flow-ending.ts";
 import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
 import { runsAtProvider } from "../support/flow-provider.ts";
-import { connect } from "../support/flow-stack.ts";
+import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { until } from "../support/flow-until.ts";
 
-const stack = inject("stack");
-const sql = connect(stack.databaseUrl);
-afterAll(() => sql.end({ timeout: 1 }));
+// Its own stack, for its runs last until the test lets them end.
+let stack: OwnStack;
+beforeAll(async () => {
+  stack = await startOwnStack();
+});
+afterAll(() => stack.stop());
 
-test("more starts than places → the rest wait in order with their position, cancelling moves them up, all end", async () => {
-  const [limits] = await sql<{ places: number }[]>`select max_active_per_owner as places from private.settings`;
+test("more starts than places → the rest wait in order, move up when one leaves, and all end; others do not wait", async () => {
+  const [limits] = await stack.sql<{ places: number }[]>`
+    select max_active_per_owner as places from private.settings`;
   const places = limits?.places ?? 0;
+  await stack.setRunDelay(60_000);
   const maker = await newFilmMaker(stack);
-  const prompts = Array.from({ length: places + 4 }, () => promptWith("output_slow=2500"));
-  const started: Prediction[] = [];
-  for (const prompt of prompts) started.push(await maker.start("first-frame", { prompt }));
-  const [first, ...waiting] = [started.slice(0, places), ...started.slice(places)];
-  expect(first.filter(({ queuePosition }) => queuePosition)).toEqual([]); // 0 while it is queued, null once it runs
-  expect(waiting.map(({ queuePosition }) => queuePosition)).toEqual([1, 2, 3, 4]);
+  const begin = () => maker.start("first-frame", { prompt: promptWith() });
+  const running: Prediction[] = [];
+  for (let i = 0; i < places; i++) running.push(await begin());
+  expect(running.filter(({ queuePosition }) => queuePosition)).toEqual([]); // 0 while it is queued, null once it runs
+  const [next, second, third] = [await begin(), await begin(), await begin()];
+  const prompt = promptWith();
+  const leaving = await maker.start("first-frame", { prompt });
+  const last = await begin();
+  expect([next, second, third, leaving, last].map(({ queuePosition }) => queuePosition)).toEqual([1, 2, 3, 4, 5]);
 
-  const leaving = waiting[1];
-  if (!leaving) throw new Error("Nobody waits.");
   expect(await maker.cancel(leaving)).toMatchObject({ status: "canceled", queuePosition: null });
-  const moved = await Promise.all(
-    [waiting[0], waiting[2], waiting[3]].flatMap((one) => (one ? [maker.read(one)] : [])),
-  );
-  expect(moved.map(({ queuePosition }) => queuePosition)).toEqual([1, 2, 3]);
+  const moved = await Promise.all([next, second, third, last].map(maker.read));
+  expect(moved.map(({ queuePosition }) => queuePosition)).toEqual([1, 2, 3, 4]);
 
-  // Somebody else's prediction does not wait behind them.
   const other = await newFilmMaker(stack);
-  const quick = await other.untilEnded(await other.start("first-frame", { prompt: promptWith() }));
-  expect(quick.status).toBe("succeeded");
-  expect(await maker.read(waiting[3] ?? leaving)).toMatchObject({ status: "queued", startedAt: null });
+  const quick = await other.start("first-frame", { prompt: promptWith() });
+  await until("somebody else's prediction runs", async () => (await other.read(quick)).status === "processing");
+  expect(await maker.read(next)).toMatchObject({ status: "queued", queuePosition: 1, startedAt: null });
 
-  const ended = await Promise.all(started.map((made) => maker.untilEnded(made, 20)));
-  for (const made of ended) {
-    expect(made.status).toBe(made.predictionId === leaving.predictionId ? "canceled" : "succeeded");
-    await expectSoundEnd(sql, made);
+  await stack.setRunDelay(0);
+  await stack.passTimeAtProvider(61);
+  const stayed = [...running, next, second, third, last];
+  for (const made of stayed) {
+    expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded", queuePosition: null });
+    await expectSoundEnd(stack.sql, made);
   }
-  expect(await runsAtProvider(stack, prompts[places + 1] ?? "")).toEqual([]);
-  const inOrder = await sql`
+  expect(await maker.read(leaving)).toMatchObject({ status: "canceled", startedAt: null });
+  expect(await runsAtProvider(stack, prompt)).toEqual([]);
+  const admitted = await stack.sql`
     select id from public.predictions where owner_id = ${maker.userId} and admitted_at is not null
     order by admitted_at, created_at`;
-  const expected = started.filter(({ predictionId }) => predictionId !== leaving.predictionId);
-  expect(inOrder.map(({ id }) => id)).toEqual(expected.map(({ predictionId }) => predictionId));
+  expect(admitted.map(({ id }) => id)).toEqual(stayed.map(({ predictionId }) => predictionId));
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { download, expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
 import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { callbacksFor } from "../support/flow-logs.ts";
+import { callbacksFor, loggedBy } from "../support/flow-logs.ts";
 import { runsAtProvider } from "../support/flow-provider.ts";
 import { setQuickIntervals } from "../support/flow-quick-settings.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
@@ -65,6 +65,8 @@ describe("callbacks alone, for the first poll is an hour away", () => {
     const { ended } = await generate("callback_forged");
     const seen = await outcomes(ended.predictionId, 3);
     expect(seen.some((one) => one.startsWith("failed"))).toBe(false);
+    const refused = await loggedBy(stack, "replicate-webhook", "request_refused");
+    expect(refused.map(({ code }) => code)).toContain("unauthorized");
   });
 });
 

@@ -20,7 +20,7 @@ const exactSecret = z.strictObject(webhookSecretAnswer.shape);
 const exactPage = deliveryPage.extend({ deliveries: z.array(exactDelivery) }).strict();
 
 /** Nobody listens there, so what is sent fails at once. */
-export const SILENT = "http://127.0.0.1:9/hooks";
+export const SILENT = "http://127.0.0.1:65535/hooks";
 
 /** Whoever manages webhooks: a user, or the project by its secret key. */
 export type Manager = Pick<User, "call" | "post">;

@@ -2,15 +2,15 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { FlowStack } from "./flow-stack.ts";
 
-const line = z.looseObject({ event: z.string(), predictionId: z.string() });
+const line = z.looseObject({ event: z.string(), code: z.string().optional() });
 const callback = z.looseObject({ event: z.literal("callback"), status: z.string(), outcome: z.string() });
 
-/** What a function has logged about a prediction, oldest first. */
-export async function loggedBy({ dataDir }: FlowStack, functionName: "generate" | "replicate-webhook", id: string) {
+/** What a function has logged with this in the line (a prediction's identifier, an event's name), oldest first. */
+export async function loggedBy({ dataDir }: FlowStack, functionName: "generate" | "replicate-webhook", part: string) {
   const log = await Deno.readTextFile(join(dataDir, "logs", `${functionName}.log`)).catch(() => "");
   return log
     .split("\n")
-    .filter((text) => text.includes(id) && text.startsWith("{"))
+    .filter((text) => text.includes(part) && text.startsWith("{") && text.endsWith("}"))
     .flatMap((text) => line.safeParse(JSON.parse(text)).data ?? []);
 }
 

@@ -24,17 +24,19 @@ export type OwnStack = FlowStack & {
   child(name: string): ChildProcess;
   /** Sets how long each run of the simulator takes from now on. */
   setRunDelay(ms: number): Promise<void>;
+  /** Moves the simulator's clock ahead, so that runs under way end. */
+  passTimeAtProvider(seconds: number): Promise<void>;
   stop(): Promise<void>;
 };
 
 /** Starts a throw-away stack on free ports. It sweeps every second instead of every five. Stop it in afterAll. */
 export async function startOwnStack(): Promise<OwnStack> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
-  const stack = await startStack({
-    dataDir,
-    port: 0,
-    durable: false,
-    simulator: { startDelayMs: 0, runDelayMs: 0 },
+  const remove = () => Deno.remove(dataDir, { recursive: true });
+  const simulator = { startDelayMs: 0, runDelayMs: 0 };
+  const stack = await startStack({ dataDir, port: 0, durable: false, simulator }).catch(async (error) => {
+    await remove();
+    throw error;
   });
   const sql = connect(stack.databaseUrl);
   await setQuickIntervals(sql);
@@ -59,18 +61,20 @@ export async function startOwnStack(): Promise<OwnStack> {
       if (!child) throw new Error(`The stack has no child ${name}.`);
       return child;
     },
-    setRunDelay: async (ms) => {
-      const body = JSON.stringify({ run_ms: ms });
-      const response = await fetch(`${simulatorUrl}/control/delays`, { method: "POST", body });
-      await response.body?.cancel();
-      if (!response.ok) throw new Error(`The simulator answered ${response.status}.`);
-    },
+    setRunDelay: (ms) => control(simulatorUrl, "delays", { run_ms: ms }),
+    passTimeAtProvider: (seconds) => control(simulatorUrl, "advance", { seconds }),
     stop: async () => {
       await sql.end({ timeout: 1 });
       await stack.stop();
-      await Deno.remove(dataDir, { recursive: true });
+      await remove();
     },
   };
+}
+
+async function control(simulatorUrl: string, what: string, body: unknown): Promise<void> {
+  const response = await fetch(`${simulatorUrl}/control/${what}`, { method: "POST", body: JSON.stringify(body) });
+  await response.body?.cancel();
+  if (!response.ok) throw new Error(`The simulator answered ${response.status}.`);
 }
 
 /** A superuser's connections to a stack's database. */

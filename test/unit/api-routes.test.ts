@@ -66,6 +66,7 @@ test("OPTIONS of any path → the preflight a browser needs, with no credentials
     expect(header("allow-methods")).toMatch("POST");
     expect(header("expose-headers")?.split(", ").sort()).toEqual([
       "idempotency-replayed",
+      "location",
       "ratelimit",
       "ratelimit-policy",
       "retry-after",

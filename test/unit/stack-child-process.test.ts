@@ -56,7 +56,7 @@ test("killed → said in one line, and another process serves", async () => {
   const { pid } = film;
   film.kill("SIGKILL");
   await until("another process runs", () => film.pid !== undefined && film.pid !== pid);
-  expect(problems).toEqual(["film ended (SIGKILL: serves) and is started again"]);
+  expect(problems).toEqual(["film ended (SIGKILL) and is started again"]);
 });
 
 test("stopped while it waits to be started again, or just then → no process comes back", async () => {

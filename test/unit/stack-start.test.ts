@@ -89,7 +89,7 @@ test("a second stack on the same data, with --reset too → one line that names 
   expect(await health()).toBe(200);
 });
 
-test("the demo on the running stack's data → exit 0, all steps, one JSON line last", async () => {
+test("the demo on the running stack's data → exit 0, all steps, one JSON line last", { timeout: 90_000 }, async () => {
   const demo = await runCommand("demo.ts", ["--data", dataDir, "--json"]).ended;
   expect(demo.code, demo.output).toBe(0);
   const { ok, url: used, steps } = outcome.parse(JSON.parse(demo.lastLine));

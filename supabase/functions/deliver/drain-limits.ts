@@ -11,6 +11,8 @@ export type DrainLimits = {
   recordAfter: number;
   recordAt: number;
   recordAtOnce: number;
+  /** For requests older than this, the results of others do not wait. */
+  slowAfter: number;
   /** With nothing due it goes on looking so long: what is committed then is sent at once instead of after a kick. */
   linger: number;
   lookEvery: number;
@@ -31,6 +33,7 @@ export const DRAIN_LIMITS: DrainLimits = {
   recordAfter: 20,
   recordAt: 100,
   recordAtOnce: 200,
+  slowAfter: 100,
   linger: 2_000,
   lookEvery: 100,
   promise: 300,

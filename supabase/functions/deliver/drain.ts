@@ -23,35 +23,54 @@ export type DrainSettings<Delivery, Result> = {
 export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, Result>): () => Promise<void> {
   const { exchange, attempt, log, clock, limits = DRAIN_LIMITS } = settings;
   const bell = createBell(clock);
-  /** Results to be recorded, and since when the oldest waits. */
+  /** Results to be recorded, and since when they wait for more: the first of them came, or the last call ended. */
   let results: Result[] = [];
-  let resultsSince = 0;
+  let waitingSince = 0;
   let inFlight = 0;
+  /** Requests by the call that gave them: when they began, and how many are under way still. */
+  const batches = new Set<{ since: number; open: number }>();
   let kicked = false;
   let lingerUntil = 0;
   let failingSince: number | null = null;
   let failures = 0;
   let running: Promise<void> | null = null;
 
-  function start(delivery: Delivery): void {
-    inFlight += 1;
-    attempt(delivery)
-      .then((result) => {
-        if (results.length === 0) resultsSince = clock.now();
-        results.push(result);
-      })
-      .catch((error) => log.error("attempt_not_made", { reason: describeError(error) }))
-      .finally(() => {
+  function start(deliveries: Delivery[]): void {
+    if (deliveries.length === 0) return;
+    const batch = { since: clock.now(), open: deliveries.length };
+    batches.add(batch);
+    inFlight += deliveries.length;
+    for (const delivery of deliveries) {
+      void finish(delivery).then(() => {
         inFlight -= 1;
+        batch.open -= 1;
+        if (batch.open === 0) batches.delete(batch);
         bell.ring();
       });
+    }
+  }
+
+  /** Attempts one delivery to its end, which is a result or a line in the log. */
+  function finish(delivery: Delivery): Promise<void> {
+    return attempt(delivery)
+      .then((result) => {
+        if (results.length === 0) waitingSince = clock.now();
+        results.push(result);
+      })
+      .catch((error) => log.error("attempt_not_made", { reason: describeError(error) }));
+  }
+
+  /** Whether more results may come soon. A request that is slow by now may take all its time: nobody waits for it. */
+  function expectsMore(): boolean {
+    const soon = clock.now() - limits.slowAfter;
+    return [...batches].some(({ since }) => since > soon);
   }
 
   /** Waits until results are worth a call, somebody kicks, or so many milliseconds have passed. */
   async function pause(ms: number): Promise<void> {
     const end = clock.now() + ms;
-    while (!kicked && results.length < limits.recordAt && (results.length === 0 || inFlight > 0)) {
-      const until = results.length === 0 ? end : Math.min(end, resultsSince + limits.recordAfter);
+    while (!kicked && results.length < limits.recordAt && (results.length === 0 || expectsMore())) {
+      const until = results.length === 0 ? end : Math.min(end, waitingSince + limits.recordAfter);
       const left = until - clock.now();
       if (left <= 0) return;
       await bell.wait(left);
@@ -65,7 +84,8 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
       const deliveries = await exchange(sent, maxRows, limits.leaseSeconds, promise);
       failingSince = null;
       failures = 0;
-      deliveries.forEach(start);
+      waitingSince = clock.now();
+      start(deliveries);
       return deliveries.length;
     } catch (error) {
       results = [...sent, ...results];
