@@ -1,0 +1,83 @@
+import { createServer, type Socket } from "node:net";
+import { onTestFinished } from "vitest";
+import { createAttempt } from "../../supabase/functions/deliver/attempt.ts";
+import { createCheckedLookup, type Resolve } from "../../supabase/functions/deliver/checked-lookup.ts";
+import type { Delivery } from "../../supabase/functions/deliver/delivery.ts";
+import { createPost, type PostSettings } from "../../supabase/functions/deliver/post.ts";
+
+export const SECRET = `whsec_${btoa("a".repeat(32))}`;
+export const EVENT = "5d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a05";
+
+/** Names under .test are this machine, as far as the tests are concerned. */
+export const resolveHere: Resolve = async () => [{ address: "127.0.0.1", family: 4 }];
+
+export const delivery = (url: string, change: Partial<Delivery> = {}): Delivery => ({
+  id: "4d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a04",
+  leaseToken: "6d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a06",
+  endpointId: "7d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a07",
+  eventId: EVENT,
+  body: '{"type": "webhook.test", "data": {"endpointId": "ä😀"}}',
+  url,
+  secrets: [SECRET],
+  ...change,
+});
+
+/** Makes attempts against receivers on this machine. */
+export function makeAttempt(
+  settings: Partial<PostSettings> & { resolve?: Resolve; allowLocal?: boolean; now?: () => number } = {},
+) {
+  const { resolve = resolveHere, allowLocal = true, now = Date.now, ...rest } = settings;
+  const post = createPost({ lookup: createCheckedLookup(resolve, { allowLocal }), ...rest });
+  return createAttempt({ post, allowLocal, now });
+}
+
+export type Receiver = {
+  port: number;
+  /** Each request as it came, head and body. */
+  requests: string[];
+  connections(): number;
+};
+
+/** A receiver that answers each whole request by writing bytes as it likes. It closes with its test. */
+export async function receive(answer: (socket: Socket, request: string) => void): Promise<Receiver> {
+  const requests: string[] = [];
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    sockets.add(socket);
+    let text = "";
+    socket.on("error", () => {}); // whoever sends too much is cut off
+    socket.on("close", () => sockets.delete(socket));
+    socket.setEncoding("latin1");
+    socket.on("data", (chunk: string) => {
+      text += chunk;
+      const length = Number(/content-length: (\d+)/i.exec(text)?.[1]);
+      const end = text.indexOf("\r\n\r\n") + 4 + length;
+      if (Number.isNaN(end) || text.length < end) return;
+      const request = new TextDecoder().decode(Uint8Array.from(text.slice(0, end), (c) => c.charCodeAt(0)));
+      text = text.slice(end);
+      requests.push(request);
+      answer(socket, request);
+    });
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The receiver has no port.");
+  return { port: address.port, requests, connections: () => connections };
+}
+
+/** An answer in full. */
+export const answer = (status: string, body = "", headers: Record<string, string> = {}): string =>
+  [
+    `HTTP/1.1 ${status}`,
+    ...Object.entries({ "content-length": String(new TextEncoder().encode(body).length), ...headers }).map(
+      ([name, value]) => `${name}: ${value}`,
+    ),
+    "",
+    body,
+  ].join("\r\n");
