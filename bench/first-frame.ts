@@ -1,6 +1,6 @@
+import { apiCaller } from "../local/demo/call-api.ts";
 import { prediction } from "../shared/contract/predictions.ts";
 import { project } from "../shared/contract/projects.ts";
-import { apiCaller } from "../local/demo/call-api.ts";
 import type { Caller } from "./create-overhead.ts";
 
 const LOOK_EVERY_MS = 5;

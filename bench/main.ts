@@ -1,8 +1,9 @@
 import { createClient } from "@supabase/supabase-js";
+import { removeData } from "../local/stack/remove-data.ts";
 import { startStack } from "../local/stack/start-stack.ts";
 import { measureCreate } from "./create-overhead.ts";
-import { liftLimits } from "./lift-limits.ts";
 import { measureFirstFrame } from "./first-frame.ts";
+import { liftLimits } from "./lift-limits.ts";
 import { quantile, spread } from "./spread.ts";
 
 /** Measures a throw-away stack on this machine and prints Markdown for docs/benchmarks.md. Ratios count, not absolutes. */
@@ -35,7 +36,7 @@ async function main(): Promise<void> {
     console.log(`| POST first-frame → succeeded | ${spread(frames)} |`);
   } finally {
     await stack.stop();
-    await Deno.remove(dataDir, { recursive: true });
+    await removeData(dataDir);
   }
 }
 

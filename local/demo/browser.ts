@@ -1,5 +1,5 @@
-import { join } from "node:path";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import bundled from "@sparticuz/chromium";
 import { type Browser, chromium } from "playwright-core";
 

@@ -5,6 +5,7 @@ import { project } from "../../shared/contract/projects.ts";
 import { drawReferencePhoto } from "../replicate/draw-reference-photo.ts";
 import { apiCaller, type Call } from "./call-api.ts";
 import { checkFrame, checkVideo } from "./check-files.ts";
+import { type EventReceiver, registerReceiver } from "./expect-events.ts";
 import { ProgressBar } from "./progress-bar.ts";
 
 const PROMPT = "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea";
@@ -26,8 +27,8 @@ export type DemoStep = { name: string; ms: number; result: string };
 
 /** Makes a film as a new user would, through Auth and the HTTP API only. Throws at the first thing that does not hold. */
 export async function runDemo(options: DemoOptions): Promise<void> {
-  const { url, publishableKey, write, signal, steps } = options;
-  const timed = async <T>(name: string, work: () => Promise<T>, result: (made: T) => string): Promise<T> => {
+  const { url, publishableKey, signal, steps } = options;
+  const timed: Timed = async (name, work, result) => {
     signal.throwIfAborted();
     const start = performance.now();
     const made = await work();
@@ -50,7 +51,24 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     () => email,
   );
   const call = apiCaller(`${url}/functions/v1`, session.access_token, signal);
+  const receiver = await timed(
+    "webhook",
+    () => registerReceiver(call),
+    () => "a receiver on this machine, registered",
+  );
+  try {
+    await makeFilm(call, receiver, timed, options);
+  } finally {
+    await receiver.stop();
+  }
+}
 
+/** Does one step and notes how long it took. */
+type Timed = <T>(name: string, work: () => Promise<T>, result: (made: T) => string) => Promise<T>;
+
+/** From project to video, with every file and every event checked. */
+async function makeFilm(call: Call, receiver: EventReceiver, timed: Timed, options: DemoOptions): Promise<void> {
+  const { write, signal } = options;
   const { projectId } = await timed(
     "project",
     () =>
@@ -96,6 +114,11 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     "check video",
     () => checkVideo(videoFile, firstFile, lastFile, video, signal),
     (said) => said,
+  );
+  await timed(
+    "events",
+    () => receiver.filmEvents(projectId, signal),
+    (arrived) => `${arrived.length} arrived, each signed: project.created and three generation.succeeded`,
   );
 }
 

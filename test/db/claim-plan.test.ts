@@ -1,7 +1,7 @@
-import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { claim } from "../support/db-calls.ts";
+import { plansOf } from "../support/db-plans.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 
 let db: ClonedDatabase;
@@ -29,28 +29,9 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-/** Runs something on a connection that reports the plan of every statement, those inside functions included. */
-async function plansOf(work: (sql: postgres.Sql) => Promise<unknown>): Promise<string[]> {
-  const plans: string[] = [];
-  const sql = postgres(db.url, { max: 1, onnotice: ({ message }) => plans.push(message ?? "") });
-  try {
-    await sql.unsafe(`
-      load 'auto_explain';
-      set auto_explain.log_min_duration = 0;
-      set auto_explain.log_nested_statements = on;
-      set auto_explain.log_analyze = on;
-      set auto_explain.log_timing = off;
-      set client_min_messages = log`);
-    await work(sql);
-  } finally {
-    await sql.end();
-  }
-  return plans;
-}
-
 test("10,000 waiting predictions of one owner → another owner's is claimed at once, through the index of what is due", async () => {
   const { id } = await seedPrediction(db.sql, other, { columns: { attempt: 0, lease_token: null } });
-  const plans = await plansOf(async (sql) => {
+  const plans = await plansOf(db.url, async (sql) => {
     expect((await claim(sql)).map((task) => task.id)).toEqual([id]);
     // Later calls of a session may run with a plan made for any number of rows: it has to be as good.
     for (let call = 0; call < 7; call++) {
@@ -69,7 +50,7 @@ test("10,000 waiting predictions of one owner → another owner's is claimed at 
 test("the sweep over 10,000 waiting predictions → looks for what is due and overdue through their indexes", async () => {
   await seedPrediction(db.sql, other, { columns: { deadline_at: new Date(0) } });
   await db.sql`update private.settings set max_active_per_owner = 1`;
-  const plans = await plansOf((sql) => sql`select private.sweep()`);
+  const plans = await plansOf(db.url, (sql) => sql`select private.sweep()`);
   expect(plans.some((plan) => plan.includes("predictions_deadline_idx"))).toBe(true);
   for (const plan of plans) expect(plan).not.toContain("Seq Scan on predictions");
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { fillVault } from "../../local/stack/fill-vault.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { claim, providerSays, readRow } from "../support/db-calls.ts";
-import { addWorld, type Row, seedPrediction, type Status, type World } from "../support/db-predictions.ts";
+import { addWorld, type Row, type Status, seedPrediction, type World } from "../support/db-predictions.ts";
 
 let db: ClonedDatabase;
 let world: World;

@@ -1,8 +1,9 @@
-import type { ChildProcess } from "../../local/stack/child-process.ts";
 import postgres from "postgres";
+import type { ChildProcess } from "../../local/stack/child-process.ts";
+import { removeData } from "../../local/stack/remove-data.ts";
 import { startStack } from "../../local/stack/start-stack.ts";
-import type { StackInfo } from "./global-setup.ts";
 import { setQuickIntervals } from "./flow-quick-settings.ts";
+import type { StackInfo } from "./global-setup.ts";
 
 /** What a flow test needs of a stack, whether it is the shared one or its own. */
 export type FlowStack = Pick<
@@ -32,7 +33,7 @@ export type OwnStack = FlowStack & {
 /** Starts a throw-away stack on free ports. It sweeps every second instead of every five. Stop it in afterAll. */
 export async function startOwnStack(): Promise<OwnStack> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
-  const remove = () => Deno.remove(dataDir, { recursive: true });
+  const remove = () => removeData(dataDir);
   const simulator = { startDelayMs: 0, runDelayMs: 0 };
   const stack = await startStack({ dataDir, port: 0, durable: false, simulator }).catch(async (error) => {
     await remove();

@@ -1,4 +1,5 @@
 import type { TestProject } from "vitest/node";
+import { removeData } from "../../local/stack/remove-data.ts";
 import { startStack } from "../../local/stack/start-stack.ts";
 import { setQuickIntervals } from "./flow-quick-settings.ts";
 import { makeTemplate, onServer } from "./make-template.ts";
@@ -36,6 +37,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
     databaseUrl: Deno.env.get("KEYFRAME_DATABASE_URL") || undefined,
     simulator: { startDelayMs: 0, runDelayMs: 0 },
     onProblem: (line) => console.error(`stack: ${line}`),
+  }).catch(async (error) => {
+    await removeData(dataDir);
+    throw error;
   });
   await onServer(stack.databaseUrl, setQuickIntervals);
   const template = await makeTemplate(stack.databaseUrl, stack.keys.postgresPassword, dataDir);
@@ -57,6 +61,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async () => {
     await template.drop();
     await stack.stop();
-    await Deno.remove(dataDir, { recursive: true });
+    await removeData(dataDir);
   };
 }

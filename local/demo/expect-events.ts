@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { type ReceivedEvent, startReceiver } from "../receiver/start-receiver.ts";
+import type { Call } from "./call-api.ts";
+
+const EXPECTED = ["project.created", "generation.succeeded", "generation.succeeded", "generation.succeeded"];
+const PATIENCE_MS = 20_000;
+const registered = z.object({ webhookId: z.string(), secret: z.string() });
+
+/** A receiver on this machine that the service was told of; it lets in only what is signed with the endpoint's secret. */
+export type EventReceiver = {
+  /** Resolves with what arrived once the events of a whole film have; throws when they do not come. */
+  filmEvents(projectId: string, signal: AbortSignal): Promise<ReceivedEvent[]>;
+  stop(): Promise<void>;
+};
+
+/** Starts a receiver and registers it as a webhook endpoint of the caller. */
+export async function registerReceiver(call: Call): Promise<EventReceiver> {
+  const receiver = startReceiver({ port: 0, secrets: [] });
+  const { webhookId, secret } = await call(registered, "POST", "/api/webhooks", {
+    url: receiver.url,
+    description: "npm run demo",
+  });
+  receiver.setSecrets([secret]);
+  return {
+    async filmEvents(projectId, signal) {
+      const ofFilm = () =>
+        receiver.events.filter(
+          ({ event, duplicate }) => !duplicate && "projectId" in event.data && event.data.projectId === projectId,
+        );
+      const patience = performance.now() + PATIENCE_MS;
+      while (!isWholeFilm(ofFilm()) && performance.now() < patience) {
+        signal.throwIfAborted();
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      const arrived = ofFilm();
+      if (!isWholeFilm(arrived)) {
+        throw new Error(
+          `Of the events ${EXPECTED.join(", ")} only these arrived: ${arrived.map(({ event }) => event.type).join(", ") || "none"}.`,
+        );
+      }
+      return arrived;
+    },
+    async stop() {
+      // The endpoint would point at nothing; the demo leaves none behind.
+      await call(z.unknown(), "DELETE", `/api/webhooks/${webhookId}`).catch(() => undefined);
+      await receiver.stop();
+    },
+  };
+}
+
+function isWholeFilm(events: ReceivedEvent[]): boolean {
+  return (
+    events
+      .map(({ event }) => event.type)
+      .sort()
+      .join() === [...EXPECTED].sort().join()
+  );
+}

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { plansOf } from "../support/db-plans.ts";
+import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
+
+// 100,000 delivered, 10,000 due at one endpoint, and a few at ten others.
+
+let db: ClonedDatabase;
+let flood: string;
+const quiet: string[] = [];
+beforeAll(async () => {
+  db = await cloneDatabase();
+  flood = await addEndpoint(db.sql, null);
+  for (let i = 0; i < 10; i++) quiet.push(await addEndpoint(db.sql, null));
+  const [id = ""] = await seedDeliveries(db.sql, flood, 1);
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into public.webhook_deliveries (event_id, endpoint_id, event_type, status, completed_at)
+      select gen_random_uuid(), (${quiet}::uuid[])[1 + i % 10], 'project.created', 'delivered', now() from generate_series(1, 100000) i`;
+    // Of the event of the first one, so that their bodies are found; as many deliveries of one event exist in no real table.
+    await sql`alter table public.webhook_deliveries drop constraint webhook_deliveries_event_id_endpoint_id_key`;
+    await sql`
+      insert into public.webhook_deliveries (event_id, endpoint_id, event_type, next_attempt_at)
+      select event_id, endpoint_id, event_type, now() - interval '1 hour' from public.webhook_deliveries, generate_series(1, 10000) where id = ${id}`;
+  });
+  await db.sql`analyze public.webhook_deliveries, public.webhook_events, public.webhook_endpoints, public.webhook_attempts`;
+});
+afterAll(() => db.drop());
+
+test("a claim among 100,000 delivered and 10,000 due → goes through the index of what is due, and reads a few rows", async () => {
+  for (const endpoint of quiet) await seedDeliveries(db.sql, endpoint, 2);
+  const plans = await plansOf(db.url, async (sql) => {
+    // Later calls of a session may run with a plan made for any values: it has to be as good.
+    for (let call = 0; call < 8; call++) {
+      const { deliveries } = await exchange(sql, { maxRows: 100 });
+      const others = deliveries.filter(({ endpoint_id }) => endpoint_id !== flood);
+      expect([deliveries.length, others.length]).toEqual([28, 20]);
+      await db.sql`update public.webhook_deliveries set lease_token = null, next_attempt_at = now() - interval '1 second' where lease_token is not null`;
+    }
+  });
+  const claims = plans.filter((plan) => plan.includes("LockRows") && plan.includes("webhook_deliveries"));
+  expect(claims.length).toBe(8 * 11);
+  for (const plan of claims) expect(plan).toContain("webhook_deliveries_due_idx");
+  for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_deliveries");
+  expect(plans.filter((plan) => plan.includes("webhook_deliveries_leased_idx")).length).toBeGreaterThan(0);
+});
+
+test("recording a batch of 28 in it → finds each by its key", async () => {
+  const { deliveries } = await exchange(db.sql, { maxRows: 100 });
+  const results = deliveries.map((delivery) => resultOf(delivery, { status_code: 200 }));
+  const plans = await plansOf(db.url, (sql) => exchange(sql, { results, maxRows: 0 }));
+  for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_deliveries");
+});
+
+test("the sweep over it → looks for what is due through the index", async () => {
+  const plans = await plansOf(db.url, (sql) => sql`select private.sweep()`);
+  expect(plans.some((plan) => plan.includes("webhook_deliveries_due_idx"))).toBe(true);
+  for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_deliveries");
+});

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim, complete, fail, makeDue, providerSays, readRow, retryLater } from "../support/db-calls.ts";
+import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { rolledBack } from "../support/db-rolled-back.ts";
+import { create } from "../support/db-user.ts";
+import { addEndpoint, clearWebhooks } from "../support/db-webhooks.ts";
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+});
+beforeEach(async () => {
+  world = await addWorld(db);
+  await clearWebhooks(db.sql);
+});
+afterAll(() => db.drop());
+
+type Event = { id: string; type: string; owner_id: string; project_id: string; prediction_id: string | null };
+const events = () =>
+  db.sql<Event[]>`select id, type, owner_id, project_id, prediction_id from public.webhook_events order by created_at`;
+const types = async () => (await events()).map(({ type }) => type);
+const receivers = async () =>
+  (await db.sql<{ id: string }[]>`select endpoint_id as id from public.webhook_deliveries order by 1`).map(
+    ({ id }) => id,
+  );
+
+describe("a new project", () => {
+  test("→ one project.created", async () => {
+    const project = await addProject(db, world.owner);
+    expect(await events()).toMatchObject([
+      { type: "project.created", owner_id: world.owner, project_id: project, prediction_id: null },
+    ]);
+  });
+
+  test("→ a delivery for each enabled endpoint of its owner and of the service that wants the type, and for no other", async () => {
+    const other = await addWorld(db);
+    const wanting = await Promise.all([
+      addEndpoint(db.sql, world.owner),
+      addEndpoint(db.sql, world.owner, { event_types: ["generation.failed", "project.created"] }),
+      addEndpoint(db.sql, null),
+      addEndpoint(db.sql, null, { event_types: ["project.created"] }),
+    ]);
+    await addEndpoint(db.sql, world.owner, { event_types: ["generation.succeeded", "generation.failed"] });
+    await addEndpoint(db.sql, world.owner, { enabled: false });
+    await addEndpoint(db.sql, other.owner);
+    await addEndpoint(db.sql, null, { event_types: ["webhook.test"] });
+    await addEndpoint(db.sql, null, { enabled: false });
+    await addProject(db, world.owner);
+    expect(await receivers()).toEqual(wanting.sort());
+    const rows = await db.sql`
+      select distinct d.status, d.attempts, d.next_attempt_at <= now() as due, d.event_type, d.owner_id is not distinct from e.owner_id as same_owner
+      from public.webhook_deliveries d join public.webhook_endpoints e on e.id = d.endpoint_id`;
+    expect([...rows]).toEqual([
+      { status: "pending", attempts: 0, due: true, event_type: "project.created", same_owner: true },
+    ]);
+  });
+
+  test("→ the event and its deliveries are written by the very transaction that writes the project", async () => {
+    await addEndpoint(db.sql, null);
+    const project = await addProject(db, world.owner);
+    const [row] = await db.sql`
+      select p.xmin::text as project, v.xmin::text as event, d.xmin::text as delivery
+      from public.projects p join public.webhook_events v on v.project_id = p.id join public.webhook_deliveries d on d.event_id = v.id
+      where p.id = ${project}`;
+    expect(row?.event).toBe(row?.project);
+    expect(row?.delivery).toBe(row?.project);
+  });
+
+  test("that is rolled back → takes its event and deliveries with it", async () => {
+    await addEndpoint(db.sql, world.owner);
+    await rolledBack(db.sql, async (sql) => {
+      await sql`insert into public.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+      expect((await sql`select from public.webhook_deliveries`).count).toBe(1);
+    });
+    expect(await events()).toEqual([]);
+    expect(await receivers()).toEqual([]);
+  });
+
+  test("with nobody listening → the event is kept all the same, so that it can be recovered", async () => {
+    await addProject(db, world.owner);
+    expect(await types()).toEqual(["project.created"]);
+    expect(await receivers()).toEqual([]);
+  });
+
+  test("through create_project with the same Idempotency-Key twice → one event", async () => {
+    const request = { key: "the-same", hash: "a".repeat(64) };
+    await create(db, world.owner, request);
+    await create(db, world.owner, request);
+    expect(await types()).toEqual(["project.created"]);
+  });
+
+  test("several in one insert through the Data API → one event each", async () => {
+    const rows = ["a", "b", "c"].map((title) => ({ title, text_prompt: "p" }));
+    await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`insert into public.projects ${sql(rows)}`);
+    expect(await types()).toEqual(Array(3).fill("project.created"));
+  });
+
+  test("changed or deleted later → no further event, and the one there is stays", async () => {
+    const project = await addProject(db, world.owner);
+    await db.sql`update public.projects set title = 'Another' where id = ${project}`;
+    await db.sql`delete from public.projects where id = ${project}`;
+    expect(await types()).toEqual(["project.created"]);
+  });
+});
+
+describe("a prediction", () => {
+  test("from queued to succeeded → generation.succeeded at its end, nothing before", async () => {
+    await addEndpoint(db.sql, world.owner);
+    const { id } = await seedPrediction(db.sql, world);
+    for (const status of ["starting", "processing", "succeeded"]) {
+      await providerSays(db.sql, { id, run: `run-of-${id}`, status });
+      expect(await events()).toEqual([]);
+    }
+    const [task] = await claim(db.sql);
+    await complete(db.sql, id, task?.lease_token ?? null);
+    expect(await events()).toMatchObject([
+      { type: "generation.succeeded", owner_id: world.owner, project_id: world.project, prediction_id: id },
+    ]);
+    expect((await receivers()).length).toBe(1);
+  });
+
+  const FAILURES: Record<string, (id: string, run: string, lease: string) => Promise<unknown>> = {
+    "the provider said failed": (id, run) => providerSays(db.sql, { id, run, status: "failed" }),
+    "the provider gave it up": (id, run) => providerSays(db.sql, { id, run, status: "aborted" }),
+    "the function gave it up": (id, _run, lease) => fail(db.sql, id, lease),
+    "its deadline passed": async (id) => {
+      await db.sql`update public.predictions set deadline_at = now() where id = ${id}`;
+      await db.sql`select private.sweep()`;
+    },
+    "its workers died": async (id) => {
+      await db.sql`update public.predictions set failures = 99 where id = ${id}`;
+      await makeDue(db.sql, id);
+      await claim(db.sql, 100);
+    },
+  };
+  test.each(Object.entries(FAILURES))("%s → one generation.failed", async (_name, end) => {
+    const { id, run, lease } = await seedPrediction(db.sql, world, { status: "processing" });
+    await end(id, run ?? "", lease ?? "");
+    expect((await readRow(db.sql, id)).status).toBe("failed");
+    expect(await events()).toMatchObject([{ type: "generation.failed", prediction_id: id }]);
+  });
+
+  test("never accepted by the provider (the last submit failed) → one generation.failed", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, { columns: { failures: 7 } });
+    expect(await retryLater(db.sql, id, lease)).toBe("failed");
+    expect(await types()).toEqual(["generation.failed"]);
+  });
+
+  test("cancelled by its owner → no event: who asked for it knows", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    const cancel = () =>
+      db.as(
+        { role: "authenticated", sub: world.owner },
+        (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+      );
+    await cancel();
+    await cancel();
+    await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
+    expect((await readRow(db.sql, id)).status).toBe("canceled");
+    expect(await events()).toEqual([]);
+  });
+
+  test("20 ends at once, half of them good → exactly one event, of the end that the row tells", async () => {
+    await addEndpoint(db.sql, world.owner);
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) => (i % 2 ? complete(db.sql, id, lease) : fail(db.sql, id, lease))),
+    );
+    const { status } = await readRow(db.sql, id);
+    expect(await events()).toMatchObject([{ type: `generation.${status}`, prediction_id: id }]);
+    expect((await receivers()).length).toBe(1);
+  });
+
+  test("20 ends at once, some of them the owner's cancel → one event, or none when the cancel came first", async () => {
+    const { id, run, lease } = await seedPrediction(db.sql, world, { status: "processing" });
+    const ends = [
+      () => providerSays(db.sql, { id, run: run ?? "", status: "failed" }),
+      () => fail(db.sql, id, lease),
+      () => db.sql`select private.mark_canceled(${id})`,
+      () => db.sql`select private.mark_failed(${id}, 'deadline_exceeded', 'Late.', true)`,
+    ];
+    await Promise.all(Array.from({ length: 5 }).flatMap(() => ends.map((end) => end())));
+    expect(await types()).toEqual((await readRow(db.sql, id)).status === "canceled" ? [] : ["generation.failed"]);
+  });
+
+  test("an event for an end that has one already → not written, and nothing is delivered twice", async () => {
+    await addEndpoint(db.sql, world.owner);
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    await complete(db.sql, id, lease);
+    for (const type of ["generation.succeeded", "generation.failed"]) {
+      const [row] = await db.sql`
+        select private.emit_event(${type}, ${world.owner}, ${world.project}, ${id}, now(), '{}') as written`;
+      expect(row?.written).toBe(false);
+    }
+    expect(await types()).toEqual(["generation.succeeded"]);
+    expect((await receivers()).length).toBe(1);
+  });
+
+  test("an end that is rolled back → no event; the end that then holds → its event", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    await rolledBack(db.sql, async (sql) => {
+      expect(await complete(sql, id, lease)).toBe(true);
+      expect((await sql`select from public.webhook_events`).count).toBe(1);
+    });
+    expect(await events()).toEqual([]);
+    await fail(db.sql, id, lease);
+    expect(await types()).toEqual(["generation.failed"]);
+  });
+});

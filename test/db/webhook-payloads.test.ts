@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { complete, providerSays, readRow } from "../support/db-calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { addEndpoint, clearWebhooks, exchange, resultOf } from "../support/db-webhooks.ts";
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+});
+beforeEach(async () => {
+  world = await addWorld(db);
+  await clearWebhooks(db.sql);
+});
+afterAll(() => db.drop());
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** The one event's body, exactly as it is signed and sent. */
+async function body(): Promise<string> {
+  const rows = await db.sql<{ body: string }[]>`select payload::text as body from public.webhook_events`;
+  expect(rows.length).toBe(1);
+  return rows[0]?.body ?? "";
+}
+const payload = async () => JSON.parse(await body());
+
+async function addText(texts: { title?: string; text_prompt?: string; description?: string }): Promise<void> {
+  const row = { owner_id: world.owner, title: "t", text_prompt: "p", ...texts };
+  await db.sql`insert into public.projects ${db.sql(row)}`;
+}
+
+test("project.created → type, timestamp and the project as it was saved", async () => {
+  await addText({ title: "The Pier", text_prompt: "A harbour at dawn", description: "Keep the boat red" });
+  const [row] = await db.sql<{ id: string; created_at: Date }[]>`
+    select id, created_at from public.projects where title = 'The Pier'`;
+  const createdAt = row?.created_at.toISOString();
+  expect(createdAt).toMatch(ISO);
+  expect(await payload()).toEqual({
+    type: "project.created",
+    timestamp: createdAt,
+    data: {
+      projectId: row?.id,
+      ownerId: world.owner,
+      title: "The Pier",
+      textPrompt: "A harbour at dawn",
+      description: "Keep the boat red",
+      createdAt,
+    },
+  });
+});
+
+test("times → in UTC with milliseconds, whatever time zone the session has", async () => {
+  const [row] = await db.sql.begin(async (sql) => {
+    await sql`set local timezone = 'Asia/Kathmandu'`;
+    return await sql`select private.wire_time('2026-01-02T03:04:05.6789+05:45') as time`;
+  });
+  expect(row?.time).toBe("2026-01-01T21:19:05.678Z");
+});
+
+test("generation.succeeded of a frame → its output without a duration, and no error", async () => {
+  const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+  await complete(db.sql, id, lease);
+  const row = await readRow(db.sql, id);
+  const at = (column: string) => (row[column] as Date).toISOString(); // timestamptz columns are read as dates
+  expect(await payload()).toEqual({
+    type: "generation.succeeded",
+    timestamp: at("completed_at"),
+    data: {
+      predictionId: id,
+      projectId: world.project,
+      ownerId: world.owner,
+      step: "first-frame",
+      model: "google/nano-banana",
+      createdAt: at("created_at"),
+      completedAt: at("completed_at"),
+      output: {
+        path: "owner/project/prediction.png",
+        contentType: "image/png",
+        bytes: 1024,
+        sha256: "a".repeat(64),
+        width: 640,
+        height: 360,
+      },
+    },
+  });
+});
+
+test("generation.succeeded of a video → its output with a duration", async () => {
+  const { id, lease } = await seedPrediction(db.sql, world, { status: "storing", step: "video" });
+  await db.sql`select public.complete_prediction(${id}, ${lease}, 'o/p/film.mp4', 'video/mp4', 5000000000, ${"b".repeat(64)}, 1280, 720, 5.04)`;
+  expect(await payload()).toMatchObject({
+    type: "generation.succeeded",
+    data: {
+      step: "video",
+      model: "kwaivgi/kling-v2.1",
+      output: { path: "o/p/film.mp4", contentType: "video/mp4", bytes: 5_000_000_000, durationSeconds: 5.04 },
+    },
+  });
+});
+
+test("generation.failed → the error at the top, where payload.error is specified, and no output", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+  await providerSays(db.sql, { id, run: run ?? "", status: "failed", error: 'Refused: "NSFW" \\ content\n' });
+  const row = await readRow(db.sql, id);
+  expect(await payload()).toEqual({
+    type: "generation.failed",
+    timestamp: (row.completed_at as Date).toISOString(), // timestamptz columns are read as dates
+    data: {
+      predictionId: id,
+      projectId: world.project,
+      ownerId: world.owner,
+      step: "first-frame",
+      model: "google/nano-banana",
+      createdAt: (row.created_at as Date).toISOString(),
+      completedAt: (row.completed_at as Date).toISOString(),
+    },
+    error: { code: "provider_failed", message: 'Refused: "NSFW" \\ content\n', retryable: true },
+  });
+});
+
+test("webhook.test → names the endpoint and nothing else", async () => {
+  const endpoint = await addEndpoint(db.sql, world.owner);
+  await db.as(
+    { role: "authenticated", sub: world.owner },
+    (sql) => sql`select public.test_webhook_endpoint(${endpoint})`,
+  );
+  expect(await payload()).toEqual({
+    type: "webhook.test",
+    timestamp: expect.stringMatching(ISO),
+    data: { endpointId: endpoint },
+  });
+});
+
+describe("no body is larger than 20 kB", () => {
+  const fill = (unit: string, characters: number) => Array.from(unit.repeat(characters)).slice(0, characters).join("");
+
+  test.each([
+    ["emoji (four bytes each)", "😀"],
+    ["families of emoji, joined", "👩‍👩‍👧‍👦"],
+    ["control characters (six bytes each in JSON)", "\u0001"],
+    ["letters of three bytes", "語"],
+    ["line separators and tabs", "\u2028\t"],
+  ])("the largest project of %s → its long texts are shortened, and truncated says so", async (_name, unit) => {
+    const long = fill(unit, 4000);
+    const title = fill(unit, 200);
+    await addText({ title, text_prompt: long, description: long });
+    const sent = await body();
+    expect(new TextEncoder().encode(sent).length).toBeLessThanOrEqual(20_000);
+    const { data } = JSON.parse(sent);
+    expect(data).toMatchObject({ title, truncated: true });
+    for (const text of [data.textPrompt, data.description]) {
+      expect(long.startsWith(text)).toBe(true);
+      expect(Array.from(text).length).toBeGreaterThanOrEqual(1000);
+    }
+  });
+
+  test.each(["y", "ä", '"', "\\"])("the largest project of %s → whole, without truncated", async (letter) => {
+    const texts = { title: letter.repeat(200), text_prompt: letter.repeat(4000), description: letter.repeat(4000) };
+    await addText(texts);
+    const { data } = await payload();
+    expect(data).toMatchObject({ title: texts.title, textPrompt: texts.text_prompt, description: texts.description });
+    expect(data).not.toHaveProperty("truncated");
+  });
+
+  test("one long text beside a short one → the short one stays whole", async () => {
+    await addText({ text_prompt: "\u0001".repeat(4000), description: "short" });
+    expect((await payload()).data).toMatchObject({ description: "short", truncated: true });
+  });
+
+  test("the longest error message of control characters → its first 1,000, within the limit", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    await providerSays(db.sql, { id, run: run ?? "", status: "failed", error: "\u0001".repeat(5000) });
+    const sent = await body();
+    expect(new TextEncoder().encode(sent).length).toBeLessThanOrEqual(20_000);
+    expect(JSON.parse(sent).error.message).toBe("\u0001".repeat(1000));
+  });
+});
+
+test("the body → the same bytes at every attempt, as the event's row has them, and valid JSON", async () => {
+  await addEndpoint(db.sql, world.owner);
+  await addText({ title: 'Häfen "am\u0007 Morgen" \\ 語 😀', description: "line\u2028line" });
+  const bodies: string[] = [await body()];
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    const at = new Date(Date.now() + attempt * 86_400_000);
+    const { deliveries } = await exchange(db.sql, { at });
+    bodies.push(...deliveries.map((delivery) => delivery.body));
+    await exchange(db.sql, { results: deliveries.map((delivery) => resultOf(delivery)), maxRows: 0, at });
+  }
+  expect(bodies.length).toBe(4);
+  expect(new Set(bodies).size).toBe(1);
+  expect(JSON.parse(bodies[0] ?? "").data).toMatchObject({
+    title: 'Häfen "am\u0007 Morgen" \\ 語 😀',
+    description: "line\u2028line",
+  });
+});

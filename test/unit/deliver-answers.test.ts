@@ -1,0 +1,67 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { answerExcerpt } from "../../supabase/functions/deliver/answer-excerpt.ts";
+import { parseRetryAfter } from "../../supabase/functions/deliver/retry-after.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+describe("the beginning of an answer", () => {
+  test.each<[string, Uint8Array, string]>([
+    ["nothing", new Uint8Array(), ""],
+    ["a short text", bytes("ok\n"), "ok\n"],
+    ["exactly 1 KiB", bytes("a".repeat(1024)), "a".repeat(1024)],
+    ["more", bytes("a".repeat(5000)), "a".repeat(1024)],
+    ["a character of four bytes across the end", bytes(`${"a".repeat(1022)}😀`), "a".repeat(1022)],
+    ["a character of two bytes across the end", bytes(`${"a".repeat(1023)}é`), "a".repeat(1023)],
+    ["NUL among letters", bytes("a\0b\0"), "ab"],
+    ["a byte order mark", bytes("\ufeffa"), "\ufeffa"],
+    ["bytes that are no UTF-8, each three bytes as U+FFFD", new Uint8Array(1024).fill(0xff), "\ufffd".repeat(341)],
+  ])("%s → %#", (_what, given, expected) => {
+    expect(answerExcerpt(given)).toBe(expected);
+  });
+
+  test("whatever comes → at most 1 KiB of well-formed UTF-8 without NUL", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 3000 }), (given) => {
+        const text = answerExcerpt(given);
+        expect(bytes(text).length).toBeLessThanOrEqual(1024);
+        expect(text.isWellFormed()).toBe(true);
+        expect(text).not.toContain("\0");
+      }),
+    );
+  });
+
+  test("any text → a beginning of it, short of the limit by less than one character", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", maxLength: 600 }), (given) => {
+        const clean = given.replaceAll("\0", "");
+        const text = answerExcerpt(bytes(clean));
+        expect(clean.startsWith(text)).toBe(true);
+        expect(bytes(text).length).toBeGreaterThan(Math.min(bytes(clean).length, 1024) - 4);
+      }),
+    );
+  });
+});
+
+describe("Retry-After", () => {
+  const now = new Date("2026-02-03T04:05:00Z");
+  test.each<[string | undefined, number | null]>([
+    [undefined, null],
+    ["", null],
+    ["0", 0],
+    ["120", 120],
+    [" 5 ", 5],
+    ["9".repeat(400), Number.MAX_SAFE_INTEGER],
+    ["Tue, 03 Feb 2026 04:06:30 GMT", 90],
+    ["Tuesday, 03-Feb-26 04:06:30 GMT", 90],
+    ["Tue, 03 Feb 2026 04:00:00 GMT", 0],
+    ["-5", null],
+    ["1.5", null],
+    ["1e3", null],
+    ["soon", null],
+    ["Tue, 99 Feb 2026", null],
+    ["2026-02-03T04:06:30Z", null],
+  ])("%s → %s", (header, seconds) => {
+    expect(parseRetryAfter(header, now)).toBe(seconds);
+  });
+});

@@ -1,0 +1,166 @@
+import https from "node:https";
+import type { TLSSocket } from "node:tls";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Resolve } from "../../supabase/functions/deliver/checked-lookup.ts";
+import { makeCertificate } from "./deliver-certificate.ts";
+import { answer, delivery, makeAttempt, receive } from "./deliver-fixture.ts";
+
+const ok = () => receive((socket) => socket.write(answer("200 OK", "ok")));
+
+describe("where a connection goes", () => {
+  test("a name that answers loopback in production → address, and nobody is connected to", async () => {
+    const receiver = await ok();
+    const result = await makeAttempt({ allowLocal: false })(delivery(`https://hooks.test:${receiver.port}/`));
+    expect(result).toMatchObject({ status_code: null, error: "address", response_excerpt: null });
+    expect(receiver.connections()).toBe(0);
+  });
+
+  test("a name that changes its answer after the check → only the answer that was checked is connected to", async () => {
+    const receiver = await ok();
+    const asked: string[] = [];
+    const rebinding: Resolve = async (name) => {
+      asked.push(name);
+      return [{ address: asked.length === 1 ? "127.0.0.1" : "169.254.169.254", family: 4 }];
+    };
+    const attempt = makeAttempt({ resolve: rebinding, idleMs: 1 });
+    const url = `http://hooks.test:${receiver.port}/`;
+    expect(await attempt(delivery(url))).toMatchObject({ status_code: 200 });
+    // One question for one connection: there is no second one to answer otherwise.
+    expect(asked).toEqual(["hooks.test"]);
+    const fresh = makeAttempt({ resolve: rebinding });
+    expect(await fresh(delivery(url))).toMatchObject({ status_code: null, error: "address" });
+    expect(receiver.connections()).toBe(1);
+  });
+
+  test("one forbidden address beside a permitted one → address, and nobody is connected to", async () => {
+    const receiver = await ok();
+    const mixed: Resolve = async () => [
+      { address: "127.0.0.1", family: 4 },
+      { address: "fd00::1", family: 6 },
+    ];
+    const result = await makeAttempt({ resolve: mixed })(delivery(`http://hooks.test:${receiver.port}/`));
+    expect(result.error).toBe("address");
+    expect(receiver.connections()).toBe(0);
+  });
+
+  test("an IPv6 address where nobody listens, then an IPv4 one → delivered there", async () => {
+    const receiver = await ok();
+    const both: Resolve = async () => [
+      { address: "::1", family: 6 },
+      { address: "127.0.0.1", family: 4 },
+    ];
+    const result = await makeAttempt({ resolve: both })(delivery(`http://hooks.test:${receiver.port}/`));
+    expect(result).toMatchObject({ status_code: 200, error: null });
+  });
+
+  test.each([
+    "http://10.0.0.1:3000/",
+    "http://0x0a000001:3000/",
+    "https://[::ffff:127.0.0.1]:3000/",
+    "https://metadata.google.internal/",
+    "ftp://127.0.0.1/",
+    "not an address",
+    "",
+  ])("the row says %s → address, and the resolver is not even asked", async (url) => {
+    const attempt = makeAttempt({ resolve: () => Promise.reject(new Error("asked")) });
+    expect(await attempt(delivery(url))).toMatchObject({ status_code: null, error: "address", response_excerpt: null });
+  });
+
+  test("the name does not resolve → dns", async () => {
+    const attempt = makeAttempt({ resolve: () => Promise.reject(new Error("ENOTFOUND")) });
+    expect(await attempt(delivery("http://hooks.test:3000/"))).toMatchObject({ status_code: null, error: "dns" });
+  });
+});
+
+describe("connections that stay open", () => {
+  test("one delivery after the other → one connection", async () => {
+    const receiver = await ok();
+    const attempt = makeAttempt();
+    for (let i = 0; i < 3; i++) {
+      expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+    }
+    expect(receiver.connections()).toBe(1);
+    expect(receiver.requests).toHaveLength(3);
+  });
+
+  test("no room for idle ones → a connection for each delivery", async () => {
+    const receiver = await ok();
+    const attempt = makeAttempt({ mostIdle: 0 });
+    for (let i = 0; i < 3; i++) {
+      expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+    }
+    expect(receiver.connections()).toBe(3);
+  });
+
+  test("an answer that takes longer than an idle connection is kept → waited for", async () => {
+    const receiver = await receive((socket) => void setTimeout(() => socket.write(answer("200 OK")), 200));
+    const attempt = makeAttempt({ idleMs: 50 });
+    expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+    expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+  });
+
+  test("an answer cut off after 64 KiB → its connection is not used again", async () => {
+    const receiver = await receive((socket) => socket.write(answer("200 OK", "y".repeat(200_000))));
+    const attempt = makeAttempt();
+    const url = `http://hooks.test:${receiver.port}/`;
+    expect([await attempt(delivery(url)), await attempt(delivery(url))]).toMatchObject([
+      { status_code: 200 },
+      { status_code: 200 },
+    ]);
+    expect(receiver.connections()).toBe(2);
+  });
+});
+
+describe("https", () => {
+  /** A receiver that answers with the name it was asked for in the handshake and in the request. */
+  async function receiveSecurely(host: string, until?: string) {
+    const certificate = await makeCertificate(host, until);
+    const server = https.createServer(certificate, (request, response) => {
+      const { servername } = request.socket as TLSSocket; // node types the socket of both protocols alike
+      response.end(`${servername} ${request.headers.host}`);
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new Error("The receiver has no port.");
+    return { port: address.port, ca: certificate.cert };
+  }
+
+  test("a certificate for the name → delivered, the handshake and the request carry the name", async () => {
+    const { port, ca } = await receiveSecurely("hooks.test");
+    const result = await makeAttempt({ ca })(delivery(`https://hooks.test:${port}/`));
+    expect(result).toMatchObject({ status_code: 200, response_excerpt: `hooks.test hooks.test:${port}` });
+  });
+
+  test("a certificate nobody vouches for → tls", async () => {
+    const { port } = await receiveSecurely("hooks.test");
+    const result = await makeAttempt()(delivery(`https://hooks.test:${port}/`));
+    expect(result).toMatchObject({ status_code: null, error: "tls" });
+  });
+
+  test("a certificate for another name → tls", async () => {
+    const { port, ca } = await receiveSecurely("other.test");
+    expect(await makeAttempt({ ca })(delivery(`https://hooks.test:${port}/`))).toMatchObject({ error: "tls" });
+  });
+
+  test("a certificate that has expired → tls", async () => {
+    const { port, ca } = await receiveSecurely("hooks.test", "20210101000000Z");
+    expect(await makeAttempt({ ca })(delivery(`https://hooks.test:${port}/`))).toMatchObject({ error: "tls" });
+  });
+
+  test("a receiver that speaks plain http → tls", async () => {
+    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    onTestFinished(() => listener.close());
+    void listener.accept().then((connection) => connection.write(new TextEncoder().encode(answer("400 Bad Request"))));
+    expect(await makeAttempt()(delivery(`https://hooks.test:${listener.addr.port}/`))).toMatchObject({ error: "tls" });
+  });
+
+  test("a handshake that never ends → timeout", async () => {
+    const receiver = await receive(() => {});
+    const attempt = makeAttempt({ patienceMs: 150 });
+    expect(await attempt(delivery(`https://hooks.test:${receiver.port}/`))).toMatchObject({ error: "timeout" });
+  });
+});

@@ -1,0 +1,62 @@
+import { Webhook as Standard } from "standardwebhooks";
+import { Webhook as Svix } from "svix";
+import { describe, expect, test } from "vitest";
+import { eventHeaders } from "../../supabase/functions/deliver/event-headers.ts";
+import { EVENT } from "./deliver-fixture.ts";
+
+const BODY = '{"data": {"title": "Käse 😀"}, "type": "project.created"}';
+const makeSecret = () => `whsec_${crypto.getRandomValues(new Uint8Array(32)).toBase64()}`;
+const secrets = [makeSecret(), makeSecret(), makeSecret()];
+
+const LIBRARIES = {
+  standardwebhooks: (secret: string, headers: Record<string, string>, body: string) =>
+    new Standard(secret).verify(body, headers),
+  svix: (secret: string, headers: Record<string, string>, body: string) => new Svix(secret).verify(body, headers),
+};
+
+describe.each(Object.entries(LIBRARIES))("a receiver that verifies with %s", (_library, verify) => {
+  test.each([1, 2, 3])("%i live secrets → the body verifies with each of them, and with no other", (count) => {
+    const live = secrets.slice(0, count);
+    const headers = eventHeaders(live, EVENT, new Date(), BODY);
+    for (const secret of live) expect(verify(secret, headers, BODY)).toEqual(JSON.parse(BODY));
+    for (const other of [...secrets.slice(count), makeSecret()]) {
+      expect(() => verify(other, headers, BODY)).toThrow();
+    }
+  });
+
+  test("another body, identifier or time than was signed → refused", () => {
+    const headers = eventHeaders(secrets, EVENT, new Date(), BODY);
+    const earlier = String(Number(headers["webhook-timestamp"]) - 1);
+    expect(() => verify(secrets[0] ?? "", headers, BODY.replace("created", "deleted"))).toThrow();
+    expect(() => verify(secrets[0] ?? "", { ...headers, "webhook-id": "other" }, BODY)).toThrow();
+    expect(() => verify(secrets[0] ?? "", { ...headers, "webhook-timestamp": earlier }, BODY)).toThrow();
+  });
+
+  test("an attempt of six minutes ago, sent again → refused", () => {
+    const headers = eventHeaders(secrets, EVENT, new Date(Date.now() - 360_000), BODY);
+    expect(() => verify(secrets[0] ?? "", headers, BODY)).toThrow();
+  });
+});
+
+test("two attempts of an event → the same identifier, each its own time and signature", () => {
+  const [first, second] = [1_770_000_000_000, 1_770_000_005_000].map((at) =>
+    eventHeaders(secrets.slice(0, 1), EVENT, new Date(at), BODY),
+  );
+  expect([first?.["webhook-id"], second?.["webhook-id"]]).toEqual([EVENT, EVENT]);
+  expect([first?.["webhook-timestamp"], second?.["webhook-timestamp"]]).toEqual(["1770000000", "1770000005"]);
+  expect(first?.["webhook-signature"]).not.toBe(second?.["webhook-signature"]);
+});
+
+test("three secrets → three signatures in the order of the secrets, separated by spaces", () => {
+  const at = new Date();
+  const alone = secrets.map((secret) => eventHeaders([secret], EVENT, at, BODY)["webhook-signature"]);
+  expect(eventHeaders(secrets, EVENT, at, BODY)["webhook-signature"]).toBe(alone.join(" "));
+});
+
+test.each([
+  ["no secret", []],
+  ["a secret that is not base64", ["whsec_ä"]],
+  ["an empty secret", ["whsec_"]],
+])("%s → nothing is signed, so nothing can be sent", (_what, live) => {
+  expect(() => eventHeaders(live, EVENT, new Date(), BODY)).toThrow();
+});
