@@ -119,6 +119,19 @@ as $$
 declare
   counted integer;
 begin
+  -- Endpoints that this may switch, before the deliveries: deleting an endpoint locks them in this order, and two that
+  -- wait for each other end in an error for one of them.
+  perform from public.webhook_endpoints e
+  join (
+    select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
+    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, status_code integer)
+    join public.webhook_deliveries d on d.id = r.id and d.lease_token = r.lease_token
+    group by d.endpoint_id
+  ) b on b.endpoint_id = e.id
+  where not b.all_delivered or e.failing_since is not null
+  order by e.id
+  for no key update of e;
+
   with held as (
     select d.id, d.endpoint_id, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
       r.started_at, r.duration_ms, r.status_code, r.error, r.response_excerpt, r.retry_after_seconds,

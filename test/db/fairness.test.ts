@@ -3,6 +3,7 @@ import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts
 import { claim, complete, providerSays, readRow } from "../support/db-calls.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { liftRateLimits, start } from "../support/db-user.ts";
+import { untilSomebodyWaits } from "../support/db-waiting.ts";
 
 let db: ClonedDatabase;
 beforeAll(async () => {
@@ -160,17 +161,6 @@ test("20 rows in one insert through the Data API → exactly four are admitted",
   expect(await admitted(world)).toBe(4);
 });
 
-/** Settles when some session of this database waits for the lock that the places of an owner are counted under. */
-async function untilSomebodyWaits(): Promise<void> {
-  for (const end = Date.now() + 10_000; Date.now() < end; ) {
-    const waiting = await db.sql`
-      select from pg_locks where locktype = 'advisory' and not granted
-        and database = (select oid from pg_database where datname = current_database())`;
-    if (waiting.length > 0) return;
-  }
-  throw new Error("Nobody came to wait.");
-}
-
 test("an insert while another of the same owner is not committed → waits for it, and counts its place", async () => {
   const world = await addWorld(db);
   await startMany(world, 3);
@@ -180,7 +170,7 @@ test("an insert while another of the same owner is not committed → waits for i
   const second = await db.sql.begin(async (sql) => {
     await sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`;
     const waiting = insert(db.sql).then(() => "done");
-    await Promise.race([waiting, untilSomebodyWaits()]);
+    await Promise.race([waiting, untilSomebodyWaits(db.sql)]);
     return { waiting };
   });
   await second.waiting;
@@ -195,7 +185,7 @@ test("a prediction ends while a sweep is admitting others → the places are fil
   const ending = await db.sql.begin(async (sql) => {
     await sql`select private.sweep()`;
     const waiting = cancel(world, first).then(() => "done");
-    await Promise.race([waiting, untilSomebodyWaits()]);
+    await Promise.race([waiting, untilSomebodyWaits(db.sql)]);
     return { waiting };
   });
   await ending.waiting;

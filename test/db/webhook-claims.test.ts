@@ -17,7 +17,7 @@ beforeAll(async () => {
 beforeEach(() => clearWebhooks(db.sql));
 afterAll(() => db.drop());
 
-const after = (seconds: number) => new Date(Date.now() + seconds * 1000);
+const fromNow = (seconds: number) => new Date(Date.now() + seconds * 1000);
 const addEndpoints = (count: number, columns: object = {}) =>
   Promise.all(Array.from({ length: count }, () => addEndpoint(db.sql, null, columns)));
 const idsOf = (deliveries: Leased[]) => deliveries.map(({ id }) => id).sort();
@@ -44,7 +44,7 @@ describe("what a claim brings", () => {
 
   test("nothing due → nothing, not even an endpoint's secret", async () => {
     const endpoint = await addEndpoint(db.sql, null);
-    await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: after(60) });
+    await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: fromNow(60) });
     await seedDeliveries(db.sql, endpoint, 1, { status: "delivered", completed_at: new Date() });
     await seedDeliveries(db.sql, endpoint, 1, { status: "exhausted", completed_at: new Date() });
     expect(await exchange(db.sql)).toEqual({ recorded: 0, deliveries: [], endpoints: {} });
@@ -54,7 +54,7 @@ describe("what a claim brings", () => {
     const endpoint = await addEndpoint(db.sql, null);
     const ids: string[] = [];
     for (const seconds of [-1, -30, -20]) {
-      ids.push(...(await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: after(seconds) })));
+      ids.push(...(await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: fromNow(seconds) })));
     }
     const { deliveries } = await exchange(db.sql, { maxRows: 2 });
     expect(idsOf(deliveries)).toEqual([ids[1], ids[2]].sort());
@@ -118,8 +118,8 @@ describe("a lease", () => {
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 20);
     const lost = (await exchange(db.sql, { leaseSeconds: 30 })).deliveries;
-    expect((await exchange(db.sql, { at: after(29) })).deliveries).toEqual([]);
-    const again = (await exchange(db.sql, { at: after(31) })).deliveries;
+    expect((await exchange(db.sql, { at: fromNow(29) })).deliveries).toEqual([]);
+    const again = (await exchange(db.sql, { at: fromNow(31) })).deliveries;
     expect([lost.length, again.length]).toEqual([8, 8]);
   });
 });
@@ -212,7 +212,7 @@ describe("fairness", () => {
 
   test("an endpoint with 3,000 due → another's single delivery is in the very next claim", async () => {
     const [flood = "", quiet = ""] = await addEndpoints(2);
-    await seedDeliveries(db.sql, flood, 3000, { next_attempt_at: after(-3600) });
+    await seedDeliveries(db.sql, flood, 3000, { next_attempt_at: fromNow(-3600) });
     await seedDeliveries(db.sql, quiet, 1);
     expect(perEndpoint((await exchange(db.sql, { maxRows: 16 })).deliveries)).toEqual(
       new Map([
@@ -224,7 +224,7 @@ describe("fairness", () => {
 
   test("an endpoint that hangs with its places full → costs the others none of a claim", async () => {
     const [hanging = "", healthy = ""] = await addEndpoints(2);
-    await seedDeliveries(db.sql, hanging, 100, { next_attempt_at: after(-3600) });
+    await seedDeliveries(db.sql, hanging, 100, { next_attempt_at: fromNow(-3600) });
     await exchange(db.sql, { leaseSeconds: 600 });
     await seedDeliveries(db.sql, healthy, 8);
     expect(perEndpoint((await exchange(db.sql, { maxRows: 8 })).deliveries)).toEqual(new Map([[healthy, 8]]));
@@ -262,7 +262,7 @@ describe("fairness", () => {
 describe("a disabled endpoint", () => {
   test("→ is passed over, and takes no place from others", async () => {
     const [off = "", on = ""] = await addEndpoints(2);
-    await seedDeliveries(db.sql, off, 50, { next_attempt_at: after(-3600) });
+    await seedDeliveries(db.sql, off, 50, { next_attempt_at: fromNow(-3600) });
     await seedDeliveries(db.sql, on, 2);
     await db.sql`update public.webhook_endpoints set enabled = false where id = ${off}`;
     expect(perEndpoint((await exchange(db.sql, { maxRows: 8 })).deliveries)).toEqual(new Map([[on, 2]]));

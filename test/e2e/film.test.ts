@@ -65,8 +65,8 @@ describe.concurrent("a film from project to video", () => {
     const { signal } = new AbortController();
     await runDemo({ url, publishableKey, patienceMs: 25_000, write: () => undefined, signal, steps });
     expect(steps.map(({ name }) => name)).toEqual([
-      ...["sign up", "project", "reference", "first-frame", "last-frame", "video"],
-      ...["download", "check frames", "check video"],
+      ...["sign up", "webhook", "project", "reference", "first-frame", "last-frame", "video"],
+      ...["download", "check frames", "check video", "events"],
     ]);
     expect(steps.at(-1)?.result).toMatch(/begins with the first frame, ends with the last/);
   });

@@ -18,7 +18,7 @@ describe.each(Object.entries(LIBRARIES))("a receiver that verifies with %s", (_l
   test.each([1, 2, 3])("%i live secrets → the body verifies with each of them, and with no other", (count) => {
     const live = secrets.slice(0, count);
     const headers = eventHeaders(live, EVENT, new Date(), BODY);
-    for (const secret of live) expect(verify(secret, headers, BODY)).toEqual(JSON.parse(BODY));
+    for (const secret of live) expect(() => verify(secret, headers, BODY)).not.toThrow();
     for (const other of [...secrets.slice(count), makeSecret()]) {
       expect(() => verify(other, headers, BODY)).toThrow();
     }

@@ -95,8 +95,8 @@ test("the demo on the running stack's data → exit 0, all steps, one JSON line 
   const { ok, url: used, steps } = outcome.parse(JSON.parse(demo.lastLine));
   expect({ ok, used }).toEqual({ ok: true, used: url });
   expect(steps.map(({ name }) => name)).toEqual([
-    ...["sign up", "project", "reference", "first-frame", "last-frame", "video"],
-    ...["download", "check frames", "check video"],
+    ...["sign up", "webhook", "project", "reference", "first-frame", "last-frame", "video"],
+    ...["download", "check frames", "check video", "events"],
   ]);
 });
 

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import {
+  addEndpoint,
+  clearWebhooks,
+  exchange,
+  type Outcome,
+  readDelivery,
+  readEndpoint,
+  resultOf,
+  seedDeliveries,
+  sendNext,
+} from "../support/db-webhooks.ts";
+
+const START = new Date("2026-03-01T00:00:00Z");
+const days = (count: number, seconds = 0) => new Date(START.getTime() + (count * 86_400 + seconds) * 1000);
+
+let db: ClonedDatabase;
+let endpoint: string;
+beforeAll(async () => {
+  db = await cloneDatabase();
+});
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  endpoint = await addEndpoint(db.sql, null);
+});
+afterAll(() => db.drop());
+
+/** One more delivery is attempted at this moment. */
+async function attempt(outcome: Outcome, at: Date): Promise<void> {
+  await db.sql`delete from public.webhook_deliveries`;
+  await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: at });
+  expect((await sendNext(db.sql, outcome, at)).length).toBe(1);
+}
+
+const ON = { enabled: true, disabled_at: null, disabled_reason: null };
+
+describe("410", () => {
+  test("→ disables the endpoint at once, with the reason gone", async () => {
+    await attempt({ status_code: 410 }, START);
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({
+      enabled: false,
+      disabled_at: START,
+      disabled_reason: "gone",
+    });
+  });
+
+  test("→ nothing more is sent to it, not even what is due; other endpoints go on", async () => {
+    const other = await addEndpoint(db.sql, null);
+    await attempt({ status_code: 410 }, START);
+    const [left = ""] = await seedDeliveries(db.sql, endpoint, 1);
+    const [healthy] = await seedDeliveries(db.sql, other, 1);
+    expect(await sendNext(db.sql, { status_code: 200 })).toEqual([healthy]);
+    expect((await readDelivery(db.sql, left)).status).toBe("pending");
+  });
+
+  test("beside a success in the same batch → still gone", async () => {
+    await seedDeliveries(db.sql, endpoint, 2);
+    const { deliveries } = await exchange(db.sql);
+    await exchange(db.sql, {
+      results: deliveries.map((held, i) => resultOf(held, { status_code: i ? 410 : 200 })),
+      maxRows: 0,
+    });
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "gone" });
+  });
+
+  test("from a request that was under way when its owner disabled it → the owner's reason and time stay", async () => {
+    await seedDeliveries(db.sql, endpoint, 1);
+    const { deliveries } = await exchange(db.sql);
+    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    const { disabled_at } = await readEndpoint(db.sql, endpoint);
+    await exchange(db.sql, { results: deliveries.map((held) => resultOf(held, { status_code: 410 })), maxRows: 0 });
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({
+      enabled: false,
+      disabled_at,
+      disabled_reason: "by_owner",
+    });
+  });
+});
+
+describe("nothing but failures", () => {
+  test("the first one → failing_since tells when; later ones do not move it", async () => {
+    for (const at of [START, days(1), days(4, 86_399)]) await attempt({ error: "timeout" }, at);
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });
+  });
+
+  test("for five days → the failure that completes them disables the endpoint, with the reason failing", async () => {
+    await attempt({ status_code: 500 }, START);
+    await attempt({ status_code: 500 }, days(5, -1));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject(ON);
+    await attempt({ status_code: 500 }, days(5));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({
+      enabled: false,
+      disabled_at: days(5),
+      disabled_reason: "failing",
+    });
+  });
+
+  test("but a success in between → counted anew from the next failure", async () => {
+    await attempt({ status_code: 500 }, START);
+    await attempt({ status_code: 200 }, days(3));
+    expect((await readEndpoint(db.sql, endpoint)).failing_since).toBe(null);
+    await attempt({ status_code: 500 }, days(4));
+    await attempt({ status_code: 500 }, days(6));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: days(4) });
+    await attempt({ status_code: 500 }, days(9));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "failing" });
+  });
+
+  test("and then a success as the five days are over → it stays enabled", async () => {
+    await attempt({ status_code: 500 }, START);
+    await attempt({ status_code: 200 }, days(6));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: null });
+  });
+
+  test("of another endpoint → are its own affair", async () => {
+    const other = await addEndpoint(db.sql, null);
+    await attempt({ status_code: 500 }, START);
+    await attempt({ status_code: 500 }, days(5));
+    expect(await readEndpoint(db.sql, other)).toMatchObject({ ...ON, failing_since: null });
+  });
+
+  test("after an administrator set two days → two days", async () => {
+    await db.sql`update private.settings set webhook_disable_after = '2 days'`;
+    await attempt({ status_code: 500 }, START);
+    await attempt({ status_code: 500 }, days(2));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "failing" });
+    await db.sql`update private.settings set webhook_disable_after = default`;
+  });
+});
+
+describe("enabled again, by one tick in Studio", () => {
+  test("→ no reason is left, and the five days begin anew", async () => {
+    await attempt({ status_code: 500 }, START);
+    await attempt({ status_code: 500 }, days(5));
+    await db.sql`update public.webhook_endpoints set enabled = true where id = ${endpoint}`;
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: null });
+    await attempt({ status_code: 500 }, days(6));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: days(6) });
+  });
+
+  test("changed in another way while it was on → failing_since stays", async () => {
+    await attempt({ status_code: 500 }, START);
+    await db.sql`update public.webhook_endpoints set url = 'https://elsewhere.example', enabled = true where id = ${endpoint}`;
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });
+  });
+});

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { refusalOf } from "../support/db-refusal.ts";
+import { untilSomebodyWaits } from "../support/db-waiting.ts";
+import {
+  addEndpoint,
+  clearWebhooks,
+  exchange,
+  readDelivery,
+  readEndpoint,
+  resultOf,
+  seedDeliveries,
+  sendNext,
+} from "../support/db-webhooks.ts";
+
+let db: ClonedDatabase;
+beforeAll(async () => {
+  db = await cloneDatabase();
+});
+beforeEach(() => clearWebhooks(db.sql));
+afterAll(() => db.drop());
+
+const record = (results: object[]) => exchange(db.sql, { results, maxRows: 0 });
+const attemptsOf = (id: string) => db.sql`
+  select attempt, started_at, duration_ms, status_code, error, response_excerpt from public.webhook_attempts where delivery_id = ${id} order by id`;
+
+test("each attempt → a row of its own with number, start, duration, status or error, and the answer's beginning", async () => {
+  const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+  const at = (hours: number) => new Date(Date.now() + hours * 3_600_000);
+  const started_at = "2026-03-01T12:00:00.123Z";
+  await sendNext(db.sql, { started_at, duration_ms: 340, status_code: 500, response_excerpt: "Oops, 語 😀" });
+  await sendNext(db.sql, { started_at, duration_ms: 15000, error: "timeout" }, at(1));
+  await sendNext(db.sql, { started_at, duration_ms: 9, status_code: 204, response_excerpt: "" }, at(2));
+  const started = new Date(started_at);
+  expect([...(await attemptsOf(id))]).toEqual([
+    {
+      attempt: 1,
+      started_at: started,
+      duration_ms: 340,
+      status_code: 500,
+      error: "http_status",
+      response_excerpt: "Oops, 語 😀",
+    },
+    {
+      attempt: 2,
+      started_at: started,
+      duration_ms: 15000,
+      status_code: null,
+      error: "timeout",
+      response_excerpt: null,
+    },
+    { attempt: 3, started_at: started, duration_ms: 9, status_code: 204, error: null, response_excerpt: "" },
+  ]);
+  expect(await readDelivery(db.sql, id)).toMatchObject({ status: "delivered", attempts: 3, last_attempt_at: started });
+});
+
+test("an answer that failed after its status had come → the status and why", async () => {
+  const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+  await sendNext(db.sql, { status_code: 500, error: "too_large" });
+  expect([...(await attemptsOf(id))]).toMatchObject([{ status_code: 500, error: "too_large" }]);
+});
+
+test("an answer of 1 KiB → kept whole; more → refused, so no long answer gets into the table", async () => {
+  const [first = "", second = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 2);
+  const { deliveries } = await exchange(db.sql);
+  const held = (id: string) =>
+    resultOf(deliveries.find((delivery) => delivery.id === id) ?? { id, lease_token: "" }, {
+      response_excerpt: "x".repeat(1024),
+    });
+  await record([held(first)]);
+  expect([...(await attemptsOf(first))]).toMatchObject([{ response_excerpt: "x".repeat(1024) }]);
+  const { constraint } = await refusalOf(record([{ ...held(second), response_excerpt: `${"x".repeat(1023)}é` }]));
+  expect(constraint).toBe("response_excerpt_has_at_most_1_kib");
+});
+
+describe("the holder of a lease alone is believed", () => {
+  test("the result of a lease that another has taken over → dropped; the new holder's counts", async () => {
+    const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+    const [stale] = (await exchange(db.sql, { leaseSeconds: 60 })).deliveries;
+    const [held] = (await exchange(db.sql, { at: new Date(Date.now() + 61_000) })).deliveries;
+    if (!stale || !held) throw new Error("It was not handed out twice.");
+    expect((await record([resultOf(stale, { status_code: 200 })])).recorded).toBe(0);
+    expect(await readDelivery(db.sql, id)).toMatchObject({
+      status: "pending",
+      attempts: 0,
+      lease_token: held.lease_token,
+    });
+    expect((await record([resultOf(held, { status_code: 200 })])).recorded).toBe(1);
+    expect((await attemptsOf(id)).length).toBe(1);
+  });
+
+  test("a lease that ran out, but that nobody has taken over → still counts: the request was made", async () => {
+    const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+    const [held] = (await exchange(db.sql, { leaseSeconds: 0 })).deliveries;
+    expect((await record([resultOf(held ?? { id, lease_token: "" }, { status_code: 200 })])).recorded).toBe(1);
+  });
+
+  test("the same result sent twice (the first answer was lost) → counts once", async () => {
+    const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+    const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
+    expect((await record(results)).recorded).toBe(1);
+    expect((await record(results)).recorded).toBe(0);
+    expect((await attemptsOf(id)).length).toBe(1);
+  });
+
+  test("a result of a delivery that is gone → dropped, the others of its batch count", async () => {
+    const endpoint = await addEndpoint(db.sql, null);
+    await seedDeliveries(db.sql, endpoint, 2);
+    const { deliveries } = await exchange(db.sql);
+    await db.sql`delete from public.webhook_deliveries where id = ${deliveries[0]?.id ?? ""}`;
+    const unknown = { id: crypto.randomUUID(), lease_token: crypto.randomUUID() };
+    const results = [...deliveries, unknown].map((held) => resultOf(held, { status_code: 200 }));
+    expect((await record(results)).recorded).toBe(1);
+  });
+});
+
+test("a batch of 100 with all kinds of ends → recorded in one call, each as it ended", async () => {
+  const endpoints = await Promise.all(
+    Array.from({ length: 10 }, () => addEndpoint(db.sql, null, { max_in_flight: 10 })),
+  );
+  for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 9);
+  for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 1, { attempts: 9 });
+  const { deliveries } = await exchange(db.sql, { maxRows: 100 });
+  expect(deliveries.length).toBe(100);
+  const results = deliveries.map((held, i) =>
+    held.attempt === 10 || i % 3 === 1
+      ? resultOf(held)
+      : resultOf(held, i % 3 === 0 ? { status_code: 200 } : { error: "timeout" }),
+  );
+  const next = await exchange(db.sql, { results, maxRows: 100 });
+  expect([next.recorded, next.deliveries.length]).toEqual([100, 0]);
+  const expected = deliveries.map((held, i) =>
+    held.attempt === 10 ? "exhausted" : i % 3 === 0 ? "delivered" : "pending",
+  );
+  for (const [i, { id }] of deliveries.entries()) {
+    const { status, lease_token } = await readDelivery(db.sql, id);
+    expect([status, lease_token]).toEqual([expected[i], null]);
+  }
+  expect((await db.sql`select from public.webhook_attempts`).count).toBe(100);
+});
+
+describe("nobody waits for each other for ever", () => {
+  test("an owner deletes an endpoint while results of it are recorded → it is gone, and neither call fails", async () => {
+    const endpoint = await addEndpoint(db.sql, null);
+    await seedDeliveries(db.sql, endpoint, 3);
+    const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
+    const recording = await db.sql.begin(async (sql) => {
+      await sql`select from public.webhook_endpoints where id = ${endpoint} for update`;
+      const waiting = record(results);
+      await Promise.race([waiting, untilSomebodyWaits(db.sql)]);
+      await sql`delete from public.webhook_endpoints where id = ${endpoint}`;
+      return { waiting };
+    });
+    expect((await recording.waiting).recorded).toBe(0);
+    expect((await db.sql`select from public.webhook_deliveries`).count).toBe(0);
+  });
+
+  test("batches over the same endpoints in opposite order, many times at once → all are recorded", async () => {
+    const endpoints = await Promise.all(
+      Array.from({ length: 8 }, () => addEndpoint(db.sql, null, { max_in_flight: 100 })),
+    );
+    for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 12);
+    const { deliveries } = await exchange(db.sql, { maxRows: 1000 });
+    const batches = Array.from({ length: 6 }, (_, batch) => {
+      const own = deliveries
+        .filter((_, i) => i % 6 === batch)
+        .map((held, i) => resultOf(held, { status_code: (i + batch) % 2 ? 200 : 500 }));
+      return batch % 2 ? own.reverse() : own;
+    });
+    const answers = await Promise.all(batches.map(record));
+    expect(answers.map(({ recorded }) => recorded)).toEqual(Array(6).fill(16));
+  });
+});
+
+test("a success and a failure of one endpoint in the same batch → it is not failing", async () => {
+  const endpoint = await addEndpoint(db.sql, null);
+  await seedDeliveries(db.sql, endpoint, 2);
+  const { deliveries } = await exchange(db.sql);
+  await record(deliveries.map((held, i) => resultOf(held, { status_code: i ? 200 : 500 })));
+  expect((await readEndpoint(db.sql, endpoint)).failing_since).toBe(null);
+});

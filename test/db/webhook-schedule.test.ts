@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import {
+  addEndpoint,
+  clearWebhooks,
+  type Outcome,
+  readDelivery,
+  seedDeliveries,
+  sendNext,
+} from "../support/db-webhooks.ts";
+
+// Time is an argument, so the whole schedule of more than three days runs at once.
+
+const [SECOND, MINUTE, HOUR] = [1, 60, 3600];
+const SCHEDULE = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
+const START = new Date("2026-03-01T00:00:00Z");
+const plus = (at: Date, seconds: number) => new Date(at.getTime() + seconds * 1000);
+
+let db: ClonedDatabase;
+let endpoint: string;
+beforeAll(async () => {
+  db = await cloneDatabase();
+});
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  endpoint = await addEndpoint(db.sql, null);
+});
+afterAll(() => db.drop());
+
+const seedAt = async (at: Date, columns: object = {}) =>
+  (await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: at, ...columns }))[0] ?? "";
+
+/** Sends at each due moment until it ends, and returns how many seconds lay between the attempts. */
+async function waitsOf(id: string, outcome: Outcome): Promise<number[]> {
+  const waits: number[] = [];
+  for (let at = START; waits.length < 20; ) {
+    expect(await sendNext(db.sql, outcome, at)).toEqual([id]);
+    const { status, next_attempt_at } = await readDelivery(db.sql, id);
+    if (status !== "pending") return waits;
+    const next = next_attempt_at as Date; // timestamptz columns are read as dates
+    waits.push((next.getTime() - at.getTime()) / 1000);
+    expect(await sendNext(db.sql, outcome, new Date(next.getTime() - 1))).toEqual([]); // a millisecond too early
+    at = new Date(next.getTime() + 1); // dates carry milliseconds, Postgres microseconds
+  }
+  throw new Error("The retries have no end.");
+}
+
+describe("a receiver that always answers 500", () => {
+  test("→ ten attempts by the schedule, each wait within 20 %, then exhausted", async () => {
+    const id = await seedAt(START);
+    const waits = await waitsOf(id, { status_code: 500 });
+    expect(waits.length).toBe(SCHEDULE.length);
+    for (const [i, wait] of waits.entries()) {
+      const planned = SCHEDULE[i] ?? Number.NaN;
+      expect(wait).toBeGreaterThanOrEqual(planned * 0.8 - 0.001);
+      expect(wait).toBeLessThanOrEqual(planned * 1.2 + 0.001);
+    }
+    expect(await readDelivery(db.sql, id)).toMatchObject({
+      status: "exhausted",
+      attempts: 10,
+      last_status_code: 500,
+      last_error: "http_status",
+      lease_token: null,
+      completed_at: expect.any(Date),
+    });
+    expect(await sendNext(db.sql, { status_code: 500 }, plus(START, 365 * 24 * HOUR))).toEqual([]);
+  });
+
+  test("→ the schedule spans 75 hours and 35 minutes in all, and stands in the settings", async () => {
+    const [row] = await db.sql<{ seconds: number[] }[]>`
+      select array(select extract(epoch from step)::int from unnest(webhook_retry_schedule) step) as seconds from private.settings`;
+    expect(row?.seconds).toEqual(SCHEDULE);
+    expect(SCHEDULE.reduce((sum, step) => sum + step)).toBe(75 * HOUR + 35 * MINUTE + 5);
+  });
+
+  test("→ the waits of many differ: a receiver that comes back does not meet them all at once", async () => {
+    const [row] = await db.sql`
+      select count(distinct wait)::int as different, min(wait) >= 240 as above, max(wait) <= 360 as below, max(wait) - min(wait) > 60 as spread
+      from (select extract(epoch from private.next_delivery_attempt(2, 500, null, now()) - now()) as wait from generate_series(1, 500)) w`;
+    expect(row).toEqual({ different: 500, above: true, below: true, spread: true });
+  });
+
+  test("an administrator's shorter schedule → holds from the next attempt on", async () => {
+    await db.sql`update private.settings set webhook_retry_schedule = '{10 seconds,10 seconds}'`;
+    expect((await waitsOf(await seedAt(START), { status_code: 500 })).length).toBe(2);
+    await db.sql`update private.settings set webhook_retry_schedule = default`;
+  });
+});
+
+describe("what counts as delivered", () => {
+  test.each([200, 201, 202, 204, 299])("%i → delivered at once", async (status_code) => {
+    const id = await seedAt(START);
+    await sendNext(db.sql, { status_code }, START);
+    expect(await readDelivery(db.sql, id)).toMatchObject({
+      status: "delivered",
+      attempts: 1,
+      last_status_code: status_code,
+      last_error: null,
+      lease_token: null,
+      completed_at: START,
+    });
+  });
+
+  test.each([100, 199, 300, 301, 302, 307, 308, 400, 404, 410, 429, 500, 503])(
+    "%i → tried again",
+    async (status_code) => {
+      const id = await seedAt(START);
+      await sendNext(db.sql, { status_code }, START);
+      expect(await readDelivery(db.sql, id)).toMatchObject({
+        status: "pending",
+        attempts: 1,
+        last_status_code: status_code,
+        last_error: "http_status",
+        completed_at: null,
+      });
+    },
+  );
+
+  test.each(["timeout", "connection", "dns", "tls", "address", "too_large"])(
+    "no answer: %s → tried again, and the row says why",
+    async (error) => {
+      const id = await seedAt(START);
+      await sendNext(db.sql, { error }, START);
+      expect(await readDelivery(db.sql, id)).toMatchObject({
+        status: "pending",
+        last_status_code: null,
+        last_error: error,
+      });
+    },
+  );
+
+  test("a failure, then a success → delivered with two attempts, and no error is left on the row", async () => {
+    const id = await seedAt(START);
+    await sendNext(db.sql, { error: "timeout" }, START);
+    await sendNext(db.sql, { status_code: 200 }, plus(START, 7));
+    expect(await readDelivery(db.sql, id)).toMatchObject({ status: "delivered", attempts: 2, last_error: null });
+  });
+});
+
+describe("Retry-After", () => {
+  const waitAfter = async (outcome: Outcome, columns: object = {}) => {
+    const id = await seedAt(START, columns);
+    await sendNext(db.sql, outcome, START);
+    const { status, next_attempt_at } = await readDelivery(db.sql, id);
+    // timestamptz columns are read as dates
+    return status === "pending" ? ((next_attempt_at as Date).getTime() - START.getTime()) / 1000 : status;
+  };
+
+  test.each([429, 503])("on %i → waited out to the second", async (status_code) => {
+    expect(await waitAfter({ status_code, retry_after_seconds: 1234 })).toBe(1234);
+  });
+
+  test.each([429, 503])("on %i of more than a day → a day", async (status_code) => {
+    expect(await waitAfter({ status_code, retry_after_seconds: 30 * 24 * HOUR })).toBe(24 * HOUR);
+  });
+
+  test("shorter than the schedule's step → the step", async () => {
+    const wait = await waitAfter({ status_code: 429, retry_after_seconds: 1 }, { attempts: 2 });
+    expect(wait).toBeGreaterThanOrEqual(30 * MINUTE * 0.8);
+  });
+
+  test.each([500, 502, 301, 408])("on %i → not heeded", async (status_code) => {
+    expect(await waitAfter({ status_code, retry_after_seconds: 1234 })).toBeLessThanOrEqual(6);
+  });
+
+  test("on the last attempt → exhausted all the same", async () => {
+    expect(await waitAfter({ status_code: 429, retry_after_seconds: 60 }, { attempts: 9 })).toBe("exhausted");
+  });
+
+  test("absent on 429 → the schedule", async () => {
+    expect(await waitAfter({ status_code: 429 })).toBeLessThanOrEqual(6);
+  });
+});

@@ -1,0 +1,254 @@
+import { describe, expect, test } from "vitest";
+import { DRAIN_LIMITS } from "../../supabase/functions/deliver/drain-limits.ts";
+import { makeDrain } from "./deliver-exchange.ts";
+
+const L = DRAIN_LIMITS;
+const REQUEST_MS = 15_000;
+const endpoints = (count: number, deliveries: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`endpoint ${index}`, deliveries]));
+
+test("the limits → requests end before their leases, and a run well before the platform's 150 s", () => {
+  expect(REQUEST_MS).toBeLessThan((L.leaseSeconds * 1000) / 1.5);
+  expect(L.lookFor + L.linger + L.promise + L.lookEvery + REQUEST_MS + L.giveUpAfter).toBeLessThan(100_000);
+  expect(L.lookEvery).toBeLessThan(L.promise);
+});
+
+describe("looking", () => {
+  test("nothing due → a look every 100 ms for 2 s, each a promise; the last one takes the promise back", async () => {
+    const { kick, calls, runUntil } = makeDrain({});
+    await runUntil(kick());
+    const looks = calls.slice(0, -1);
+    expect(looks.length).toBeGreaterThanOrEqual(18);
+    expect(looks.every(({ promise, leaseSeconds }) => promise === 300 && leaseSeconds === L.leaseSeconds)).toBe(true);
+    const gaps = looks.slice(1).map(({ at }, index) => at - (looks[index]?.at ?? 0));
+    expect(Math.max(...gaps)).toBeLessThan(L.promise);
+    expect(calls.at(-1)).toMatchObject({ promise: 0, maxRows: expect.any(Number) });
+    // Only after the last promise has run out: whoever relied on it is seen.
+    expect(calls.at(-1)?.at).toBeGreaterThan((looks.at(-1)?.at ?? 0) + 300);
+  });
+
+  test("something is committed while it lingers → sent at the next look, without a kick", async () => {
+    const drain = makeDrain({});
+    drain.clock.after(1_050, () => drain.add("late", 1));
+    await drain.runUntil(drain.kick());
+    expect(drain.startedAt.get(1)).toBeLessThanOrEqual(1_050 + L.lookEvery + 10);
+    expect(drain.recorded.size).toBe(1);
+    // And lingering began anew.
+    expect(drain.calls.at(-1)?.at).toBeGreaterThan(1_050 + L.linger);
+  });
+
+  test("something comes with the last look → it is sent and recorded, and looking goes on", async () => {
+    const drain = makeDrain({
+      fault: ({ promise }, count) => {
+        if (promise === 0 && count < 30) drain.add("late", 1);
+        return undefined;
+      },
+    });
+    await drain.runUntil(drain.kick());
+    expect(drain.recorded.size).toBe(1);
+    expect(drain.calls.filter(({ promise, maxRows }) => promise === 0 && maxRows > 0)).toHaveLength(2);
+  });
+
+  test("a kick during a pause → a look at once", async () => {
+    const drain = makeDrain({});
+    drain.clock.after(1_030, () => {
+      drain.add("kicked", 1);
+      void drain.kick();
+    });
+    await drain.runUntil(drain.kick());
+    expect(drain.calls.some(({ at }) => at === 1_030)).toBe(true);
+    expect(drain.startedAt.get(1)).toBe(1_035);
+  });
+
+  test("a kick just after the last look's transaction → another look: its delivery is not left for pg_cron", async () => {
+    let kicks = 0;
+    const drain = makeDrain({
+      fault: ({ promise }) => {
+        if (promise === 0 && kicks++ === 0) {
+          drain.clock.after(1, () => {
+            drain.add("kicked", 1);
+            void drain.kick();
+          });
+        }
+        return undefined;
+      },
+    });
+    await drain.runUntil(drain.kick());
+    expect(drain.recorded.size).toBe(1);
+  });
+
+  test("a kick while only slow requests are left → looking begins at once, not after them", async () => {
+    const drain = makeDrain({
+      queues: { slow: 1 },
+      request: ({ endpoint }) => (endpoint === "slow" ? REQUEST_MS : 10),
+    });
+    drain.clock.after(10_000, () => {
+      drain.add("quick", 1);
+      void drain.kick();
+    });
+    await drain.runUntil(drain.kick());
+    expect(drain.startedAt.get(2)).toBe(10_005);
+    expect(drain.recorded.get(2)).toBeLessThan(10_100);
+    expect(drain.recorded.has(1)).toBe(true);
+  });
+
+  test("two kicks at once → one drain", async () => {
+    const { kick, calls, runUntil } = makeDrain({});
+    await runUntil(Promise.all([kick(), kick()]));
+    expect(calls.filter(({ promise }) => promise === 0)).toHaveLength(1);
+  });
+
+  test("work without end → no more is taken on after 30 s, and what is under way is recorded", async () => {
+    const drain = makeDrain({
+      fault: () => void drain.add("busy", 8) as undefined,
+      request: () => 50,
+    });
+    await drain.runUntil(drain.kick());
+    const claims = drain.calls.filter(({ maxRows }) => maxRows > 0);
+    expect(claims.at(-1)).toMatchObject({ promise: 0 });
+    expect(claims.at(-1)?.at).toBeLessThan(L.lookFor + L.promise + 3 * L.lookEvery);
+    expect(drain.leased.size).toBe(0);
+  });
+});
+
+describe("many at once", () => {
+  test("100 quick deliveries of 20 endpoints → each is sent once, and results are recorded in batches", async () => {
+    const drain = makeDrain({ queues: endpoints(20, 5), request: ({ id }) => 3 + (id % 7) });
+    await drain.runUntil(drain.kick());
+    expect(drain.recorded.size).toBe(100);
+    expect(drain.startedAt.size).toBe(100);
+    expect(drain.calls.filter(({ results }) => results.length > 0).length).toBeLessThan(5);
+  });
+
+  test("a result → is recorded within 20 ms of the last call, or of its coming", async () => {
+    const drain = makeDrain({ queues: endpoints(4, 8), request: ({ id }) => id * 13 });
+    await drain.runUntil(drain.kick());
+    for (const [id, started] of drain.startedAt) {
+      const came = started + id * 13;
+      expect((drain.recorded.get(id) ?? Number.POSITIVE_INFINITY) - came).toBeLessThanOrEqual(2 * (L.recordAfter + 5));
+    }
+  });
+
+  test("a result with nobody else under way → is recorded at once", async () => {
+    const drain = makeDrain({ queues: { one: 1 } });
+    await drain.runUntil(drain.kick());
+    expect(drain.recorded.get(1)).toBe(18); // claimed in 5 ms, sent in 10, recorded 3 later
+  });
+
+  test("more endpoints than places → never more than maxInFlight under way, and every delivery arrives", async () => {
+    const drain = makeDrain({
+      queues: endpoints(30, 10),
+      limits: { maxInFlight: 40, claimAtOnce: 25, recordAt: 10 },
+      request: ({ id }) => 5 + (id % 50),
+    });
+    await drain.runUntil(drain.kick());
+    expect(drain.mostUnderWay()).toBe(40);
+    expect(Math.max(...drain.calls.map(({ maxRows }) => maxRows))).toBe(25);
+    expect(drain.recorded.size).toBe(300);
+  });
+
+  test("a claim that was filled → the next follows at once", async () => {
+    const drain = makeDrain({ queues: endpoints(100, 4), request: () => 1_000 });
+    await drain.runUntil(drain.kick());
+    expect([...drain.startedAt.values()].filter((at) => at <= 10)).toHaveLength(400);
+  });
+
+  test("two endpoints of twenty hang → the others finish as soon as without them", async () => {
+    const quick = (endpoint: string) => !["endpoint 3", "endpoint 12"].includes(endpoint);
+    async function lastQuick(hangs: boolean): Promise<number> {
+      const drain = makeDrain({
+        queues: endpoints(20, 100),
+        request: ({ id, endpoint }) => (quick(endpoint) ? 10 + (id % 5) : hangs ? REQUEST_MS : 10),
+      });
+      let last = 0;
+      await drain.runUntil(drain.kick());
+      for (const [id, at] of drain.recorded) {
+        // The queues were filled endpoint by endpoint, a hundred each.
+        if (quick(`endpoint ${Math.floor((id - 1) / 100)}`)) last = Math.max(last, at);
+      }
+      expect(drain.mostUnderWay()).toBe(160);
+      return last;
+    }
+    const [without, beside] = [await lastQuick(false), await lastQuick(true)];
+    expect(without).toBeGreaterThan(0);
+    expect(beside).toBeLessThan(without * 1.2);
+  });
+
+  test("an attempt that cannot be made → logged, the others go on, and its lease is left to run out", async () => {
+    const drain = makeDrain({
+      queues: { one: 3 },
+      request: ({ id }) => {
+        if (id === 2) throw new Error("The endpoint has no signing secret.");
+        return 10;
+      },
+    });
+    await drain.runUntil(drain.kick());
+    expect([...drain.recorded.keys()]).toEqual([1, 3]);
+    expect([...drain.leased.keys()]).toEqual([2]);
+    expect(drain.lines.map((line) => JSON.parse(line))).toMatchObject([{ event: "attempt_not_made", level: "error" }]);
+  });
+});
+
+describe("the database is away", () => {
+  const away = () => {
+    throw new Error("no connection to https://db.test/?key=secret");
+  };
+
+  test("with nothing under way → logged, the drain ends, and the next kick begins anew", async () => {
+    let isAway = true;
+    const drain = makeDrain({ queues: { one: 1 }, fault: () => (isAway ? away() : undefined) });
+    await drain.runUntil(drain.kick());
+    expect(drain.calls).toHaveLength(1);
+    expect(drain.lines.join()).toContain("drain_stopped");
+    expect(drain.lines.join()).not.toContain("secret");
+    isAway = false;
+    await drain.runUntil(drain.kick());
+    expect(drain.recorded.size).toBe(1);
+  });
+
+  test("while requests are under way → their results are kept and recorded when it is back", async () => {
+    const drain = makeDrain({
+      queues: endpoints(20, 8),
+      fault: ({ at }) => (at > 0 && at < 8_000 ? away() : undefined),
+    });
+    await drain.runUntil(drain.kick());
+    expect(drain.recorded.size).toBe(160);
+    expect(drain.startedAt.size).toBe(160);
+    // With growing pauses, not in a loop.
+    expect(drain.calls.filter(({ at }) => at < 8_000).length).toBeLessThan(12);
+  });
+
+  test("the answer of a recording gets lost → the results are sent again, and nothing is recorded twice", async () => {
+    const drain = makeDrain({
+      queues: { one: 8 },
+      fault: (_call, count) => (count === 2 ? "lost" : undefined),
+    });
+    await drain.runUntil(drain.kick());
+    expect(drain.calls[2]?.results).toEqual(drain.calls[1]?.results);
+    expect(drain.recorded.size).toBe(8);
+    expect(new Set(drain.recorded.values()).size).toBe(1);
+  });
+
+  test("the answer of a claim gets lost → the leases bring those back, the rest goes on", async () => {
+    const drain = makeDrain({
+      queues: { one: 20 },
+      fault: (_call, count) => (count === 2 ? "lost" : undefined),
+    });
+    await drain.runUntil(drain.kick());
+    expect(drain.recorded.size + drain.leased.size).toBe(16);
+    expect(drain.leased.size).toBe(8);
+  });
+
+  test("for good → the results are given up after 20 s, the drain ends, and nothing is held any more", async () => {
+    let isAway = true;
+    const drain = makeDrain({ queues: { one: 8 }, fault: ({ at }) => (isAway && at > 0 ? away() : undefined) });
+    await drain.runUntil(drain.kick());
+    expect(drain.now()).toBeGreaterThan(L.giveUpAfter);
+    expect(drain.now()).toBeLessThan(2 * L.giveUpAfter);
+    expect(drain.recorded.size).toBe(0);
+    isAway = false;
+    const before = drain.calls.length;
+    await drain.runUntil(drain.kick());
+    expect(drain.calls[before]?.results).toEqual([]);
+  });
+});

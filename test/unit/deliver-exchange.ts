@@ -1,0 +1,82 @@
+import { createLog } from "../../shared/log.ts";
+import { createDrain } from "../../supabase/functions/deliver/drain.ts";
+import { DRAIN_LIMITS, type DrainLimits } from "../../supabase/functions/deliver/drain-limits.ts";
+import { makeClock } from "./deliver-clock.ts";
+
+export type Sent = { id: number; endpoint: string };
+export type Call = { at: number; results: number[]; maxRows: number; promise: number; leaseSeconds: number };
+
+/**
+ * A drain over a database in memory: a queue for each endpoint, a cap in flight for each, leases by identifier.
+ * A call of it takes 5 ms: 3 until its transaction, 2 for the answer. `request` gives how long a request takes; it may also throw.
+ */
+export function makeDrain(options: {
+  queues?: Record<string, number>;
+  cap?: number;
+  request?: (sent: Sent) => number;
+  /** Called before each transaction; what it throws, the exchange throws. `lost`: the work was done, the answer got lost. */
+  fault?: (call: Call, count: number) => "lost" | undefined;
+  limits?: Partial<DrainLimits>;
+}) {
+  const time = makeClock();
+  const { cap = 8, request = () => 10, limits } = options;
+  const queues = new Map<string, Sent[]>();
+  const leased = new Map<number, Sent>();
+  const recorded = new Map<number, number>();
+  const startedAt = new Map<number, number>();
+  const calls: Call[] = [];
+  const lines: string[] = [];
+  let made = 0;
+  let underWay = 0;
+  let mostUnderWay = 0;
+
+  function add(endpoint: string, count: number): void {
+    const queue = queues.get(endpoint) ?? [];
+    for (let i = 0; i < count; i++) queue.push({ id: ++made, endpoint });
+    queues.set(endpoint, queue);
+  }
+  for (const [endpoint, count] of Object.entries(options.queues ?? {})) add(endpoint, count);
+
+  function exchange(results: number[], maxRows: number): Sent[] {
+    for (const id of results) {
+      // Only the holder of a lease is believed.
+      if (leased.delete(id)) recorded.set(id, time.now());
+    }
+    const taken: Sent[] = [];
+    for (const [endpoint, queue] of queues) {
+      const held = [...leased.values()].filter((sent) => sent.endpoint === endpoint).length;
+      taken.push(...queue.splice(0, Math.min(cap - held, maxRows - taken.length)));
+      for (const sent of taken) leased.set(sent.id, sent);
+    }
+    return taken;
+  }
+
+  const kick = createDrain<Sent, number>({
+    async exchange(results, maxRows, leaseSeconds, promise) {
+      const call = { at: time.now(), results: [...results], maxRows, promise, leaseSeconds };
+      calls.push(call);
+      await time.sleep(3);
+      const fault = options.fault?.(call, calls.length);
+      const taken = exchange(results, maxRows);
+      await time.sleep(2);
+      if (fault === "lost") throw new Error("no answer from https://db.test/?key=secret");
+      return taken;
+    },
+    async attempt(sent) {
+      startedAt.set(sent.id, time.now());
+      underWay += 1;
+      mostUnderWay = Math.max(mostUnderWay, underWay);
+      try {
+        await time.sleep(request(sent));
+        return sent.id;
+      } finally {
+        underWay -= 1;
+      }
+    },
+    log: createLog({}, (line) => void lines.push(line)),
+    clock: time.clock,
+    limits: { ...DRAIN_LIMITS, ...limits },
+  });
+
+  return { ...time, kick, add, calls, lines, recorded, leased, startedAt, mostUnderWay: () => mostUnderWay };
+}
