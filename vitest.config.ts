@@ -4,8 +4,8 @@ const patience = { testTimeout: 30_000, hookTimeout: 90_000 };
 
 export default defineConfig({
   test: {
-    // Two workers: the machines this has to pass on have two cores, and the stack runs beside the tests.
-    maxWorkers: 2,
+    // More workers than the two cores of the machines this has to pass on: most tests wait for a server most of the time.
+    maxWorkers: 4,
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts", "test/conformance/**/*.test.ts"], ...patience } },
       {

@@ -86,7 +86,8 @@ describe.concurrent("who gets what", () => {
     const receiver = await receive();
     const maker = await newFilmMaker(stack);
     const { webhookId } = await register(maker, receiver.url);
-    await maker.cancel(await maker.start("first-frame", { prompt: promptWith("rate_limited=30") }));
+    const canceled = await maker.cancel(await maker.start("first-frame", { prompt: promptWith("rate_limited=30") }));
+    expect(canceled.status).toBe("canceled");
     await createProjects(maker, 1);
     const stories = await untilStories(sql, webhookId, "the project is delivered", 1, isDelivered);
     expect(stories.map(({ event_type }) => event_type)).toEqual(["project.created"]);

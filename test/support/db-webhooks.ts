@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import type { ClonedDatabase } from "./clone-database.ts";
 import type { Row } from "./db-predictions.ts";
 
 type AnySql = postgres.Sql | postgres.TransactionSql;
@@ -112,4 +113,27 @@ export async function readEndpoint(sql: AnySql, id: string): Promise<Row> {
 export async function clearWebhooks(sql: AnySql): Promise<void> {
   await sql`delete from public.webhook_events`;
   await sql`delete from public.webhook_endpoints`;
+}
+
+/** Who calls a function of the Data API: a user's id, or one of the other two roles. */
+export type Caller = string | "service_role" | "anon";
+
+/** A function of public as PostgREST calls it, by names, with the caller's own rights. */
+export async function call<T>(
+  db: ClonedDatabase,
+  caller: Caller,
+  name: string,
+  args: Record<string, string | number | boolean | string[] | Date | null> = {},
+): Promise<T> {
+  const claims =
+    caller === "service_role" || caller === "anon" ? { role: caller } : { role: "authenticated", sub: caller };
+  const names = Object.keys(args).map((key, i) => `${key} => $${i + 1}`);
+  return await db.as(claims, async (sql) => {
+    const [row] = await sql.unsafe<{ answer: T }[]>(
+      `select public.${name}(${names.join(", ")}) as answer`,
+      Object.values(args),
+    );
+    if (!row) throw new Error(`${name} gave no row.`);
+    return row.answer;
+  });
 }

@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import type { z } from "zod";
 import { createdWebhook } from "../../shared/contract/webhooks.ts";
 import { project } from "../../shared/contract/projects.ts";
@@ -20,4 +21,15 @@ export async function createProjects(by: Pick<FilmMaker, "call">, count: number)
     ids.push((await by.call(project, "POST", "/api/projects", body)).projectId);
   }
   return ids;
+}
+
+/** Creates so many projects of a user in one statement. */
+export async function insertProjects(
+  sql: postgres.Sql | postgres.TransactionSql,
+  ownerId: string,
+  count: number,
+): Promise<void> {
+  await sql`
+    insert into public.projects (owner_id, title, text_prompt)
+    select ${ownerId}, 'Harbour ' || number, repeat('A harbour at dawn. ', 30) from generate_series(1, ${count}::int) number`;
 }

@@ -67,7 +67,7 @@ export function createPost({ lookup, patienceMs = PATIENCE_MS, ...agentSettings 
         incoming.on("data", (chunk: Uint8Array) => {
           if (bytes < EXCERPT_BYTES) beginning.push(chunk.subarray(0, EXCERPT_BYTES - bytes));
           bytes += chunk.byteLength;
-          
+          if (bytes > MOST_ANSWER_BYTES) end(null);
         });
         incoming.on("end", () => end(null));
         incoming.on("error", end);

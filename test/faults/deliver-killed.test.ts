@@ -1,0 +1,223 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { type FilmMaker, newFilmMaker } from "../support/flow-film-maker.ts";
+import { type FlowReceiver, type Habit, startFlowReceiver } from "../support/flow-receiver.ts";
+import { answers, hangs } from "../support/flow-receiver-habits.ts";
+import { createProjects, insertProjects, register } from "../support/flow-receiver-register.ts";
+import {
+  expectSoundDeliveries,
+  isDelivered,
+  letLeasesRunOut,
+  readStories,
+  untilStories,
+} from "../support/flow-receiver-story.ts";
+import { killAndAwaitRestart, untilNobodyLooks } from "../support/flow-restarts.ts";
+import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { until } from "../support/flow-until.ts";
+
+// Its own stack, whose processes are killed, Postgres among them. Each is started again by its supervisor.
+let stack: OwnStack;
+beforeAll(async () => {
+  stack = await startOwnStack();
+});
+afterAll(() => stack.stop());
+const receivers: FlowReceiver[] = [];
+afterEach(async () => {
+  for (const receiver of receivers.splice(0)) await receiver.close();
+});
+
+type Listener = { maker: FilmMaker; webhookId: string; receiver: FlowReceiver };
+
+/** A new user with one endpoint at a receiver of their own. */
+async function listen(habit: Habit): Promise<Listener> {
+  const [receiver, maker] = await Promise.all([startFlowReceiver(habit), newFilmMaker(stack)]);
+  receivers.push(receiver);
+  return { receiver, maker, ...(await register(maker, receiver.url)) };
+}
+
+const untilHeld = ({ receiver }: Listener, count: number) =>
+  until(`the receiver holds ${count} requests`, async () => receiver.arrivals.length >= count);
+
+const untilDelivered = ({ webhookId }: Listener, count: number, seconds?: number) =>
+  untilStories(stack.sql, webhookId, `${count} events are delivered`, count, isDelivered, seconds);
+
+/** Holds every request until told; then it answers those it holds, and later ones at once. */
+function held(): { habit: Habit; release(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { habit: (response) => void promise.then(() => response.writeHead(200).end("held")), release: resolve };
+}
+
+/** How often each event has arrived, fewest first. */
+const timesArrived = ({ receiver }: Listener): number[] => {
+  const counts = new Map<string, number>();
+  for (const { id } of receiver.arrivals) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return [...counts.values()].toSorted();
+};
+
+async function toldBy({ webhookId, receiver }: Listener): Promise<string[][]> {
+  const stories = await expectSoundDeliveries(stack.sql, webhookId, receiver);
+  return stories.map(({ told }) => told);
+}
+
+/** Kills every process of Postgres that a crash would take with it, and waits until it serves again. */
+async function killPostgres(): Promise<void> {
+  const read = async () => {
+    const [row] = await stack.sql<{ pid: number }[]>`
+      select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid`;
+    return row?.pid;
+  };
+  const pid = await read();
+  if (pid === undefined) throw new Error("Postgres has no main process.");
+  Deno.kill(pid, "SIGKILL");
+  await until("Postgres serves again", async () => (await read().catch(() => pid)) !== pid);
+}
+
+test("deliver killed while a receiver holds a batch → the batch is sent again once its leases end, nothing else twice", async () => {
+  const [slow, quick] = [await listen(hangs), await listen(answers(204))];
+  await insertProjects(stack.sql, slow.maker.userId, 12);
+  await insertProjects(stack.sql, quick.maker.userId, 12);
+  await untilHeld(slow, 8);
+  await untilDelivered(quick, 12);
+  await killAndAwaitRestart(stack, "deliver");
+  slow.receiver.behave(answers(200));
+  expect((await readStories(stack.sql, slow.webhookId)).filter(({ lease_token }) => lease_token !== null)).toHaveLength(
+    8,
+  );
+  await letLeasesRunOut(stack.sql, slow.webhookId);
+  await untilDelivered(slow, 12);
+  // The attempts of the dead process left no row: nobody knows how they ended.
+  expect(await toldBy(slow)).toEqual(Array(12).fill(["1 200"]));
+  expect(timesArrived(slow)).toEqual([...Array(4).fill(1), ...Array(8).fill(2)]);
+  expect(await toldBy(quick)).toEqual(Array(12).fill(["1 204"]));
+  expect(timesArrived(quick)).toEqual(Array(12).fill(1));
+});
+
+test("deliver killed after the receiver answered and before that was recorded → the event comes again, one attempt on record", async () => {
+  const HOLD = 4712;
+  await stack.sql.unsafe(`
+    create function private.hold_attempt() returns trigger language plpgsql as
+      'begin perform pg_advisory_xact_lock(${HOLD}); return new; end';
+    create trigger hold_attempt before insert on public.webhook_attempts for each row execute function private.hold_attempt()`);
+  const holder = await stack.sql.reserve();
+  await holder`select pg_advisory_lock(${HOLD})`;
+  const listener = await listen(answers(200));
+  await createProjects(listener.maker, 1);
+  await until("the answer waits to be recorded", async () => {
+    const waiting =
+      await stack.sql`select from pg_locks where locktype = 'advisory' and objid = ${HOLD} and not granted`;
+    return waiting.length > 0;
+  });
+  await killAndAwaitRestart(stack, "deliver");
+  // What the dead process had begun to record must not be recorded after all.
+  await stack.sql`
+    select pg_cancel_backend(pid) from pg_locks where locktype = 'advisory' and objid = ${HOLD} and not granted`;
+  await holder`select pg_advisory_unlock(${HOLD})`;
+  holder.release();
+  await stack.sql.unsafe("drop function private.hold_attempt() cascade");
+  await letLeasesRunOut(stack.sql, listener.webhookId);
+  await untilDelivered(listener, 1);
+  expect(await toldBy(listener)).toEqual([["1 200"]]);
+  expect(timesArrived(listener)).toEqual([2]);
+});
+
+test("deliver killed three times while 300 events are on their way → every event arrives", async () => {
+  const listeners = [await listen(answers(200)), await listen(answers(200)), await listen(answers(200))];
+  for (const listener of listeners) {
+    await insertProjects(stack.sql, listener.maker.userId, 100);
+    await until("some have arrived", async () => listener.receiver.arrivals.length > 10);
+    await killAndAwaitRestart(stack, "deliver");
+  }
+  for (const listener of listeners) {
+    await letLeasesRunOut(stack.sql, listener.webhookId);
+    await untilDelivered(listener, 100);
+    expect(await toldBy(listener)).toEqual(Array(100).fill(["1 200"]));
+    const times = timesArrived(listener);
+    expect(times).toHaveLength(100);
+    // Only what was on its way to it, eight at once, can have come twice.
+    expect(times.filter((count) => count > 1).length).toBeLessThanOrEqual(3 * 8);
+  }
+});
+
+test("the gateway killed while a receiver holds a batch → what it answers is recorded later, nothing is sent twice", async () => {
+  const { habit, release } = held();
+  const listener = await listen(habit);
+  await createProjects(listener.maker, 8);
+  await untilHeld(listener, 8);
+  stack.child("gateway").kill("SIGKILL");
+  release();
+  await untilDelivered(listener, 8);
+  expect(await toldBy(listener)).toEqual(Array(8).fill(["1 200"]));
+  expect(timesArrived(listener)).toEqual(Array(8).fill(1));
+});
+
+test("the queue of kicks emptied → the sweep makes up for it", async () => {
+  const listener = await listen(answers(200));
+  await untilNobodyLooks(stack.sql);
+  stack.child("scheduler").kill("SIGSTOP");
+  await createProjects(listener.maker, 5);
+  const lost = await stack.sql`delete from net.http_request_queue where url like '%/deliver' returning id`;
+  expect(lost.length).toBeGreaterThan(0);
+  expect(listener.receiver.arrivals).toEqual([]);
+  stack.child("scheduler").kill("SIGCONT");
+  await untilDelivered(listener, 5);
+  expect(await toldBy(listener)).toEqual(Array(5).fill(["1 200"]));
+  expect(timesArrived(listener)).toEqual(Array(5).fill(1));
+});
+
+test("the scheduler killed as a kick is to be sent → everything arrives all the same", async () => {
+  const listener = await listen(answers(200));
+  await untilNobodyLooks(stack.sql);
+  stack.child("scheduler").kill("SIGKILL");
+  await createProjects(listener.maker, 5);
+  await untilDelivered(listener, 5);
+  expect(await toldBy(listener)).toEqual(Array(5).fill(["1 200"]));
+});
+
+test("deliver away when the kick comes → the sweep makes up for it", async () => {
+  const listener = await listen(answers(200));
+  await untilNobodyLooks(stack.sql);
+  stack.child("deliver").kill("SIGKILL");
+  await createProjects(listener.maker, 5);
+  await untilDelivered(listener, 5);
+  expect(await toldBy(listener)).toEqual(Array(5).fill(["1 200"]));
+});
+
+test("a transaction that is rolled back → no row, no event, nothing arrives", async () => {
+  const listener = await listen(answers(200));
+  const undone = stack.sql.begin(async (sql) => {
+    await insertProjects(sql, listener.maker.userId, 5);
+    throw new Error("undone");
+  });
+  await expect(undone).rejects.toThrow("undone");
+  const [projectId = ""] = await createProjects(listener.maker, 1);
+  await untilDelivered(listener, 1);
+  expect(await toldBy(listener)).toEqual([["1 200"]]);
+  expect(listener.receiver.arrivals.map(({ body }) => body.includes(projectId))).toEqual([true]);
+});
+
+test("Postgres killed with -9 while a receiver holds a batch → every committed event arrives, those that were not do not", async () => {
+  const { habit, release } = held();
+  const listener = await listen(habit);
+  await insertProjects(stack.sql, listener.maker.userId, 20);
+  await untilHeld(listener, 8);
+  const open = await stack.sql.reserve();
+  await open`begin`;
+  await insertProjects(open, listener.maker.userId, 7);
+  await insertProjects(stack.sql, listener.maker.userId, 20);
+  await killPostgres();
+  release();
+  await untilDelivered(listener, 40);
+  expect(await toldBy(listener)).toEqual(Array(40).fill(["1 200"]));
+  // deliver kept what the receiver had answered until it could be recorded.
+  expect(timesArrived(listener)).toEqual(Array(40).fill(1));
+});
+
+test("Postgres and deliver killed with -9 at once while 200 events are on their way → every event arrives", async () => {
+  const listener = await listen(answers(200));
+  await insertProjects(stack.sql, listener.maker.userId, 200);
+  await until("some have arrived", async () => listener.receiver.arrivals.length > 20);
+  await Promise.all([killAndAwaitRestart(stack, "deliver"), killPostgres()]);
+  await letLeasesRunOut(stack.sql, listener.webhookId);
+  await untilDelivered(listener, 200);
+  expect(await toldBy(listener)).toEqual(Array(200).fill(["1 200"]));
+  expect(timesArrived(listener)).toHaveLength(200);
+});
