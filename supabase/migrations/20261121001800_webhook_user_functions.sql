@@ -227,7 +227,7 @@ begin
         and (list_webhook_deliveries.status is null or w.status = list_webhook_deliveries.status)
         and (before_created_at is null or (w.created_at, w.id) < (before_created_at, before_id))
       order by w.created_at desc, w.id desc
-      limit least(max_rows, 100)
+      limit least(max_rows, 101) -- a page of 100, and the one that tells of a next page
     ) d
   );
 end

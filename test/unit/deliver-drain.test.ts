@@ -135,6 +135,20 @@ describe("many at once", () => {
     expect(drain.recorded.get(1)).toBe(18); // claimed in 5 ms, sent in 10, recorded 3 later
   });
 
+  test("a result beside a request that is slow by now → is recorded at once: nobody waits for the slow one", async () => {
+    const drain = makeDrain({
+      queues: { slow: 1 },
+      request: ({ endpoint }) => (endpoint === "slow" ? REQUEST_MS : 10),
+    });
+    drain.clock.after(1_000, () => {
+      drain.add("quick", 1);
+      void drain.kick();
+    });
+    await drain.runUntil(drain.kick());
+    // The kick's look takes 5 ms, the request 10, recording 3.
+    expect(drain.recorded.get(2)).toBe(1_018);
+  });
+
   test("more endpoints than places → never more than maxInFlight under way, and every delivery arrives", async () => {
     const drain = makeDrain({
       queues: endpoints(30, 10),

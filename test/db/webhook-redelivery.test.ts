@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addProject, type Row } from "../support/db-predictions.ts";
+import { codeOf } from "../support/db-refusal.ts";
+import {
+  addEndpoint,
+  call,
+  clearWebhooks,
+  exchange,
+  readDelivery,
+  resultOf,
+  seedDeliveries,
+  sendNext,
+} from "../support/db-webhooks.ts";
+
+let db: ClonedDatabase;
+let owner: string;
+let endpoint: string;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  owner = await db.addUser();
+});
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  endpoint = await addEndpoint(db.sql, owner);
+});
+afterAll(() => db.drop());
+
+const redeliver = async (delivery_id: string) =>
+  (await call<{ delivery: Row }>(db, owner, "redeliver_webhook", { delivery_id })).delivery;
+const recover = async (since: Date, caller = owner, endpoint_id = endpoint) =>
+  (await call<{ recovered: number }>(db, caller, "recover_webhook_endpoint", { endpoint_id, since })).recovered;
+const later = (hours: number) => new Date(Date.now() + hours * 3_600_000);
+const ended = (status: "delivered" | "exhausted", columns: object = {}) => ({
+  status,
+  attempts: status === "exhausted" ? 10 : 1,
+  completed_at: new Date(),
+  next_attempt_at: new Date(0),
+  ...columns,
+});
+const seed = async (columns: object = {}) => (await seedDeliveries(db.sql, endpoint, 1, columns))[0] ?? "";
+
+describe("redeliver_webhook", () => {
+  test.each(["delivered", "exhausted"] as const)(
+    "of a delivery that is %s → due at once, the attempts go on counting",
+    async (status) => {
+      const id = await seed(ended(status));
+      const { attempts } = await readDelivery(db.sql, id);
+      expect(await redeliver(id)).toMatchObject({ id, status: "pending", completed_at: null, attempts });
+      const [held] = (await exchange(db.sql)).deliveries;
+      expect(held).toMatchObject({ id, attempt: Number(attempts) + 1 });
+      await exchange(db.sql, {
+        results: [resultOf(held ?? { id, lease_token: "" }, { status_code: 200 })],
+        maxRows: 0,
+      });
+      expect(await readDelivery(db.sql, id)).toMatchObject({ status: "delivered", attempts: Number(attempts) + 1 });
+    },
+  );
+
+  test("of an exhausted one that goes on failing → the whole schedule again: ten attempts more", async () => {
+    const id = await seed(ended("exhausted"));
+    await redeliver(id);
+    for (let attempt = 11; attempt <= 20; attempt++) {
+      const { status, next_attempt_at } = await readDelivery(db.sql, id);
+      expect(status).toBe("pending");
+      const due = new Date((next_attempt_at as Date).getTime() + 1); // dates carry milliseconds, Postgres microseconds
+      expect(await sendNext(db.sql, { status_code: 500 }, due)).toEqual([id]);
+    }
+    expect(await readDelivery(db.sql, id)).toMatchObject({ status: "exhausted", attempts: 20 });
+  });
+
+  test("of one that waits for its next attempt → due at once, with the schedule from its beginning", async () => {
+    const id = await seed({ attempts: 5, next_attempt_at: later(10) });
+    await redeliver(id);
+    expect(await sendNext(db.sql, { status_code: 500 })).toEqual([id]);
+    const { next_attempt_at } = await readDelivery(db.sql, id);
+    expect((next_attempt_at as Date).getTime()).toBeLessThan(later(0).getTime() + 60_000); // a date, as timestamptz is read
+  });
+
+  test("of one that is being sent right now → stays with who sends it: no second request at the same time", async () => {
+    const id = await seed();
+    const [held] = (await exchange(db.sql)).deliveries;
+    expect(await redeliver(id)).toMatchObject({ status: "pending" });
+    expect((await exchange(db.sql)).deliveries).toEqual([]);
+    const answer = await exchange(db.sql, {
+      results: [resultOf(held ?? { id, lease_token: "" }, { status_code: 200 })],
+      maxRows: 0,
+    });
+    expect(answer.recorded).toBe(1);
+    expect((await readDelivery(db.sql, id)).status).toBe("delivered");
+  });
+
+  test("of a disabled endpoint → waits until it is enabled", async () => {
+    const id = await seed(ended("exhausted"));
+    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    await redeliver(id);
+    expect(await sendNext(db.sql, { status_code: 200 })).toEqual([]);
+    await db.sql`update public.webhook_endpoints set enabled = true where id = ${endpoint}`;
+    expect(await sendNext(db.sql, { status_code: 200 })).toEqual([id]);
+  });
+});
+
+describe("recover_webhook_endpoint", () => {
+  const HOUR_AGO = later(-1);
+  const old = { created_at: later(-2) };
+  const status = async (id: string) => (await readDelivery(db.sql, id)).status;
+
+  test("what is exhausted since the time → due at once with the schedule anew; what is older or delivered → stays", async () => {
+    const [young, older, delivered] = [
+      await seed(ended("exhausted")),
+      await seed(ended("exhausted", old)),
+      await seed(ended("delivered")),
+    ];
+    await db.sql`update public.webhook_events set created_at = ${later(-2)} where id in (select event_id from public.webhook_deliveries where created_at < ${HOUR_AGO})`;
+    expect(await recover(HOUR_AGO)).toBe(1);
+    expect(await Promise.all([young, older, delivered].map(status))).toEqual(["pending", "exhausted", "delivered"]);
+    expect(await readDelivery(db.sql, young)).toMatchObject({ attempts: 10, retries_from: 10, completed_at: null });
+    expect(await sendNext(db.sql, { status_code: 200 })).toEqual([young]);
+  });
+
+  test("what failed and waits for its next attempt → due at once; what was never tried → untouched", async () => {
+    const failed = await seed({ attempts: 4, next_attempt_at: later(10) });
+    const untried = await seed({ next_attempt_at: later(10) });
+    expect(await recover(HOUR_AGO)).toBe(1);
+    expect(await sendNext(db.sql, { status_code: 200 })).toEqual([failed]);
+    expect(await readDelivery(db.sql, untried)).toMatchObject({ status: "pending", attempts: 0 });
+  });
+
+  test("what is being sent → stays with who sends it", async () => {
+    const id = await seed({ attempts: 1 });
+    const [held] = (await exchange(db.sql)).deliveries;
+    expect(await recover(HOUR_AGO)).toBe(0);
+    expect(await readDelivery(db.sql, id)).toMatchObject({ lease_token: held?.lease_token });
+  });
+
+  test("what happened while it was disabled → delivered now, each event once", async () => {
+    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    for (let i = 0; i < 3; i++) await addProject(db, owner);
+    await db.sql`update public.webhook_endpoints set enabled = true where id = ${endpoint}`;
+    expect(await sendNext(db.sql, { status_code: 200 })).toEqual([]);
+    expect(await recover(HOUR_AGO)).toBe(3);
+    expect((await sendNext(db.sql, { status_code: 200 })).length).toBe(3);
+    expect(await recover(HOUR_AGO)).toBe(0);
+    const [row] =
+      await db.sql`select count(*)::int as all, count(distinct event_id)::int as events from public.webhook_deliveries`;
+    expect(row).toEqual({ all: 3, events: 3 });
+  });
+
+  test("missed events of other types, of other owners, from before the time, and tests → not sent", async () => {
+    await db.sql`update public.webhook_endpoints set event_types = '{project.created}' where id = ${endpoint}`;
+    const mine = await addProject(db, owner);
+    await db.sql`delete from public.webhook_deliveries`;
+    await addProject(db, await db.addUser());
+    await db.sql`
+      insert into public.webhook_events (type, owner_id, payload, created_at) values
+        ('generation.failed', ${owner}, '{}', now()), ('webhook.test', ${owner}, '{}', now()),
+        ('project.created', ${owner}, '{}', ${later(-2)})`;
+    expect(await recover(HOUR_AGO)).toBe(1);
+    const rows =
+      await db.sql`select v.project_id as project from public.webhook_deliveries d join public.webhook_events v on v.id = d.event_id`;
+    expect(rows.map(({ project }) => project)).toEqual([mine]);
+  });
+
+  test("of a service-wide endpoint → everyone's missed events", async () => {
+    const wide = await addEndpoint(db.sql, null, { enabled: false });
+    for (let i = 0; i < 2; i++) await addProject(db, await db.addUser());
+    expect(await recover(HOUR_AGO, "service_role", wide)).toBe(2);
+    const rows = await db.sql`select owner_id as owner from public.webhook_deliveries where endpoint_id = ${wide}`;
+    expect(rows.map((row) => row.owner)).toEqual([null, null]);
+  });
+
+  test("20 times at once → no event is doubled", async () => {
+    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    for (let i = 0; i < 5; i++) await addProject(db, owner);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => recover(HOUR_AGO)));
+    expect(answers.reduce((sum, answer) => sum + answer)).toBe(5);
+    expect((await db.sql`select from public.webhook_deliveries`).count).toBe(5);
+  });
+});
+
+describe("test_webhook_endpoint", () => {
+  const sendTest = async (endpoint_id = endpoint) =>
+    (await call<{ delivery: Row & { id: string } }>(db, owner, "test_webhook_endpoint", { endpoint_id })).delivery;
+
+  test("→ one delivery of webhook.test, to that endpoint and to no other, service-wide ones included", async () => {
+    await addEndpoint(db.sql, owner);
+    await addEndpoint(db.sql, null);
+    const delivery = await sendTest();
+    expect(delivery).toMatchObject({
+      endpoint_id: endpoint,
+      event_type: "webhook.test",
+      status: "pending",
+      attempts: 0,
+      attempt_log: [],
+    });
+    const { deliveries } = await exchange(db.sql);
+    expect(deliveries).toMatchObject([{ id: delivery.id, endpoint_id: endpoint }]);
+  });
+
+  test("of an endpoint that does not list the type → sent all the same", async () => {
+    await db.sql`update public.webhook_endpoints set event_types = '{generation.failed}' where id = ${endpoint}`;
+    expect((await sendTest()).event_type).toBe("webhook.test");
+  });
+
+  test("of a disabled endpoint → invalid_request, no event", async () => {
+    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    expect(await codeOf(sendTest())).toBe("invalid_request");
+    expect((await db.sql`select from public.webhook_events`).count).toBe(0);
+  });
+
+  test("again and again → counted against the caller's rate limit", async () => {
+    await db.sql`update private.rate_limits set capacity = 2, per_second = 0.001 where route_class = 'create'`;
+    await db.sql`truncate private.rate_buckets`;
+    await sendTest();
+    await sendTest();
+    expect(await codeOf(sendTest())).toBe("rate_limited");
+    await db.sql`update private.rate_limits set capacity = 60, per_second = 1 where route_class = 'create'`;
+  });
+});
+
+describe("list_webhook_deliveries", () => {
+  type Listed = Row & { id: string; created_at: string; attempt_log: Row[] };
+  const list = async (args: Record<string, string | number | Date> = {}) =>
+    (await call<{ deliveries: Listed[] }>(db, owner, "list_webhook_deliveries", { endpoint_id: endpoint, ...args }))
+      .deliveries;
+
+  test("→ newest first with their attempts, without what is nobody's business", async () => {
+    const first = await seed({ created_at: later(-2) });
+    const second = await seed({ created_at: later(-1) });
+    await sendNext(db.sql, { status_code: 500, response_excerpt: "Oops" });
+    await sendNext(db.sql, { error: "timeout" }, later(1));
+    const deliveries = await list();
+    expect(deliveries.map(({ id }) => id)).toEqual([second, first]);
+    for (const delivery of deliveries) {
+      expect(delivery).toMatchObject({ status: "pending", attempts: 2, last_error: "timeout" });
+      expect(delivery.attempt_log).toMatchObject([
+        { attempt: 1, status_code: 500, error: "http_status", response_excerpt: "Oops", duration_ms: 12 },
+        { attempt: 2, status_code: null, error: "timeout" },
+      ]);
+      expect(delivery).not.toHaveProperty("lease_token");
+      expect(delivery).not.toHaveProperty("retries_from");
+      expect(Object.keys(delivery.attempt_log[0] ?? {})).not.toEqual(expect.arrayContaining(["owner_id"]));
+    }
+  });
+
+  test("page by page by the cursor → each once, also those of the same moment", async () => {
+    const created_at = later(-1);
+    await seedDeliveries(db.sql, endpoint, 7, { created_at });
+    await seedDeliveries(db.sql, await addEndpoint(db.sql, owner), 3, { created_at });
+    const all = (await list({ max_rows: 100 })).map(({ id }) => id);
+    const paged: string[] = [];
+    for (let last: Listed | undefined; ; ) {
+      const cursor = last ? { before_created_at: last.created_at, before_id: last.id } : {};
+      const page = await list({ max_rows: 3, ...cursor });
+      paged.push(...page.map(({ id }) => id));
+      last = page.at(-1);
+      if (page.length < 3) break;
+    }
+    expect(paged).toEqual(all);
+    expect(new Set(paged).size).toBe(7);
+  });
+
+  test("of one status → only those", async () => {
+    const [failed] = [await seed(ended("exhausted")), await seed(ended("delivered")), await seed()];
+    expect((await list({ status: "exhausted" })).map(({ id }) => id)).toEqual([failed]);
+  });
+
+  test("a page of 100 and the one that tells of another page → 101 rows", async () => {
+    await seedDeliveries(db.sql, endpoint, 102);
+    expect((await list({ max_rows: 101 })).length).toBe(101);
+    expect((await list()).length).toBe(20);
+  });
+});
