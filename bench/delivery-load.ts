@@ -24,13 +24,14 @@ export async function openDeliveryLoad(sql: postgres.Sql): Promise<DeliveryLoad>
   const endpoints = await sql<{ id: string }[]>`
     insert into public.webhook_endpoints (owner_id, url)
     select ${user.id}, ${receiver.url} || number from generate_series(1, ${ENDPOINTS}) number returning id`;
-  const ill = endpoints.slice(0, HANGING).map(({ id }) => id);
+  const ids = endpoints.map(({ id }) => id);
+  const [ill, well] = [ids.slice(0, HANGING), ids.slice(HANGING)];
 
-  const pending = async () => {
-    const [row] = await sql<{ count: number }[]>`
-      select count(*)::int as count from public.webhook_deliveries d join public.webhook_endpoints e on e.id = d.endpoint_id
-      where d.owner_id = ${user.id} and d.status = 'pending' and e.url not like '%/hang%'`;
-    return row?.count ?? 0;
+  /** By the index of what is due, so that looking often costs the database little. */
+  const isPending = async (ids: string[]) => {
+    const found = await sql`
+      select from public.webhook_deliveries d where d.status = 'pending' and d.endpoint_id in ${sql(ids)} limit 1`;
+    return found.length > 0;
   };
 
   return {
@@ -45,7 +46,7 @@ export async function openDeliveryLoad(sql: postgres.Sql): Promise<DeliveryLoad>
         insert into public.projects (owner_id, title, text_prompt)
         select ${user.id}, 'Burst ' || number, repeat('A harbour at dawn. ', 36) from generate_series(1, ${eventsPerEndpoint}::int) number`;
       const committed = performance.now();
-      while ((await pending()) > 0) {
+      while (await isPending(receivers === "all" ? [...well, ...ill] : well)) {
         if (performance.now() - committed > PATIENCE_MS)
           throw new Error(`Deliveries are pending after ${PATIENCE_MS} ms.`);
         await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));

@@ -177,7 +177,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform from public.webhook_endpoints e where e.id = endpoint for update;
+  perform from public.webhook_endpoints e where e.id = endpoint for no key update;
   delete from private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
   if overlap <= interval '0' then
     -- At once means every old one: whoever rotates without an overlap fears that a secret got out.

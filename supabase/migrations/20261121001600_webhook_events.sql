@@ -118,7 +118,9 @@ begin
   select event, e.id, e.owner_id, emit_event.event_type
   from public.webhook_endpoints e
   where e.enabled and (e.owner_id = owner or e.owner_id is null)
-    and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
+    and (e.event_types = '{}' or emit_event.event_type = any (e.event_types))
+  -- An endpoint that is being deleted is waited for and then left out: its foreign key must not fail the user's write.
+  for key share of e;
   if found then
     perform private.kick_unless_looking('deliver');
   end if;

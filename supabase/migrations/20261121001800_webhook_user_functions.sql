@@ -11,7 +11,8 @@ as $$
   select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
 $$;
 
--- The endpoint, locked, when the caller manages it; otherwise not_found.
+-- The endpoint, locked, when the caller manages it; otherwise not_found. The lock leaves the foreign key of new deliveries
+-- alone: whoever creates a project does not wait for somebody who looks at the endpoint.
 create function private.managed_endpoint(endpoint uuid)
 returns public.webhook_endpoints
 language plpgsql
@@ -21,7 +22,8 @@ as $$
 declare
   wanted public.webhook_endpoints;
 begin
-  select e.* into wanted from public.webhook_endpoints e where e.id = endpoint and private.is_managed(e.owner_id) for update;
+  select e.* into wanted from public.webhook_endpoints e where e.id = endpoint and private.is_managed(e.owner_id)
+  for no key update;
   if not found then
     perform private.raise_error('not_found', 'There is no webhook endpoint of yours with this identifier.');
   end if;

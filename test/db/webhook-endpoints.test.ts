@@ -3,6 +3,7 @@ import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts
 import type { Row } from "../support/db-predictions.ts";
 import { codeOf, refusalOf } from "../support/db-refusal.ts";
 import { liftRateLimits } from "../support/db-user.ts";
+import { untilSomebodyWaits } from "../support/db-waiting.ts";
 import { addEndpoint, type Caller, call, clearWebhooks, readEndpoint } from "../support/db-webhooks.ts";
 
 let db: ClonedDatabase;
@@ -110,6 +111,21 @@ describe("20 endpoints of one owner are enough", () => {
   test("30 at once → exactly 20", async () => {
     const answers = await Promise.allSettled(Array.from({ length: 30 }, () => create()));
     expect(answers.filter(({ status }) => status === "fulfilled").length).toBe(20);
+    expect(await countOf(owner)).toBe(20);
+  });
+
+  test("the 21st by hand, while the 20th is not committed yet → waits for it, then invalid_request", async () => {
+    for (let i = 0; i < 19; i++) await addEndpoint(db.sql, owner);
+    const oneMore = await db.sql.begin(async (sql) => {
+      await addEndpoint(sql, owner);
+      const outcome = addEndpoint(db.sql, owner).then(
+        () => "went in",
+        (error) => codeOf(Promise.reject(error)),
+      );
+      await Promise.race([outcome, untilSomebodyWaits(db.sql)]);
+      return { outcome };
+    });
+    expect(await oneMore.outcome).toBe("invalid_request");
     expect(await countOf(owner)).toBe(20);
   });
 

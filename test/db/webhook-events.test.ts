@@ -209,3 +209,21 @@ describe("a prediction", () => {
     expect(await types()).toEqual(["generation.failed"]);
   });
 });
+
+test.each([
+  "read_webhook_endpoint",
+  "update_webhook_endpoint",
+  "reveal_webhook_secret",
+  "rotate_webhook_secret",
+  "list_webhook_deliveries",
+])("%s under way on an endpoint → does not hold up the projects whose events go there", async (name) => {
+  const endpoint = await addEndpoint(db.sql, world.owner);
+  await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+    await sql.unsafe(`select public.${name}('${endpoint}')`);
+    await db.sql.begin(async (other) => {
+      await other`set local lock_timeout = '5s'`;
+      await other`insert into public.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+    });
+  });
+  expect(await receivers()).toEqual([endpoint]);
+});

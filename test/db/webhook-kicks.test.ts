@@ -142,8 +142,8 @@ describe("the sweep kicks deliver", () => {
   });
 
   test.each([
-    ["nothing is due yet", { next_attempt_at: fromNow(60) }],
-    ["a lease holds", { lease_token: crypto.randomUUID(), next_attempt_at: fromNow(60) }],
+    ["nothing is due yet", { next_attempt_at: fromNow(3600) }],
+    ["a lease holds", { lease_token: crypto.randomUUID(), next_attempt_at: fromNow(3600) }],
     ["all is delivered", { status: "delivered", completed_at: new Date() }],
     ["all is exhausted", { status: "exhausted", completed_at: new Date() }],
   ])("%s → none", async (_name, columns) => {

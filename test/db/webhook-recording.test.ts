@@ -145,7 +145,7 @@ describe("nobody waits for each other for ever", () => {
     await seedDeliveries(db.sql, endpoint, 3);
     const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
     const recording = await db.sql.begin(async (sql) => {
-      await sql`select from public.webhook_endpoints where id = ${endpoint} for update`;
+      await sql`select from public.webhook_endpoints where id = ${endpoint} for no key update`;
       const waiting = record(results);
       await Promise.race([waiting, untilSomebodyWaits(db.sql)]);
       await sql`delete from public.webhook_endpoints where id = ${endpoint}`;

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { addProject, type Row } from "../support/db-predictions.ts";
-import { codeOf } from "../support/db-refusal.ts";
 import {
   addEndpoint,
   call,
@@ -175,99 +174,5 @@ describe("recover_webhook_endpoint", () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => recover(HOUR_AGO)));
     expect(answers.reduce((sum, answer) => sum + answer)).toBe(5);
     expect((await db.sql`select from public.webhook_deliveries`).count).toBe(5);
-  });
-});
-
-describe("test_webhook_endpoint", () => {
-  const sendTest = async (endpoint_id = endpoint) =>
-    (await call<{ delivery: Row & { id: string } }>(db, owner, "test_webhook_endpoint", { endpoint_id })).delivery;
-
-  test("→ one delivery of webhook.test, to that endpoint and to no other, service-wide ones included", async () => {
-    await addEndpoint(db.sql, owner);
-    await addEndpoint(db.sql, null);
-    const delivery = await sendTest();
-    expect(delivery).toMatchObject({
-      endpoint_id: endpoint,
-      event_type: "webhook.test",
-      status: "pending",
-      attempts: 0,
-      attempt_log: [],
-    });
-    const { deliveries } = await exchange(db.sql);
-    expect(deliveries).toMatchObject([{ id: delivery.id, endpoint_id: endpoint }]);
-  });
-
-  test("of an endpoint that does not list the type → sent all the same", async () => {
-    await db.sql`update public.webhook_endpoints set event_types = '{generation.failed}' where id = ${endpoint}`;
-    expect((await sendTest()).event_type).toBe("webhook.test");
-  });
-
-  test("of a disabled endpoint → invalid_request, no event", async () => {
-    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
-    expect(await codeOf(sendTest())).toBe("invalid_request");
-    expect((await db.sql`select from public.webhook_events`).count).toBe(0);
-  });
-
-  test("again and again → counted against the caller's rate limit", async () => {
-    await db.sql`update private.rate_limits set capacity = 2, per_second = 0.001 where route_class = 'create'`;
-    await db.sql`truncate private.rate_buckets`;
-    await sendTest();
-    await sendTest();
-    expect(await codeOf(sendTest())).toBe("rate_limited");
-    await db.sql`update private.rate_limits set capacity = 60, per_second = 1 where route_class = 'create'`;
-  });
-});
-
-describe("list_webhook_deliveries", () => {
-  type Listed = Row & { id: string; created_at: string; attempt_log: Row[] };
-  const list = async (args: Record<string, string | number | Date> = {}) =>
-    (await call<{ deliveries: Listed[] }>(db, owner, "list_webhook_deliveries", { endpoint_id: endpoint, ...args }))
-      .deliveries;
-
-  test("→ newest first with their attempts, without what is nobody's business", async () => {
-    const first = await seed({ created_at: later(-2) });
-    const second = await seed({ created_at: later(-1) });
-    await sendNext(db.sql, { status_code: 500, response_excerpt: "Oops" });
-    await sendNext(db.sql, { error: "timeout" }, later(1));
-    const deliveries = await list();
-    expect(deliveries.map(({ id }) => id)).toEqual([second, first]);
-    for (const delivery of deliveries) {
-      expect(delivery).toMatchObject({ status: "pending", attempts: 2, last_error: "timeout" });
-      expect(delivery.attempt_log).toMatchObject([
-        { attempt: 1, status_code: 500, error: "http_status", response_excerpt: "Oops", duration_ms: 12 },
-        { attempt: 2, status_code: null, error: "timeout" },
-      ]);
-      expect(delivery).not.toHaveProperty("lease_token");
-      expect(delivery).not.toHaveProperty("retries_from");
-      expect(Object.keys(delivery.attempt_log[0] ?? {})).not.toEqual(expect.arrayContaining(["owner_id"]));
-    }
-  });
-
-  test("page by page by the cursor → each once, also those of the same moment", async () => {
-    const created_at = later(-1);
-    await seedDeliveries(db.sql, endpoint, 7, { created_at });
-    await seedDeliveries(db.sql, await addEndpoint(db.sql, owner), 3, { created_at });
-    const all = (await list({ max_rows: 100 })).map(({ id }) => id);
-    const paged: string[] = [];
-    for (let last: Listed | undefined; ; ) {
-      const cursor = last ? { before_created_at: last.created_at, before_id: last.id } : {};
-      const page = await list({ max_rows: 3, ...cursor });
-      paged.push(...page.map(({ id }) => id));
-      last = page.at(-1);
-      if (page.length < 3) break;
-    }
-    expect(paged).toEqual(all);
-    expect(new Set(paged).size).toBe(7);
-  });
-
-  test("of one status → only those", async () => {
-    const [failed] = [await seed(ended("exhausted")), await seed(ended("delivered")), await seed()];
-    expect((await list({ status: "exhausted" })).map(({ id }) => id)).toEqual([failed]);
-  });
-
-  test("a page of 100 and the one that tells of another page → 101 rows", async () => {
-    await seedDeliveries(db.sql, endpoint, 102);
-    expect((await list({ max_rows: 101 })).length).toBe(101);
-    expect((await list()).length).toBe(20);
   });
 });

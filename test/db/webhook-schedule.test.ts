@@ -75,9 +75,9 @@ describe("a receiver that always answers 500", () => {
 
   test("→ the waits of many differ: a receiver that comes back does not meet them all at once", async () => {
     const [row] = await db.sql`
-      select count(distinct wait)::int as different, min(wait) >= 240 as above, max(wait) <= 360 as below, max(wait) - min(wait) > 60 as spread
+      select count(distinct wait) > 450 as different, min(wait) >= 240 as above, max(wait) <= 360 as below, max(wait) - min(wait) > 60 as spread
       from (select extract(epoch from private.next_delivery_attempt(2, 500, null, now()) - now()) as wait from generate_series(1, 500)) w`;
-    expect(row).toEqual({ different: 500, above: true, below: true, spread: true });
+    expect(row).toEqual({ different: true, above: true, below: true, spread: true });
   });
 
   test("an administrator's shorter schedule → holds from the next attempt on", async () => {

@@ -16,13 +16,14 @@ export type ExtensionDatabase = {
 };
 
 /**
- * A database with the extensions, real or stand-in: the one at KEYFRAME_DATABASE_URL, else a throw-away one. Of the
- * stand-ins' workers only `worker` is started, so that test files can share a given database.
+ * A database with the extensions, real or stand-in: the one at KEYFRAME_DATABASE_URL where the extension is real, on the
+ * same server a throw-away one for a stand-in (whose worker is one per database, and the stack's may run beside this),
+ * and without a given server a throw-away server. Of the stand-ins' workers only `worker` is started.
  */
 export async function extensionDatabase(worker: "pg_net" | "pg_cron" | "none"): Promise<ExtensionDatabase> {
   const given = Deno.env.get("KEYFRAME_DATABASE_URL");
-  const server = given ? undefined : await throwAwayPostgres();
-  const url = given ?? server?.url ?? "";
+  const server = given ? await givenDatabase(given, worker) : await throwAwayPostgres();
+  const { url } = server;
   const clients: postgres.Sql[] = [];
   const connect = (role?: string) => {
     const sql = postgres(url, { max: 4, onnotice: () => undefined, connection: role ? { role } : {} });
@@ -44,7 +45,30 @@ export async function extensionDatabase(worker: "pg_net" | "pg_cron" | "none"): 
     stop: async () => {
       await Promise.all(clients.map((sql) => sql.end({ timeout: 5 })));
       await scheduler?.stop();
-      await server?.stop();
+      await server.stop();
+    },
+  };
+}
+
+async function givenDatabase(given: string, worker: "pg_net" | "pg_cron" | "none") {
+  const sql = postgres(given, { max: 1, onnotice: () => undefined });
+  const extension = worker === "none" ? "supabase_vault" : worker;
+  const [real] = await sql`
+    select from pg_available_extensions
+    where name = ${extension} and (name = 'supabase_vault' or current_setting('shared_preload_libraries') ~ name)`;
+  if (real) {
+    await sql.end();
+    return { url: given, stop: async () => undefined };
+  }
+  const name = `keyframe_conformance_${crypto.randomUUID().slice(0, 8)}`;
+  await sql.unsafe(`create database ${name}`);
+  const url = new URL(given);
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    stop: async () => {
+      await sql.unsafe(`drop database ${name} with (force)`);
+      await sql.end();
     },
   };
 }
