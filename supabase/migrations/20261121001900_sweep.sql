@@ -68,7 +68,6 @@ begin
     where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows);
   delete from private.rate_buckets b where b.refilled_at < now() - interval '1 day';
   perform private.prune_webhooks();
-  delete from cron.job_run_details d where d.end_time < now() - interval '1 day';
 end
 $$;
 
@@ -103,4 +102,7 @@ revoke execute on function
 from public, anon, authenticated, service_role;
 
 select cron.schedule('keyframe-sweep', '5 seconds', 'select private.sweep()');
-select cron.schedule('keyframe-prune', '17 * * * *', 'select private.prune()');
+-- Every minute, so that small batches keep up with some 30 events a second.
+select cron.schedule('keyframe-prune', '* * * * *', 'select private.prune()');
+select cron.schedule('keyframe-prune-cron', '17 * * * *',
+  'delete from cron.job_run_details where end_time < now() - interval ''1 day''');

@@ -170,12 +170,13 @@ describe("prune", () => {
   });
 
   test("cron's own records of more than a day → deleted, younger ones kept", async () => {
-    const [migrator] = await db.sql`select username from cron.job where jobname = 'keyframe-prune'`;
+    const [job] = await db.sql<{ username: string; command: string }[]>`
+      select username, command from cron.job where jobname = 'keyframe-prune-cron'`;
     await db.sql`
       insert into cron.job_run_details (jobid, runid, username, command, status, end_time) values
-        (1, 900001, ${migrator?.username}, 'old', 'succeeded', now() - interval '25 hours'),
-        (1, 900002, ${migrator?.username}, 'young', 'succeeded', now() - interval '23 hours')`;
-    await db.sql`select private.prune()`;
+        (1, 900001, ${job?.username ?? ""}, 'old', 'succeeded', now() - interval '25 hours'),
+        (1, 900002, ${job?.username ?? ""}, 'young', 'succeeded', now() - interval '23 hours')`;
+    await db.sql.unsafe(job?.command ?? "");
     expect(await left("select command as name from cron.job_run_details where runid > 900000")).toEqual(["young"]);
   });
 
@@ -197,10 +198,16 @@ describe("prune", () => {
   });
 });
 
-test("pg_cron → runs the sweep every five seconds and prunes every hour", async () => {
+test("pg_cron → sweeps every five seconds, prunes every minute and its own records every hour", async () => {
   const jobs = await db.sql`select jobname, schedule, command, active from cron.job order by jobname`;
   expect([...jobs]).toEqual([
-    { jobname: "keyframe-prune", schedule: "17 * * * *", command: "select private.prune()", active: true },
+    { jobname: "keyframe-prune", schedule: "* * * * *", command: "select private.prune()", active: true },
+    {
+      jobname: "keyframe-prune-cron",
+      schedule: "17 * * * *",
+      command: "delete from cron.job_run_details where end_time < now() - interval '1 day'",
+      active: true,
+    },
     { jobname: "keyframe-sweep", schedule: "5 seconds", command: "select private.sweep()", active: true },
   ]);
 });
