@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
-import { footprint, openDatabase } from "../support/api-database.ts";
 import type { CallOptions } from "../support/api-call.ts";
+import { footprint, openDatabase } from "../support/api-database.ts";
 import { signUp, type User } from "../support/api-user.ts";
 
 const sql = openDatabase();

@@ -3,8 +3,8 @@ import { type Prediction, prediction } from "../../shared/contract/predictions.t
 import { openDatabase } from "../support/api-database.ts";
 import { providerRuns, uniquePrompt } from "../support/api-provider.ts";
 import { startStuck } from "../support/api-stuck.ts";
-import { until } from "../support/api-until.ts";
 import { signUp, type User } from "../support/api-user.ts";
+import { until } from "../support/until.ts";
 
 const sql = openDatabase();
 let user: User;

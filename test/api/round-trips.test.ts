@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from "vitest";
-import { requestInit, type CallOptions } from "../support/api-call.ts";
-import { readReply } from "../support/api-envelope.ts";
 import { createApiApp } from "../support/api-app.ts";
+import { type CallOptions, requestInit } from "../support/api-call.ts";
 import { openDatabase } from "../support/api-database.ts";
+import { readReply } from "../support/api-envelope.ts";
 import { drawImage } from "../support/api-images.ts";
 import { startStuck } from "../support/api-stuck.ts";
 import { signUp, type User } from "../support/api-user.ts";

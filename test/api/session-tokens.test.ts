@@ -3,8 +3,8 @@ import { beforeAll, expect, inject, test } from "vitest";
 import { callApi } from "../support/api-call.ts";
 import { footprint, openDatabase } from "../support/api-database.ts";
 import { forgeToken, publicJwk, tokenPart } from "../support/api-tokens.ts";
-import { until } from "../support/api-until.ts";
 import { signUp, type User } from "../support/api-user.ts";
+import { until } from "../support/until.ts";
 
 const sql = openDatabase();
 let victim: User;

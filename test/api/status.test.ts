@@ -3,8 +3,8 @@ import { output as outputSchema, prediction } from "../../shared/contract/predic
 import { openDatabase } from "../support/api-database.ts";
 import { uniquePrompt } from "../support/api-provider.ts";
 import { startStuck } from "../support/api-stuck.ts";
-import { until } from "../support/api-until.ts";
 import { signUp, type User } from "../support/api-user.ts";
+import { until } from "../support/until.ts";
 
 const sql = openDatabase();
 let user: User;

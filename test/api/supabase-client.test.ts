@@ -5,8 +5,8 @@ import { prediction, uploadedReferenceImage } from "../../shared/contract/predic
 import { project } from "../../shared/contract/projects.ts";
 import { readReply } from "../support/api-envelope.ts";
 import { drawImage } from "../support/api-images.ts";
-import { until } from "../support/api-until.ts";
 import { signUp } from "../support/api-user.ts";
+import { until } from "../support/until.ts";
 
 // The way an app with supabase-js calls: `functions.invoke` sends session and apikey by itself.
 

@@ -13,8 +13,8 @@ import {
   register,
   revealSecret,
   rotateSecret,
-  serviceWide,
   SILENT,
+  serviceWide,
 } from "../support/api-webhooks.ts";
 
 const sql = openDatabase();

@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../support/until.ts";
 import { type ExtensionDatabase, extensionDatabase } from "./support/extension-database.ts";
-import { until } from "./support/until.ts";
 
 let database: ExtensionDatabase;
 let sql: postgres.Sql;

@@ -1,8 +1,8 @@
 import type postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../support/until.ts";
 import { type ExtensionDatabase, extensionDatabase } from "./support/extension-database.ts";
 import { type Receiver, startReceiver } from "./support/receiver.ts";
-import { until } from "./support/until.ts";
 
 let database: ExtensionDatabase;
 let sql: postgres.Sql;

@@ -7,10 +7,10 @@ import { installExtensions } from "../../local/extensions/install-extensions.ts"
 import { transferError } from "../../local/extensions/transfer-error.ts";
 import { freePort } from "../../local/postgres/free-port.ts";
 import { type RunningPostgres, startPostgres } from "../../local/postgres/start-postgres.ts";
+import { until } from "../support/until.ts";
 import { makeRoles } from "./support/extension-database.ts";
 import { startReceiver } from "./support/receiver.ts";
 import { type Scheduler, startScheduler } from "./support/scheduler.ts";
-import { until } from "./support/until.ts";
 
 // What is true of the stand-ins only, or cannot be tried on a server that is not ours to kill.
 let folder: string;

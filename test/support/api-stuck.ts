@@ -2,8 +2,8 @@ import type postgres from "postgres";
 import type { Step } from "../../shared/contract/fields.ts";
 import type { Prediction } from "../../shared/contract/predictions.ts";
 import { uniquePrompt } from "./api-provider.ts";
-import { until } from "./api-until.ts";
 import type { User } from "./api-user.ts";
+import { until } from "./until.ts";
 
 /**
  * Starts a prediction that has been handed to the provider and stays in `starting`: no callback comes, and the time to ask

@@ -6,7 +6,7 @@ import { type Prediction, prediction, uploadedReferenceImage } from "../../share
 import { project } from "../../shared/contract/projects.ts";
 import { type CallOptions, callApi } from "./api-call.ts";
 import type { Reply } from "./api-envelope.ts";
-import { until } from "./api-until.ts";
+import { until } from "./until.ts";
 
 /** As the contract has it, and nothing more: a field that leaks out of the row fails the test. */
 const exactPrediction = z.strictObject(prediction.shape);

@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import type { z } from "zod";
-import { createdWebhook } from "../../shared/contract/webhooks.ts";
 import { project } from "../../shared/contract/projects.ts";
+import { createdWebhook } from "../../shared/contract/webhooks.ts";
 import type { FilmMaker } from "./flow-film-maker.ts";
 
 export type Registered = z.output<typeof createdWebhook>;

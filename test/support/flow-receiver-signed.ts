@@ -1,5 +1,5 @@
-import { Webhook as StandardWebhook, WebhookVerificationError as StandardRefusal } from "standardwebhooks";
-import { Webhook as SvixWebhook, WebhookVerificationError as SvixRefusal } from "svix";
+import { WebhookVerificationError as StandardRefusal, Webhook as StandardWebhook } from "standardwebhooks";
+import { WebhookVerificationError as SvixRefusal, Webhook as SvixWebhook } from "svix";
 import { expect } from "vitest";
 import { type WebhookEvent, webhookEvent } from "../../shared/contract/events.ts";
 import type { Arrival } from "./flow-receiver.ts";

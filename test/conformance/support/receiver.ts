@@ -1,4 +1,4 @@
-import { until } from "./until.ts";
+import { until } from "../../support/until.ts";
 
 export type Received = {
   at: number;

@@ -165,153 +165,15 @@ end
 $$;
 comment on function public.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one signs on beside it for overlap_hours (0: every old one is gone at once).';
 
--- A delivery with its attempts, as its owner sees it.
-create function private.delivery_json(delivery public.webhook_deliveries)
-returns jsonb
-language sql
-stable
-set search_path = ''
-as $$
-  select to_jsonb(delivery) - array['lease_token', 'retries_from'] || jsonb_build_object('attempt_log', coalesce((
-    select jsonb_agg(to_jsonb(a) - array['id', 'delivery_id', 'owner_id'] order by a.attempt)
-    from public.webhook_attempts a where a.delivery_id = delivery.id), '[]'))
-$$;
-
--- Sends webhook.test to the endpoint, also when it does not list that type; not when it is disabled.
-create function public.test_webhook_endpoint(endpoint_id uuid)
-returns jsonb
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  endpoint public.webhook_endpoints := private.managed_endpoint(endpoint_id);
-  event uuid;
-  delivery public.webhook_deliveries;
-begin
-  if not endpoint.enabled then
-    perform private.raise_error('invalid_request', 'This endpoint is disabled. Enable it, then test it.');
-  end if;
-  perform private.take_token('create');
-  insert into public.webhook_events (type, owner_id, endpoint_id, payload)
-  values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
-    'type', 'webhook.test', 'timestamp', private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
-  returning id into event;
-  insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
-  values (event, endpoint.id, endpoint.owner_id, 'webhook.test')
-  returning * into delivery;
-  perform private.kick_unless_looking('deliver');
-  return jsonb_build_object('delivery', private.delivery_json(delivery));
-end
-$$;
-comment on function public.test_webhook_endpoint is 'Sends webhook.test to an endpoint of the caller, and to no other.';
-
--- Newest first; the page goes on after (before_created_at, before_id).
-create function public.list_webhook_deliveries(
-  endpoint_id uuid, status public.delivery_status default null, max_rows integer default 20,
-  before_created_at timestamptz default null, before_id uuid default null
-)
-returns jsonb
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  endpoint public.webhook_endpoints := private.managed_endpoint(endpoint_id);
-begin
-  return (
-    select jsonb_build_object('deliveries', coalesce(jsonb_agg(private.delivery_json(d) order by d.created_at desc, d.id desc), '[]'))
-    from (
-      select w.* from public.webhook_deliveries w
-      where w.endpoint_id = endpoint.id
-        and (list_webhook_deliveries.status is null or w.status = list_webhook_deliveries.status)
-        and (before_created_at is null or (w.created_at, w.id) < (before_created_at, before_id))
-      order by w.created_at desc, w.id desc
-      limit least(max_rows, 101) -- a page of 100, and the one that tells of a next page
-    ) d
-  );
-end
-$$;
-comment on function public.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
-
--- Sends one delivery again, whatever came of it, with the retry schedule from its beginning.
-create function public.redeliver_webhook(delivery_id uuid)
-returns jsonb
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  again public.webhook_deliveries;
-begin
-  select d.* into again from public.webhook_deliveries d
-  where d.id = delivery_id and private.is_managed(d.owner_id) for update;
-  if not found then
-    perform private.raise_error('not_found', 'There is no delivery of yours with this identifier.');
-  end if;
-  -- A delivery that is being sent right now stays with who sends it; its retries begin anew.
-  update public.webhook_deliveries d
-  set status = 'pending', completed_at = null, retries_from = d.attempts,
-      next_attempt_at = case when d.lease_token is null then now() else d.next_attempt_at end
-  where d.id = again.id
-  returning d.* into again;
-  perform private.kick_unless_looking('deliver');
-  return jsonb_build_object('delivery', private.delivery_json(again));
-end
-$$;
-comment on function public.redeliver_webhook is 'Sends one delivery of the caller again, whatever came of it.';
-
--- Sends again what failed since a time, and what happened while the endpoint was disabled.
-create function public.recover_webhook_endpoint(endpoint_id uuid, since timestamptz)
-returns jsonb
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  endpoint public.webhook_endpoints := private.managed_endpoint(endpoint_id);
-  again integer;
-  missed integer;
-begin
-  update public.webhook_deliveries d
-  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
-  where d.endpoint_id = endpoint.id and d.created_at >= since and d.lease_token is null
-    and (d.status = 'exhausted' or (d.status = 'pending' and d.attempts > d.retries_from));
-  get diagnostics again = row_count;
-  insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
-  select v.id, endpoint.id, endpoint.owner_id, v.type
-  from public.webhook_events v
-  where v.created_at >= greatest(since, endpoint.created_at) and v.type <> 'webhook.test'
-    and (endpoint.owner_id is null or v.owner_id = endpoint.owner_id)
-    and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
-  on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
-  get diagnostics missed = row_count;
-  perform private.kick_unless_looking('deliver');
-  return jsonb_build_object('recovered', again + missed);
-end
-$$;
-comment on function public.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed since a time, and what it missed.';
-
-revoke execute on function
-  private.is_managed(uuid), private.managed_endpoint(uuid), private.delivery_json(public.webhook_deliveries)
+revoke execute on function private.is_managed(uuid), private.managed_endpoint(uuid)
 from public, anon, authenticated, service_role;
 revoke execute on function
   public.create_webhook_endpoint(text, text, text[], boolean, text, text), public.list_webhook_endpoints(),
   public.read_webhook_endpoint(uuid), public.update_webhook_endpoint(uuid, text, text, text[], boolean),
-  public.delete_webhook_endpoint(uuid), public.reveal_webhook_secret(uuid), public.rotate_webhook_secret(uuid, integer),
-  public.test_webhook_endpoint(uuid),
-  public.list_webhook_deliveries(uuid, public.delivery_status, integer, timestamptz, uuid),
-  public.redeliver_webhook(uuid), public.recover_webhook_endpoint(uuid, timestamptz)
+  public.delete_webhook_endpoint(uuid), public.reveal_webhook_secret(uuid), public.rotate_webhook_secret(uuid, integer)
 from public, anon;
 grant execute on function
   public.create_webhook_endpoint(text, text, text[], boolean, text, text), public.list_webhook_endpoints(),
   public.read_webhook_endpoint(uuid), public.update_webhook_endpoint(uuid, text, text, text[], boolean),
-  public.delete_webhook_endpoint(uuid), public.reveal_webhook_secret(uuid), public.rotate_webhook_secret(uuid, integer),
-  public.test_webhook_endpoint(uuid),
-  public.list_webhook_deliveries(uuid, public.delivery_status, integer, timestamptz, uuid),
-  public.redeliver_webhook(uuid), public.recover_webhook_endpoint(uuid, timestamptz)
+  public.delete_webhook_endpoint(uuid), public.reveal_webhook_secret(uuid), public.rotate_webhook_secret(uuid, integer)
 to authenticated, service_role;

@@ -1,0 +1,21 @@
+const LOOK_EVERY_MS = 20;
+
+/**
+ * Asks again and again until the answer is neither undefined, null nor false, and returns it.
+ * Throws with `what` when it has not come within `limitMs`.
+ */
+export async function until<T>(
+  what: string,
+  ask: () => T | Promise<T>,
+  limitMs = 20_000,
+): Promise<Exclude<T, undefined | null | false>> {
+  const end = performance.now() + limitMs;
+  for (;;) {
+    const answer = await ask();
+    // What is left after the three are ruled out; TypeScript cannot narrow an unresolved T.
+    if (answer !== undefined && answer !== null && answer !== false)
+      return answer as Exclude<T, undefined | null | false>;
+    if (performance.now() > end) throw new Error(`Waited ${limitMs} ms in vain for: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
