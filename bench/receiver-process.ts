@@ -12,3 +12,4 @@ Deno.serve(
 );
 await Deno.stdin.readable.pipeTo(new WritableStream());
 Deno.exit(0);
+export {};

@@ -25,6 +25,9 @@ export async function applyMigrations(databaseUrl: string, home: string, signal?
   const lines = `${stdout}\n${stderr}`.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("WARN:"));
   const began = lines.findLastIndex((line) => line.startsWith("Applying migration"));
   const said = lines.slice(Math.max(began, 0)).join(" ");
+  if (/inserted before the last migration|not found in local migrations/.test(said)) {
+    throw new Error("The migrations are others than those these data were made with. Start anew: npm start -- --reset");
+  }
   throw new Error(`The migrations could not be applied: ${said.slice(0, LONGEST_REASON)}`);
 }
 

@@ -7,7 +7,6 @@ export const createProjectBody = z.strictObject({
   textPrompt: text(1, 4000),
   description: text(0, 4000).default(""),
 });
-export type CreateProjectBody = z.infer<typeof createProjectBody>;
 
 /** A project on the wire. Times are ISO 8601 in UTC. */
 export const project = z.object({

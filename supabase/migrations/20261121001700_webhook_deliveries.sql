@@ -205,6 +205,7 @@ set search_path = ''
 as $$
 declare
   counted integer := 0;
+  claimed jsonb;
 begin
   if results <> '[]' then
     counted := private.record_attempts(results, at);
@@ -213,7 +214,12 @@ begin
     return jsonb_build_object('recorded', counted, 'deliveries', '[]'::jsonb, 'endpoints', '{}'::jsonb);
   end if;
   perform private.note_lookout('deliver', look_again_ms);
-  return private.claim_deliveries(max_rows, lease_seconds, at) || jsonb_build_object('recorded', counted);
+  claimed := private.claim_deliveries(max_rows, lease_seconds, at);
+  -- A run whose time is up may leave more than it takes: the next one begins now, and not with the sweep.
+  if look_again_ms <= 0 and claimed -> 'deliveries' <> '[]' then
+    perform private.kick_unless_looking('deliver');
+  end if;
+  return claimed || jsonb_build_object('recorded', counted);
 end
 $$;
 comment on function public.exchange_deliveries is 'Records the results of requests and leases the next due deliveries: { recorded, deliveries: [{ id, lease_token, attempt, endpoint_id, event_id, body }], endpoints: { <id>: { url, secrets } } }.';

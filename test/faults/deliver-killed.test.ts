@@ -119,8 +119,8 @@ test("deliver killed after the receiver answered and before that was recorded �
   expect(timesArrived(listener)).toEqual([2]);
 });
 
-test("deliver killed three times while 300 events are on their way → every event arrives", async () => {
-  const listeners = [await listen(answers(200)), await listen(answers(200)), await listen(answers(200))];
+test("deliver killed twice while 200 events are on their way → every event arrives", async () => {
+  const listeners = [await listen(answers(200)), await listen(answers(200))];
   for (const listener of listeners) {
     await insertProjects(stack.sql, listener.maker.userId, 100);
     await until("some have arrived", async () => listener.receiver.arrivals.length > 10);
@@ -133,7 +133,7 @@ test("deliver killed three times while 300 events are on their way → every eve
     const times = timesArrived(listener);
     expect(times).toHaveLength(100);
     // Only what was on its way to it, eight at once, can have come twice.
-    expect(times.filter((count) => count > 1).length).toBeLessThanOrEqual(3 * 8);
+    expect(times.filter((count) => count > 1).length).toBeLessThanOrEqual(2 * 8);
   }
 });
 

@@ -81,7 +81,7 @@ const only = (stories: Story[]): Story => {
   return story;
 };
 
-describe.concurrent("a receiver that", () => {
+describe.concurrent("a slow receiver that", () => {
   test("hangs with twelve events → eight at a time, each given up after 15 s; when it is well again, all arrive", async () => {
     const receiver = await receive(hangs);
     const to = await beside(receiver.url);

@@ -6,6 +6,7 @@ import {
   supabaseSecretKeys,
   supabaseUrl,
 } from "../../../shared/environment.ts";
+import { allowLocalWebhooks } from "../../../shared/webhooks/allow-local.ts";
 
 /** What the function reads. The first four are given by the platform. */
 export const apiEnvironment = z.object({
@@ -21,6 +22,5 @@ export const apiEnvironment = z.object({
    * http://kong:8000. It is a second accepted issuer and the host of signed URLs.
    */
   KEYFRAME_CLIENT_URL: httpUrl.optional(),
-  /** Set on the local stack only: webhooks may go to http and to this machine. Hosted it would open the inner network. */
-  KEYFRAME_ALLOW_LOCAL_WEBHOOKS: z.literal("1", { error: "must be 1 or absent" }).optional(),
+  KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocalWebhooks,
 });

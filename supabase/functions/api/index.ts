@@ -23,7 +23,7 @@ const verifyToken = createSessionVerifier({
   now,
 });
 const verifySession = rememberSessions(verifyToken, now);
-const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS === "1";
+const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 
 const app = createApp({
   database: createDatabase(client),
