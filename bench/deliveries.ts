@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import type { Stack } from "../local/stack/stack-types.ts";
-import { openDeliveryLoad } from "./delivery-load.ts";
 import { measureDeliveryLatency } from "./delivery-latency.ts";
+import { openDeliveryLoad } from "./delivery-load.ts";
 import { quantile, spread } from "./spread.ts";
 
 const ROUNDS = 3;

@@ -2,6 +2,7 @@ import { createClient } from "@supabase/supabase-js";
 import { removeData } from "../local/stack/remove-data.ts";
 import { startStack } from "../local/stack/start-stack.ts";
 import { measureCreate } from "./create-overhead.ts";
+import { measureDeliveries } from "./deliveries.ts";
 import { measureFirstFrame } from "./first-frame.ts";
 import { liftLimits } from "./lift-limits.ts";
 import { quantile, spread } from "./spread.ts";
@@ -34,6 +35,8 @@ async function main(): Promise<void> {
     const frames = await measureFirstFrame(caller, 30);
     console.log(`\n| 30 first frames, one at a time, simulator delay 0 | p50, ms | p95, ms |\n|---|---|---|`);
     console.log(`| POST first-frame → succeeded | ${spread(frames)} |`);
+
+    console.log(`\n${await measureDeliveries(stack)}`);
   } finally {
     await stack.stop();
     await removeData(dataDir);

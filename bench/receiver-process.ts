@@ -12,4 +12,5 @@ Deno.serve(
 );
 await Deno.stdin.readable.pipeTo(new WritableStream());
 Deno.exit(0);
+
 export {};

@@ -110,11 +110,15 @@ $$;
 
 -- Records what came of a batch of requests, each {id, lease_token, started_at, duration_ms, status_code, error,
 -- response_excerpt, retry_after_seconds}. Only the holder of a lease is believed; the rest is dropped. Returns how many counted.
+-- A session keeps its plan: made while the table was small, it would read all of it for good. Hence by the primary key, always.
 create function private.record_attempts(results jsonb, at timestamptz)
 returns integer
 language plpgsql
 volatile
 set search_path = ''
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 declare
   counted integer;
