@@ -5,7 +5,7 @@ import { type FilmMaker, newFilmMaker, promptWith } from "../support/flow-film-m
 import { callbacksFor, loggedBy } from "../support/flow-logs.ts";
 import { runsAtProvider } from "../support/flow-provider.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
-import { until } from "../support/flow-until.ts";
+import { until } from "../support/until.ts";
 
 // Its own stack, for its simulator takes a minute for a run.
 let stack: OwnStack;

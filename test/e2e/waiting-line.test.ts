@@ -4,7 +4,7 @@ import { expectSoundEnd } from "../support/flow-ending.ts";
 import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
 import { runsAtProvider } from "../support/flow-provider.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
-import { until } from "../support/flow-until.ts";
+import { until } from "../support/until.ts";
 
 // Its own stack, for its runs last until the test lets them end.
 let stack: OwnStack;

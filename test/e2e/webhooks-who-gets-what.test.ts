@@ -15,7 +15,7 @@ import {
   untilStories,
 } from "../support/flow-receiver-story.ts";
 import { connect } from "../support/flow-stack.ts";
-import { until } from "../support/flow-until.ts";
+import { until } from "../support/until.ts";
 
 const stack = inject("stack");
 const sql = connect(stack.databaseUrl);

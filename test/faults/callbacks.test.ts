@@ -5,7 +5,7 @@ import { callbacksFor, loggedBy } from "../support/flow-logs.ts";
 import { runsAtProvider } from "../support/flow-provider.ts";
 import { setQuickIntervals } from "../support/flow-quick-settings.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
-import { until } from "../support/flow-until.ts";
+import { until } from "../support/until.ts";
 
 // Its own stack, for whether callbacks or polls come first depends on how often it polls.
 let stack: OwnStack;

@@ -12,7 +12,7 @@ import {
 } from "../support/flow-receiver-story.ts";
 import { killAndAwaitRestart, untilNobodyLooks } from "../support/flow-restarts.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
-import { until } from "../support/flow-until.ts";
+import { until } from "../support/until.ts";
 
 // Its own stack, whose processes are killed, Postgres among them. Each is started again by its supervisor.
 let stack: OwnStack;

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { download, expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
-import { callbacksFor } from "../support/flow-logs.ts";
 import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
+import { callbacksFor } from "../support/flow-logs.ts";
 import { runsAtProvider } from "../support/flow-provider.ts";
 import { connect } from "../support/flow-stack.ts";
-import { until } from "../support/flow-until.ts";
+import { until } from "../support/until.ts";
 
 const stack = inject("stack");
 const sql = connect(stack.databaseUrl);

@@ -3,12 +3,12 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { cryptoBytes, randomWebhookSecret } from "../../local/replicate/random-id.ts";
 import { sign } from "../../shared/signature.ts";
-import { type Seeded, seedPrediction, type Status } from "../support/db-predictions.ts";
+import { type Seeded, type Status, seedPrediction } from "../support/db-predictions.ts";
 import { wholeRow } from "../support/flow-ending.ts";
 import { type FilmMaker, newFilmMaker } from "../support/flow-film-maker.ts";
 import { type SignedPost, signedPost } from "../support/flow-signed-post.ts";
 import { connect } from "../support/flow-stack.ts";
-import { until } from "../support/flow-until.ts";
+import { until } from "../support/until.ts";
 
 const stack = inject("stack");
 const secret = stack.replicateWebhookSecret;

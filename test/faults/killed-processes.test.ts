@@ -7,9 +7,9 @@ import { callbacksFor } from "../support/flow-logs.ts";
 import { runsAtProvider } from "../support/flow-provider.ts";
 import { killAndAwaitRestart, letLeaseRunOut, untilNobodyLooks } from "../support/flow-restarts.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
-import { until } from "../support/flow-until.ts";
+import { until } from "../support/until.ts";
 
-// Its own stack, whose processes are killed. Postgres is not among them: nothing starts it again here.
+// Its own stack, whose processes are killed. Postgres is not among them: deliver-killed.test.ts kills that.
 let stack: OwnStack;
 let maker: FilmMaker;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
-import { callbacksFor } from "../support/flow-logs.ts";
 import { download, expectSoundEnd } from "../support/flow-ending.ts";
 import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
+import { callbacksFor } from "../support/flow-logs.ts";
 import { runsAtProvider } from "../support/flow-provider.ts";
 import { connect } from "../support/flow-stack.ts";
 

@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import { expect } from "vitest";
 import type { Prediction } from "../../shared/contract/predictions.ts";
-import { until } from "./flow-until.ts";
+import { until } from "./until.ts";
 
 export type EndedRow = {
   status: string;

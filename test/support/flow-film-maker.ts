@@ -4,7 +4,7 @@ import type { Step } from "../../shared/contract/fields.ts";
 import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";
 import type { FlowStack } from "./flow-stack.ts";
-import { until } from "./flow-until.ts";
+import { until } from "./until.ts";
 
 /** A new user with one project, who works through Auth and the HTTP API as an app does. */
 export type FilmMaker = {
@@ -46,14 +46,14 @@ export async function newFilmMaker(stack: FlowStack): Promise<FilmMaker> {
     read,
     cancel: ({ predictionId }) =>
       call(prediction, "POST", "/api/projects/generate/cancel", { projectId, predictionId }),
-    untilEnded: (made, seconds) =>
+    untilEnded: (made, seconds = 15) =>
       until(
         `the ${made.step} ${made.predictionId} ends`,
         async () => {
           const now = await read(made);
           return hasEnded(now) && now;
         },
-        seconds,
+        seconds * 1000,
       ),
   };
 }

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { FlowReceiver } from "./flow-receiver.ts";
 import { signedPost } from "./flow-signed-post.ts";
 import type { FlowStack } from "./flow-stack.ts";
-import { until } from "./flow-until.ts";
+import { until } from "./until.ts";
 
 /** A delivery, and of each attempt its number, its status code or -, and its error. */
 export type Story = {
@@ -43,7 +43,7 @@ export const untilStories = (
       const stories = await readStories(sql, webhookId);
       return stories.length === count && stories.every(isSo) && stories;
     },
-    seconds,
+    seconds * 1000,
   );
 
 export const isDelivered = ({ status }: Story) => status === "delivered";

@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import type { OwnStack } from "./flow-stack.ts";
-import { until } from "./flow-until.ts";
+import { until } from "./until.ts";
 
 /** Kills a process of the stack as a crash would, and waits until its supervisor has started another. */
 export async function killAndAwaitRestart(stack: OwnStack, ...names: string[]): Promise<void> {

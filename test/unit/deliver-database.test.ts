@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { CallDatabase } from "../../shared/provider/call-database.ts";
 import { readEnvironment } from "../../shared/environment.ts";
+import type { CallDatabase } from "../../shared/provider/call-database.ts";
 import { createExchange } from "../../supabase/functions/deliver/database.ts";
 import type { AttemptResult } from "../../supabase/functions/deliver/delivery.ts";
 import { deliverEnvironment } from "../../supabase/functions/deliver/environment.ts";

@@ -1,8 +1,8 @@
 import { createFile, MP4BoxBuffer } from "mp4box";
 import { beforeAll, describe, expect, test } from "vitest";
-import { UnusableMedia, type MediaFacts } from "../../shared/media/media.ts";
-import { createMp4Reader } from "../../shared/media/mp4-reader.ts";
 import { startSimulator } from "../../local/replicate/start-simulator.ts";
+import { type MediaFacts, UnusableMedia } from "../../shared/media/media.ts";
+import { createMp4Reader } from "../../shared/media/mp4-reader.ts";
 import { runVideo } from "./generate-simulated-run.ts";
 
 function read(bytes: Uint8Array, chunkBytes = bytes.byteLength): MediaFacts {

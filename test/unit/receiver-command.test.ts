@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BODY, OTHER_SECRET, SECRET, deliver, status } from "./receiver-fixture.ts";
+import { BODY, deliver, OTHER_SECRET, SECRET, status } from "./receiver-fixture.ts";
 
 const command = new URL("../../local/receiver.ts", import.meta.url).pathname;
 

@@ -2,11 +2,11 @@ import { afterAll, describe, expect, test } from "vitest";
 import {
   BODY,
   type Delivery,
-  OTHER_SECRET,
-  SECRET,
   deliver,
   documentedBodies,
   documentedSample,
+  OTHER_SECRET,
+  SECRET,
   status,
 } from "./receiver-fixture.ts";
 

@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, test } from "vitest";
 import { Webhook as SvixWebhook } from "svix";
+import { afterEach, describe, expect, test } from "vitest";
 import { type ReceiverOptions, type RefusedRequest, startReceiver } from "../../local/receiver/start-receiver.ts";
-import { BODY, type Delivery, OTHER_SECRET, SECRET, deliver, status } from "./receiver-fixture.ts";
+import { BODY, type Delivery, deliver, OTHER_SECRET, SECRET, status } from "./receiver-fixture.ts";
 
 const stops: (() => Promise<void>)[] = [];
 afterEach(() => Promise.all(stops.splice(0).map((stop) => stop())));

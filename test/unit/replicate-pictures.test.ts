@@ -1,9 +1,9 @@
 import { createCanvas, loadImage } from "@napi-rs/canvas";
 import { createFile, MP4BoxBuffer } from "mp4box";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { drawReferencePhoto } from "../../local/replicate/draw-reference-photo.ts";
 import { drawScene, visiblePrompt } from "../../local/replicate/draw/draw-scene.ts";
 import { encodePng } from "../../local/replicate/draw/encode-png.ts";
+import { drawReferencePhoto } from "../../local/replicate/draw-reference-photo.ts";
 import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
 import { drawFrame } from "../../local/replicate/video/draw-frame.ts";
 import { planFilm } from "../../local/replicate/video/film-plan.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import { loadStackKeys } from "../../local/stack/stack-keys.ts";
 import { removeData } from "../../local/stack/remove-data.ts";
+import { loadStackKeys } from "../../local/stack/stack-keys.ts";
 import { allGone, descendantsOf, type Running, runCommand } from "./stack-process.ts";
 
 const created = z.object({ success: z.literal(true), data: z.object({ projectId: z.string() }) });
