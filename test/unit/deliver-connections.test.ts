@@ -92,6 +92,57 @@ describe("connections that stay open", () => {
     expect(receiver.connections()).toBe(3);
   });
 
+  test("room for one idle connection, two receivers → one of them is connected to again", async () => {
+    const [first, second] = [await ok(), await ok()];
+    const attempt = makeAttempt({ mostIdle: 1 });
+    for (const receiver of [first, second, first, second]) {
+      expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+    }
+    expect([first.connections(), second.connections()]).toEqual([1, 2]);
+  });
+
+  test("an idle connection whose time is over → closed by us", async () => {
+    const closed = Promise.withResolvers<void>();
+    const receiver = await receive((socket) => {
+      socket.on("close", () => closed.resolve());
+      socket.write(answer("200 OK"));
+    });
+    const attempt = makeAttempt({ idleMs: 50 });
+    expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+    await closed.promise;
+  });
+
+  test("the receiver closes an idle connection → the next delivery has a new one", async () => {
+    const receiver = await receive((socket) => socket.end(answer("200 OK", "ok")));
+    const attempt = makeAttempt();
+    for (let i = 0; i < 5; i++) {
+      expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+    }
+    expect(receiver.connections()).toBe(5);
+  });
+
+  test("the receiver reads a second request and closes without a word → connection, and it is not sent again", async () => {
+    const receiver = await receive((socket) => {
+      if (receiver.requests.length === 1) socket.write(answer("200 OK", "ok"));
+      else socket.destroy();
+    });
+    const attempt = makeAttempt();
+    const url = `http://hooks.test:${receiver.port}/`;
+    expect(await attempt(delivery(url))).toMatchObject({ status_code: 200 });
+    expect(await attempt(delivery(url))).toMatchObject({ status_code: null, error: "connection" });
+    expect(receiver.requests).toHaveLength(2);
+    expect(receiver.connections()).toBe(1);
+  });
+
+  test("many at once → each has a connection of its own, which serves the next", async () => {
+    const receiver = await receive((socket) => void setTimeout(() => socket.write(answer("200 OK", "ok")), 50));
+    const attempt = makeAttempt();
+    const many = () =>
+      Promise.all(Array.from({ length: 20 }, () => attempt(delivery(`http://hooks.test:${receiver.port}/`))));
+    for (const result of [...(await many()), ...(await many())]) expect(result).toMatchObject({ status_code: 200 });
+    expect(receiver.connections()).toBe(20);
+  });
+
   test("an answer that takes longer than an idle connection is kept → waited for", async () => {
     const receiver = await receive((socket) => void setTimeout(() => socket.write(answer("200 OK")), 200));
     const attempt = makeAttempt({ idleMs: 50 });
@@ -115,9 +166,13 @@ describe("https", () => {
   /** A receiver that answers with the name it was asked for in the handshake and in the request. */
   async function receiveSecurely(host: string, until?: string) {
     const certificate = await makeCertificate(host, until);
+    let connections = 0;
     const server = https.createServer(certificate, (request, response) => {
       const { servername } = request.socket as TLSSocket; // node types the socket of both protocols alike
       response.end(`${servername} ${request.headers.host}`);
+    });
+    server.on("secureConnection", () => {
+      connections += 1;
     });
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     onTestFinished(() => {
@@ -126,7 +181,7 @@ describe("https", () => {
     });
     const address = server.address();
     if (address === null || typeof address === "string") throw new Error("The receiver has no port.");
-    return { port: address.port, ca: certificate.cert };
+    return { port: address.port, ca: certificate.cert, connections: () => connections };
   }
 
   test("a certificate for the name → delivered, the handshake and the request carry the name", async () => {
@@ -156,6 +211,39 @@ describe("https", () => {
     onTestFinished(() => listener.close());
     void listener.accept().then((connection) => connection.write(new TextEncoder().encode(answer("400 Bad Request"))));
     expect(await makeAttempt()(delivery(`https://hooks.test:${listener.addr.port}/`))).toMatchObject({ error: "tls" });
+  });
+
+  test("an IPv6 address where nobody listens, then an IPv4 one → delivered there", async () => {
+    const { port, ca } = await receiveSecurely("hooks.test");
+    const both: Resolve = async () => [
+      { address: "::1", family: 6 },
+      { address: "127.0.0.1", family: 4 },
+    ];
+    const result = await makeAttempt({ ca, resolve: both })(delivery(`https://hooks.test:${port}/`));
+    expect(result).toMatchObject({ status_code: 200, error: null });
+  });
+
+  test("one delivery after the other → one handshake", async () => {
+    const { port, ca, connections } = await receiveSecurely("hooks.test");
+    const attempt = makeAttempt({ ca });
+    for (let i = 0; i < 3; i++) {
+      expect(await attempt(delivery(`https://hooks.test:${port}/`))).toMatchObject({ status_code: 200 });
+    }
+    expect(connections()).toBe(1);
+  });
+
+  test.each<[string, (connection: Deno.Conn) => void]>([
+    ["at once", (connection) => connection.close()],
+    [
+      "after our first words",
+      (connection) => void connection.read(new Uint8Array(1024)).then(() => connection.close()),
+    ],
+  ])("a handshake that the receiver breaks off %s → connection", async (_when, behave) => {
+    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    onTestFinished(() => listener.close());
+    void listener.accept().then(behave);
+    const result = await makeAttempt()(delivery(`https://hooks.test:${listener.addr.port}/`));
+    expect(result).toMatchObject({ status_code: null, error: "connection" });
   });
 
   test("a handshake that never ends → timeout", async () => {

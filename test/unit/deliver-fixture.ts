@@ -1,5 +1,6 @@
 import { createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
+import { createLog } from "../../shared/log.ts";
 import { createAttempt } from "../../supabase/functions/deliver/attempt.ts";
 import { createCheckedLookup, type Resolve } from "../../supabase/functions/deliver/checked-lookup.ts";
 import type { Delivery } from "../../supabase/functions/deliver/delivery.ts";
@@ -24,11 +25,17 @@ export const delivery = (url: string, change: Partial<Delivery> = {}): Delivery 
 
 /** Makes attempts against receivers on this machine. */
 export function makeAttempt(
-  settings: Partial<PostSettings> & { resolve?: Resolve; allowLocal?: boolean; now?: () => number } = {},
+  settings: Partial<PostSettings> & {
+    resolve?: Resolve;
+    allowLocal?: boolean;
+    now?: () => number;
+    /** Lines of the log. */
+    lines?: string[];
+  } = {},
 ) {
-  const { resolve = resolveHere, allowLocal = true, now = Date.now, ...rest } = settings;
+  const { resolve = resolveHere, allowLocal = true, now = Date.now, lines = [], ...rest } = settings;
   const post = createPost({ lookup: createCheckedLookup(resolve, { allowLocal }), ...rest });
-  return createAttempt({ post, allowLocal, now });
+  return createAttempt({ post, allowLocal, now, log: createLog({}, (line) => lines.push(line)) });
 }
 
 export type Receiver = {

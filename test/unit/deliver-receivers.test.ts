@@ -1,7 +1,9 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { answer, delivery, makeAttempt, receive } from "./deliver-fixture.ts";
+import { createCheckedLookup } from "../../supabase/functions/deliver/checked-lookup.ts";
+import { createPost } from "../../supabase/functions/deliver/post.ts";
+import { answer, delivery, makeAttempt, receive, resolveHere } from "./deliver-fixture.ts";
 
 /** What an attempt at a receiver that behaves so comes to. */
 async function attemptAt(behave: (socket: Socket) => void, settings: Parameters<typeof makeAttempt>[0] = {}) {
@@ -48,6 +50,34 @@ test("the request → path, host, headers and body exactly as documented, and no
   });
 });
 
+test.each([
+  ["has no secret", []],
+  ["has a secret that cannot be read", ["whsec_ä"]],
+])(
+  "an endpoint that %s → a failed attempt and a line in the log, and nobody is connected to",
+  async (_what, secrets) => {
+    const receiver = await receive((socket) => socket.write(answer("200 OK")));
+    const lines: string[] = [];
+    const result = await makeAttempt({ lines })(delivery(`http://hooks.test:${receiver.port}/`, { secrets }));
+    expect(result).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        level: "error",
+        event: "delivery_not_signed",
+        deliveryId: delivery("").id,
+        endpointId: delivery("").endpointId,
+      },
+    ]);
+    expect(receiver.connections()).toBe(0);
+  },
+);
+
+test("an origin that the client refuses → a failed attempt, no rejection", async () => {
+  const post = createPost({ lookup: createCheckedLookup(resolveHere, { allowLocal: true }) });
+  const posted = await post(new URL("ftp://hooks.test/"), {}, "{}");
+  expect(posted).toEqual({ statusCode: null, error: "connection", excerpt: null, retryAfter: undefined });
+});
+
 describe("an answer's status", () => {
   test.each<[string, string | null]>([
     ["200 OK", null],
@@ -78,6 +108,13 @@ describe("an answer's status", () => {
       socket.write(`HTTP/1.1 103 Early Hints\r\n\r\n${answer("200 OK", "ok")}`),
     );
     expect(result).toMatchObject({ status_code: 200, response_excerpt: "ok" });
+  });
+
+  test("100, which nobody asked for → connection", async () => {
+    const { result } = await attemptAt((socket) =>
+      socket.write(`HTTP/1.1 100 Continue\r\n\r\n${answer("200 OK", "ok")}`),
+    );
+    expect(result).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });
   });
 
   test("101, which nobody asked for → connection", async () => {

@@ -1,18 +1,27 @@
+import type { Log } from "../../../shared/log.ts";
+import { describeError } from "../../../shared/provider/describe-error.ts";
 import { checkUrl } from "../../../shared/webhooks/check-url.ts";
 import type { AttemptResult, Delivery } from "./delivery.ts";
 import { eventHeaders } from "./event-headers.ts";
 import type { Post, Posted } from "./post.ts";
 import { parseRetryAfter } from "./retry-after.ts";
+import type { ErrorClass } from "./send-error.ts";
 
 export type AttemptSettings = {
   post: Post;
   allowLocal: boolean;
   /** Milliseconds since 1970. */
   now(): number;
+  log: Log;
 };
 
-/** Makes one attempt of a delivery. Throws only when it cannot be signed; the lease then brings it back. */
-export function createAttempt({ post, allowLocal, now }: AttemptSettings): (d: Delivery) => Promise<AttemptResult> {
+/** Makes one attempt of a delivery. What cannot be sent is a failed attempt too, so that its schedule goes on and ends. */
+export function createAttempt({
+  post,
+  allowLocal,
+  now,
+  log,
+}: AttemptSettings): (d: Delivery) => Promise<AttemptResult> {
   return async (delivery) => {
     const started = now();
     const posted = await send(delivery, new Date(started));
@@ -29,11 +38,21 @@ export function createAttempt({ post, allowLocal, now }: AttemptSettings): (d: D
     };
   };
 
-  /** The URL was checked when the endpoint was made, but rows can also be written by hand. */
-  async function send({ url, secrets, eventId, body }: Delivery, at: Date): Promise<Posted> {
-    if (checkUrl(url, { allowLocal }) !== null) {
-      return { statusCode: null, error: "address", excerpt: null, retryAfter: undefined };
+  async function send({ id, endpointId, url, secrets, eventId, body }: Delivery, at: Date): Promise<Posted> {
+    // The URL was checked when the endpoint was made, but rows can also be written by hand.
+    if (checkUrl(url, { allowLocal }) !== null) return notSent("address");
+    let headers: Record<string, string>;
+    try {
+      headers = eventHeaders(secrets, eventId, at, body);
+    } catch (error) {
+      // The receiver can do nothing about it: the secrets are missing from the vault, or damaged.
+      log.error("delivery_not_signed", { deliveryId: id, endpointId, reason: describeError(error) });
+      return notSent("connection");
     }
-    return await post(new URL(url), eventHeaders(secrets, eventId, at, body), body);
+    return await post(new URL(url), headers, body);
   }
+}
+
+function notSent(error: ErrorClass): Posted {
+  return { statusCode: null, error, excerpt: null, retryAfter: undefined };
 }

@@ -2,10 +2,15 @@ import { z } from "zod";
 import { supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/environment.ts";
 import { allowLocalWebhooks } from "../../../shared/webhooks/allow-local.ts";
 
+/** A variable that a package looks up by itself. Here only because the local stack permits what stands here, and no others. */
+const readByUndici = z.string().optional();
+
 /** What the function reads. The first two are given by the platform. */
 export const deliverEnvironment = z.object({
   SUPABASE_URL: supabaseUrl,
   SUPABASE_SECRET_KEYS: supabaseSecretKeys,
   KICK_SECRET: webhookSecret,
   KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocalWebhooks,
+  JEST_WORKER_ID: readByUndici,
+  UNDICI_NO_WASM_SIMD: readByUndici,
 });

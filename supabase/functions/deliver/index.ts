@@ -28,6 +28,7 @@ const kick = createDrain({
     post: createPost({ lookup: createCheckedLookup((name) => lookup(name, { all: true }), { allowLocal }) }),
     allowLocal,
     now: Date.now,
+    log,
   }),
   log,
   clock: systemClock,

@@ -1,9 +1,6 @@
 import { Buffer } from "node:buffer";
-import http, { type IncomingMessage } from "node:http";
-import https from "node:https";
-import type { LookupFunction } from "node:net";
 import { answerExcerpt } from "./answer-excerpt.ts";
-import { type AgentSettings, createAgents } from "./create-agents.ts";
+import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
 import { classifyError, type ErrorClass, SendError } from "./send-error.ts";
 
 /** For the whole request: name, connection, handshake, sending and answer. */
@@ -22,61 +19,66 @@ export type Posted = {
   retryAfter: string | undefined;
 };
 
-/** Sends one POST. Never rejects for what the other side does. The URL has passed checkUrl. */
+/** Sends one POST, once. Never rejects. The URL has passed checkUrl. */
 export type Post = (url: URL, headers: Record<string, string>, body: string) => Promise<Posted>;
 
-export type PostSettings = AgentSettings & { lookup: LookupFunction; patienceMs?: number };
+export type PostSettings = ConnectionSettings & { patienceMs?: number };
+
+type Answer = { statusCode: number; retryAfter: string | undefined };
 
 /** No redirect is followed and no proxy is asked: the connection goes to an address that `lookup` gave, and nowhere else. */
-export function createPost({ lookup, patienceMs = PATIENCE_MS, ...agentSettings }: PostSettings): Post {
-  const agents = createAgents(agentSettings);
+export function createPost({ patienceMs = PATIENCE_MS, ...connectionSettings }: PostSettings): Post {
+  const connect = createConnections(connectionSettings);
 
   return (url, headers, body) =>
     new Promise((resolve) => {
-      const isSecure = url.protocol === "https:";
-      const request = (isSecure ? https : http).request(url, {
-        method: "POST",
-        agent: agents[isSecure ? "https:" : "http:"],
-        lookup,
-        headers: { ...headers, "content-length": Buffer.byteLength(body) },
-      });
-      let answer: IncomingMessage | null = null;
+      let connection: Connection | null = null;
+      let answer: Answer | null = null;
       const beginning: Uint8Array[] = [];
       let bytes = 0;
       let ended = false;
 
-      /** The first call settles. An answer that has begun counts, whatever ended it. */
-      function end(error: unknown): void {
+      /** The first call settles. An answer that has begun counts, whatever ended it; only a complete one spares its connection. */
+      function end(error: unknown, isComplete = false): void {
         if (ended) return;
         ended = true;
         clearTimeout(timer);
-        // After a complete answer the connection is back at the agent, and this does nothing to it.
-        if (!answer?.complete) request.destroy();
+        if (isComplete) connection?.release();
+        else connection?.destroy();
         const statusCode = answer?.statusCode ?? null;
         resolve({
           statusCode,
           error: statusCode === null ? classifyError(error) : classifyStatus(statusCode),
           excerpt: answer && answerExcerpt(Buffer.concat(beginning)),
-          retryAfter: answer?.headers["retry-after"],
+          retryAfter: answer?.retryAfter,
         });
       }
 
       const timer = setTimeout(() => end(new SendError("timeout", "No answer in time.")), patienceMs);
-      request.on("response", (incoming) => {
-        answer = incoming;
-        incoming.on("data", (chunk: Uint8Array) => {
-          if (bytes < EXCERPT_BYTES) beginning.push(chunk.subarray(0, EXCERPT_BYTES - bytes));
-          bytes += chunk.byteLength;
-          if (bytes > MOST_ANSWER_BYTES) end(null);
-        });
-        incoming.on("end", () => end(null));
-        incoming.on("error", end);
-      });
-      // Without a listener the rest of the errors, those after the end included, would end the process.
-      request.on("error", end);
-      // Whatever else ends a request, such as an answer 101 that nobody asked for.
-      request.on("close", () => end(new SendError("connection", "The connection was closed without an answer.")));
-      request.end(body);
+      try {
+        connection = connect(url.origin);
+        connection.client.dispatch(
+          { method: "POST", path: url.pathname + url.search, headers, body },
+          {
+            // Its being there tells undici in which form to report.
+            onRequestStart() {},
+            onResponseStart(_controller, statusCode, { "retry-after": retryAfter }) {
+              // Those below 200 come before the answer.
+              if (statusCode < 200) return;
+              answer = { statusCode, retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter };
+            },
+            onResponseData(_controller, chunk) {
+              if (bytes < EXCERPT_BYTES) beginning.push(chunk.subarray(0, EXCERPT_BYTES - bytes));
+              bytes += chunk.byteLength;
+              if (bytes > MOST_ANSWER_BYTES) end(null);
+            },
+            onResponseEnd: () => end(null, true),
+            onResponseError: (_controller, error) => end(error),
+          },
+        );
+      } catch (error) {
+        end(error);
+      }
     });
 }
 

@@ -20,15 +20,9 @@ export class SendError extends Error {
   }
 }
 
-/** Codes of a failed handshake or certificate check; the last four are OpenSSL's names for certificates. */
-const TLS_CODE =
-  /^(ERR_TLS_|ERR_SSL_|EPROTO$|HOSTNAME_MISMATCH$)|CERT|^(UNABLE_TO_|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_)/;
-
-/** The class of whatever node:http reports for a request without an answer. */
+/** The class of whatever ended a request before its answer had begun. */
 export function classifyError(error: unknown): ErrorClass {
   if (error instanceof SendError) return error.errorClass;
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  // The head of an answer larger than the parser's limit.
-  if (code === "HPE_HEADER_OVERFLOW") return "too_large";
-  return TLS_CODE.test(code) ? "tls" : "connection";
+  const code = error instanceof Error && "code" in error ? error.code : "";
+  return code === "UND_ERR_HEADERS_OVERFLOW" ? "too_large" : "connection";
 }

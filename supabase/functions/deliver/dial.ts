@@ -1,0 +1,65 @@
+import { isIP, type LookupFunction } from "node:net";
+import { connectFirst } from "./connect-first.ts";
+import { SendError } from "./send-error.ts";
+
+/** `lookup` is asked for every address but the literal ones. `ca`: certificates (PEM) trusted beside the usual ones; for tests. */
+export type DialSettings = { lookup: LookupFunction; ca?: string };
+
+export type Peer = { protocol: string; hostname: string; port: number };
+
+/**
+ * Opens a connection for HTTP. By Deno's own functions: on the hosted runtime node:tls reports a connection as secure before
+ * the handshake, and loses the handshake when the first of several addresses fails.
+ * Rejects with SendError, or with what connecting failed with. The signal ends it at any moment.
+ */
+export async function dial(peer: Peer, { lookup, ca }: DialSettings, signal: AbortSignal): Promise<Deno.Conn> {
+  const { protocol, hostname, port } = peer;
+  const addresses = isIP(hostname) === 0 ? await ask(lookup, hostname) : [hostname];
+  const connection = await connectFirst(addresses, port, signal);
+  connection.setNoDelay(true);
+  return protocol === "https:" ? await secure(connection, hostname, ca, signal) : connection;
+}
+
+function ask(lookup: LookupFunction, hostname: string): Promise<string[]> {
+  return new Promise((resolve, reject) =>
+    lookup(hostname, { all: true }, (error, found) => {
+      if (error) reject(error);
+      else resolve(typeof found === "string" ? [found] : found.map(({ address }) => address));
+    }),
+  );
+}
+
+/** Given up in the middle of a handshake, Deno may keep the socket until the other side closes it. */
+async function secure(
+  connection: Deno.TcpConn,
+  hostname: string,
+  ca: string | undefined,
+  signal: AbortSignal,
+): Promise<Deno.Conn> {
+  // Takes the connection over and sends nothing yet.
+  const caCerts = ca === undefined ? [] : [ca];
+  const secured = await Deno.startTls(connection, { hostname, caCerts, alpnProtocols: ["http/1.1"] }).catch((error) => {
+    connection.close();
+    throw error;
+  });
+  const close = () => secured.close();
+  signal.addEventListener("abort", close);
+  try {
+    signal.throwIfAborted();
+    await secured.handshake();
+    signal.throwIfAborted();
+    return secured;
+  } catch (error) {
+    if (!signal.aborted) close();
+    if (isHangUp(error)) throw error;
+    throw new SendError("tls", error instanceof Error ? error.message : "The handshake failed.");
+  } finally {
+    signal.removeEventListener("abort", close);
+  }
+}
+
+/** The connection ended, whatever was being said on it. */
+function isHangUp(error: unknown): boolean {
+  const { BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof } = Deno.errors;
+  return [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].some((kind) => error instanceof kind);
+}
