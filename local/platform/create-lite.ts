@@ -30,7 +30,7 @@ export interface Lite {
 const PING_MS = 2_000;
 const DRAIN_SECONDS = 10;
 /** A request to Auth or REST that takes longer is given up; statements end after 8 s, see platform-connection.ts. */
-const REQUEST_MS = 30_000;
+const REQUEST_MS = 10_000;
 
 export function createLite(options: LiteOptions): Lite {
   let pool = openPool(options);

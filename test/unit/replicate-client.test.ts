@@ -86,9 +86,9 @@ test("models.get → the schema of its input; its version id → creates the sam
 test("predictions.cancel while it runs → canceled; again → still canceled", async () => {
   simulator.control.delays({ runMs: 3_600_000 });
   const created = await replicate.predictions.create({ model: "google/nano-banana", input: { prompt: "slow" } });
+  expect((await replicate.predictions.cancel(created.id)).status).toBe("canceled");
+  expect((await replicate.predictions.cancel(created.id)).status).toBe("canceled");
   simulator.control.delays({ runMs: 0 });
-  expect((await replicate.predictions.cancel(created.id)).status).toBe("canceled");
-  expect((await replicate.predictions.cancel(created.id)).status).toBe("canceled");
 });
 
 test("webhooks.default.secret.get → the signing key", async () => {
