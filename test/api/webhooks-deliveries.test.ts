@@ -14,17 +14,20 @@ beforeAll(async () => {
 const quiet = async (fields: Record<string, unknown> = {}) =>
   (await register(user, { enabled: false, eventTypes: ["project.created"], ...fields })).webhookId;
 
-/** Deliveries of one moment each, as many as `moments` says; those of one moment differ in their id alone. */
+/**
+ * Deliveries of one moment each, as many as `moments` says; those of one moment differ in their id alone.
+ * Their events are of today, or the pruning of old events would take them away meanwhile.
+ */
 async function deliver(webhookId: string, moments: [at: string, count: number][], status = "exhausted") {
   for (const [at, count] of moments) {
     await sql`
       with events as (
-        insert into public.webhook_events (type, owner_id, endpoint_id, payload, created_at)
-        select 'webhook.test', ${user.id}, ${webhookId}, '{}', ${at}::timestamptz from generate_series(1, ${count}::int)
-        returning id, created_at)
+        insert into public.webhook_events (type, owner_id, endpoint_id, payload)
+        select 'webhook.test', ${user.id}, ${webhookId}, '{}' from generate_series(1, ${count}::int)
+        returning id)
       insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, created_at, completed_at)
-      select id, ${webhookId}, ${user.id}, 'webhook.test', ${status}::public.delivery_status, 0, created_at,
-        case when ${status} <> 'pending' then created_at end
+      select id, ${webhookId}, ${user.id}, 'webhook.test', ${status}::public.delivery_status, 0, ${at}::timestamptz,
+        case when ${status} <> 'pending' then ${at}::timestamptz end
       from events`;
   }
 }
