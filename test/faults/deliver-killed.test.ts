@@ -151,8 +151,9 @@ test("the gateway killed while a receiver holds a batch → what it answers is r
 
 test("the queue of kicks emptied → the sweep makes up for it", async () => {
   const listener = await listen(answers(200));
-  await untilNobodyLooks(stack.sql);
+  // Stopped first: a kick it was just sending still starts a drain, which has to end before anything is created.
   stack.child("scheduler").kill("SIGSTOP");
+  await untilNobodyLooks(stack.sql);
   await createProjects(listener.maker, 5);
   const lost = await stack.sql`delete from net.http_request_queue where url like '%/deliver' returning id`;
   expect(lost.length).toBeGreaterThan(0);
