@@ -151,17 +151,20 @@ test("the gateway killed while a receiver holds a batch → what it answers is r
 
 test("the queue of kicks emptied → the sweep makes up for it", async () => {
   const listener = await listen(answers(200));
-  // Stopped first: a kick it was just sending still starts a drain, which has to end before anything is created.
   stack.child("scheduler").kill("SIGSTOP");
-  await untilNobodyLooks(stack.sql);
-  await createProjects(listener.maker, 5);
-  const lost = await stack.sql`delete from net.http_request_queue where url like '%/deliver' returning id`;
-  expect(lost.length).toBeGreaterThan(0);
-  expect(listener.receiver.arrivals).toEqual([]);
+  let created = 0;
+  // A drain that an earlier kick has started may still take the first one: then there was no kick to lose.
+  await until("a delivery waits, its kick is lost and nobody looks", async () => {
+    await createProjects(listener.maker, 1);
+    created++;
+    await stack.sql`delete from net.http_request_queue where url like '%/deliver'`;
+    await untilNobodyLooks(stack.sql);
+    return (await toldBy(listener)).some((story) => story.length === 0);
+  });
   stack.child("scheduler").kill("SIGCONT");
-  await untilDelivered(listener, 5);
-  expect(await toldBy(listener)).toEqual(Array(5).fill(["1 200"]));
-  expect(timesArrived(listener)).toEqual(Array(5).fill(1));
+  await untilDelivered(listener, created);
+  expect(await toldBy(listener)).toEqual(Array(created).fill(["1 200"]));
+  expect(timesArrived(listener)).toEqual(Array(created).fill(1));
 });
 
 test("the scheduler killed as a kick is to be sent → everything arrives all the same", async () => {
