@@ -1,57 +1,80 @@
-import type { Field, Model, Rule } from "./model-types.ts";
+import type { ErrorObject, ValidateFunction } from "ajv";
+import { checkFile } from "./check-file.ts";
+import { compileInput } from "./compile-input.ts";
+import type { FieldSchema } from "./input-schema.ts";
+import type { Model, Rule } from "./model-types.ts";
 
 export type InvalidField = { type: string; field: string; description: string };
+export type Complaint = Omit<InvalidField, "field">;
 export type Input = Readonly<Record<string, unknown>>;
-
-/** Larger data URLs are refused, as the provider does; bigger files need a URL or the files API. */
-export const maxDataUrlBytes = 256 * 1024;
 
 /** Whether an input field carries something: absent, null, an empty text and an empty list are all "nothing". */
 export function isFilled(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
 
+const validators = new WeakMap<Model, ValidateFunction>();
+
 /** What is wrong with an input for a model, in the provider's words; an empty list when nothing is. */
 export function checkInput(model: Model, input: Input): InvalidField[] {
-  const wrong: InvalidField[] = [];
-  for (const [name, field] of Object.entries(model.fields)) {
-    const value = input[name];
-    if (value === undefined || value === null) {
-      if (field.required) wrong.push({ type: "required", field: "input", description: `${name} is required` });
-      continue;
-    }
-    const fault = checkValue(name, field, value);
-    if (fault) wrong.push({ ...fault, field: `input.${name}` });
-  }
-  for (const name of Object.keys(input)) {
-    if (name in model.fields) continue;
-    const description = `Additional property ${name} is not allowed`;
-    wrong.push({ type: "additional_property_not_allowed", field: `input.${name}`, description });
-  }
+  const validate = validators.get(model) ?? compileInput(model.input);
+  validators.set(model, validate);
+  // Null is the provider's way to say that an optional field is not there.
+  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
+  const errors = validate(given) ? [] : (validate.errors ?? []);
+  const counted = (model.rules ?? []).flatMap((rule) => checkCount(rule, input) ?? []);
+  const wrong = [...inOrder(errors, model).map((error) => describe(error, model)), ...counted];
   if (wrong.length > 0) return wrong;
-  return (model.rules ?? []).flatMap((rule) => checkRule(rule, input) ?? []);
+  return checkRules(model.rules ?? [], input);
 }
 
-type Complaint = Omit<InvalidField, "field">;
+/** Which of a model's unpublished rules an input breaks. */
+export function checkRules(rules: readonly Rule[], input: Input): InvalidField[] {
+  return rules.flatMap((rule) => checkRule(rule, input) ?? []);
+}
 
-function checkValue(name: string, field: Field, value: unknown): Complaint | null {
-  switch (field.type) {
-    case "file":
-      return checkFile(name, value);
-    case "files":
-      if (!Array.isArray(value)) return wrongType(name, "array", value);
-      if (field.maxItems !== undefined && value.length > field.maxItems) {
-        return { type: "array_max_items", description: `Array must have at most ${field.maxItems} items` };
-      }
-      return value.map((item) => checkFile(name, item)).find((complaint) => complaint !== null) ?? null;
-    case "boolean":
-      return typeof value === "boolean" ? null : wrongType(name, "boolean", value);
-    case "string":
-      if (typeof value !== "string") return wrongType(name, "string", value);
-      return checkEnum(name, field, value);
-    case "integer":
-      if (typeof value !== "number" || !Number.isInteger(value)) return wrongType(name, "integer", value);
-      return checkEnum(name, field, value) ?? checkRange(field, value);
+/** One error for each field, in the order of the model's fields; then the fields it does not have. */
+function inOrder(errors: readonly ErrorObject[], model: Model): ErrorObject[] {
+  const names = Object.keys(model.input.fields);
+  const byField = new Map<string, ErrorObject>();
+  for (const error of errors) if (!byField.has(fieldOf(error))) byField.set(fieldOf(error), error);
+  const place = (name: string) => (names.includes(name) ? names.indexOf(name) : names.length);
+  return [...byField].sort(([a], [b]) => place(a) - place(b)).map(([, error]) => error);
+}
+
+function fieldOf({ instancePath, params }: ErrorObject): string {
+  return instancePath.split("/")[1] ?? String(params.missingProperty ?? params.additionalProperty);
+}
+
+function describe(error: ErrorObject, model: Model): InvalidField {
+  const name = fieldOf(error);
+  if (error.keyword === "required") return { type: "required", field: "input", description: `${name} is required` };
+  const field = `input.${name}`;
+  if (error.keyword === "additionalProperties") {
+    const description = `Additional property ${name} is not allowed`;
+    return { type: "additional_property_not_allowed", field, description };
+  }
+  return { ...complainOf(name, error, model.input.fields[name] ?? {}), field };
+}
+
+function complainOf(name: string, { keyword, params, data, message }: ErrorObject, field: FieldSchema): Complaint {
+  switch (keyword) {
+    case "type":
+      return wrongType(name, String(params.type), data);
+    case "format":
+      return checkFile(String(data)) ?? { type: "format", description: String(message) };
+    case "enum": {
+      const allowed = (field.enum ?? []).map((one) => JSON.stringify(one)).join(", ");
+      return { type: "enum", description: `${name} must be one of the following: ${allowed}` };
+    }
+    case "minimum":
+      return { type: "number_gte", description: `Must be greater than or equal to ${params.limit}` };
+    case "maximum":
+      return { type: "number_lte", description: `Must be less than or equal to ${params.limit}` };
+    case "maxItems":
+      return tooMany(Number(params.limit));
+    default:
+      return { type: keyword, description: `${name} ${message}` };
   }
 }
 
@@ -60,36 +83,21 @@ function wrongType(name: string, expected: string, value: unknown): Complaint {
   return { type: "invalid_type", description: `Invalid type. Expected: ${expected}, given: ${given} (${name})` };
 }
 
-function checkEnum(name: string, field: Field, value: string | number): Complaint | null {
-  if (!field.values || field.values.includes(value)) return null;
-  const allowed = field.values.map((one) => JSON.stringify(one)).join(", ");
-  return { type: "enum", description: `${name} must be one of the following: ${allowed}` };
+function tooMany(limit: number): Complaint {
+  return { type: "array_max_items", description: `Array must have at most ${limit} items` };
 }
 
-function checkRange(field: Field, value: number): Complaint | null {
-  if (field.min !== undefined && value < field.min) {
-    return { type: "number_gte", description: `Must be greater than or equal to ${field.min}` };
-  }
-  if (field.max !== undefined && value > field.max) {
-    return { type: "number_lte", description: `Must be less than or equal to ${field.max}` };
-  }
-  return null;
-}
-
-function checkFile(name: string, value: unknown): Complaint | null {
-  if (typeof value !== "string") return wrongType(name, "string", value);
-  if (value.startsWith("data:")) {
-    const bytes = Math.floor((value.length - value.indexOf(",") - 1) * 0.75);
-    if (bytes <= maxDataUrlBytes) return null;
-    return { type: "data_uri_size", description: `Data URI of ${bytes} bytes is larger than ${maxDataUrlBytes} bytes` };
-  }
-  if (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)) return null;
-  return { type: "format", description: "Does not match format 'uri'" };
+function checkCount(rule: Rule, input: Input): InvalidField | null {
+  if (rule.rule !== "at most") return null;
+  const list = input[rule.field];
+  if (!Array.isArray(list) || list.length <= rule.items) return null;
+  return { ...tooMany(rule.items), field: `input.${rule.field}` };
 }
 
 function checkRule(rule: Rule, input: Input): InvalidField | null {
   switch (rule.rule) {
     case "ignores":
+    case "at most":
       return null;
     case "needs": {
       if (!isFilled(input[rule.field])) return null;

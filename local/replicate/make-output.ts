@@ -30,7 +30,7 @@ export async function loadInputs(model: Model, prediction: Prediction, studio: S
   const [first, last, references] = await Promise.all([
     read(model.firstFrame),
     read(model.lastFrame),
-    read(model.references ?? (model.fields.reference_images ? "reference_images" : undefined)),
+    read(model.references ?? (model.input.fields.reference_images ? "reference_images" : undefined)),
   ]);
   return { first: first[0] ?? null, last: last[0] ?? null, references };
 }

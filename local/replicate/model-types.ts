@@ -1,26 +1,17 @@
-/** One input field of a model, as its JSON schema on Replicate has it. */
-export type Field = {
-  type: "string" | "integer" | "boolean" | "file" | "files";
-  required?: true;
-  /** The only values allowed. */
-  values?: readonly (string | number)[];
-  /** Smallest and largest number allowed. */
-  min?: number;
-  max?: number;
-  /** Largest number of files in a list. */
-  maxItems?: number;
-  default?: string | number | boolean;
-};
+import type { InputSchema } from "./input-schema.ts";
 
-/** A rule between fields. */
+/** A rule that a model keeps and its published schema does not say. */
 export type Rule =
   | { rule: "needs"; field: string; other: string; value?: string }
   | { rule: "excludes"; fields: readonly string[]; others: readonly string[] }
   | { rule: "limits"; field: string; value: string; other: string; allowed: readonly (string | number)[] }
+  /** The list holds so many at most. */
+  | { rule: "at most"; field: string; items: number }
   /** The model takes the field but does nothing with it when the other one is filled. */
   | { rule: "ignores"; field: string; when: string };
 
-export type Model = {
+/** What the simulator has to know of a model besides its published schema. */
+export type Behaviour = {
   about: string;
   /** What `output` is: one URL of an image, an array of such URLs, or one URL of a video. */
   output: "image" | "images" | "video";
@@ -28,6 +19,11 @@ export type Model = {
   firstFrame?: string;
   lastFrame?: string;
   references?: string;
-  fields: Readonly<Record<string, Field>>;
   rules?: readonly Rule[];
+};
+
+export type Model = Behaviour & {
+  input: InputSchema;
+  /** The OpenAPI document the API shows. */
+  openapi: object;
 };

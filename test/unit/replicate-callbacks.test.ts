@@ -36,6 +36,8 @@ test("filter completed → that one alone, also of a canceled prediction", async
   await fetch(created.urls.cancel, { method: "POST", headers: { authorization: `Bearer ${simulator.token}` } });
   await arrived(1);
   expect(summary()).toEqual(["canceled"]);
+  // Counted once the receiver's answer is back, which is after it has the message.
+  await until(() => simulator.control.state().callbacks.delivered || null);
   expect(simulator.control.state().callbacks).toMatchObject({ sent: 1, delivered: 1 });
 });
 

@@ -72,8 +72,12 @@ test("models.get → the schema of its input; its version id → creates the sam
       schemas: {
         Input: {
           required: ["prompt", "start_image"],
-          properties: { mode: { enum: ["standard", "pro"] }, end_image: { type: "string", format: "uri" } },
+          properties: {
+            mode: { allOf: [{ $ref: "#/components/schemas/mode" }], default: "standard" },
+            end_image: { type: "string", format: "uri" },
+          },
         },
+        mode: { type: "string", enum: ["standard", "pro"] },
         Output: { type: "string", format: "uri" },
       },
     },

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkInput, maxDataUrlBytes } from "../../local/replicate/check-input.ts";
+import { maxDataUrlBytes } from "../../local/replicate/check-file.ts";
+import { checkInput } from "../../local/replicate/check-input.ts";
 import { models } from "../../local/replicate/models.ts";
 import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
 import { create, request, run, wire } from "./replicate-test-kit.ts";
@@ -20,7 +21,8 @@ test("the table has the nine video and six image models", () => {
 });
 
 describe.each(Object.entries(models))("%s", (name, model) => {
-  const required = model.firstFrame && model.fields[model.firstFrame]?.required ? { [model.firstFrame]: image } : {};
+  const required =
+    model.firstFrame && model.input.required.includes(model.firstFrame) ? { [model.firstFrame]: image } : {};
   test("its required fields alone → accepted; without prompt → refused", () => {
     expect(complaints(name, { prompt: "x", ...required })).toEqual([]);
     expect(complaints(name, required)).toEqual(["input: prompt is required"]);
@@ -54,6 +56,9 @@ test.each([
   ["google/nano-banana", { image_input: ["ftp://x/y.png"] }, "Does not match format 'uri'"],
   ["google/nano-banana", { output_format: "webp" }, 'output_format must be one of the following: "jpg", "png"'],
   ["black-forest-labs/flux-2-pro", { input_images: Array(9).fill(image) }, "Array must have at most 8 items"],
+  ["google/nano-banana", { output_format: 7 }, "Invalid type. Expected: string, given: integer (output_format)"],
+  ["google/nano-banana", { image_input: [7] }, "Invalid type. Expected: string, given: integer (image_input)"],
+  ["google/nano-banana", { prompt: null }, "input: prompt is required"],
   ["bytedance/seedream-4", { max_images: 0 }, "Must be greater than or equal to 1"],
 ])("%s with %j → %s", (name, input, complaint) => {
   expect(complaints(name, { prompt: "x", ...input })).toEqual([expect.stringContaining(complaint)]);
@@ -65,6 +70,7 @@ test.each([
   ["minimax/hailuo-02", { first_frame_image: image, last_frame_image: image, duration: 10, resolution: "768p" }],
   ["google/veo-3.1", { image, last_frame: image, reference_images: [image] }],
   ["bytedance/seedance-2.0", { image, last_frame_image: image, reference_images: [], duration: -1 }],
+  ["google/nano-banana", { image_input: null, output_format: null }],
   ["google/nano-banana-pro", { image_input: Array(14).fill(image), resolution: "4K", output_format: "png" }],
 ])("%s with %j → accepted", (name, input) => {
   expect(complaints(name, { prompt: "x", ...input })).toEqual([]);

@@ -1,0 +1,71 @@
+import { z } from "zod";
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+const kind = z.enum(["string", "integer", "number", "boolean", "array", "object"]);
+
+/** What a schema says of a value, without the references and alternatives it is written in. */
+const value = z.object({
+  type: kind.optional(),
+  format: z.string().optional(),
+  enum: z.array(scalar).optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+});
+const field = value.extend({
+  items: value.optional(),
+  maxItems: z.number().optional(),
+  default: z.unknown().optional(),
+  description: z.string().optional(),
+  deprecated: z.boolean().optional(),
+  "x-order": z.number().optional(),
+});
+export type FieldSchema = z.infer<typeof field>;
+
+/** A model's input as published: its fields in the provider's order, and the names of those that must be there. */
+export type InputSchema = { fields: Readonly<Record<string, FieldSchema>>; required: readonly string[] };
+
+const plain = z.record(z.string(), z.unknown());
+const published = z.object({
+  components: z.object({
+    schemas: z.looseObject({ Input: z.object({ properties: plain, required: z.array(z.string()).default([]) }) }),
+  }),
+});
+
+/**
+ * Reads the input of a model from its OpenAPI document. The provider writes an enum as `allOf` with one `$ref`, and what
+ * may be null as `nullable` or as `anyOf` with the type null: both end as the type itself. Throws when there is no Input.
+ */
+export function readInputSchema(openapi: unknown): InputSchema {
+  const parsed = published.safeParse(openapi);
+  if (!parsed.success) throw new Error(`it has no schema of its input: ${z.prettifyError(parsed.error)}`);
+  const { Input, ...others } = parsed.data.components.schemas;
+  const fields = Object.entries(Input.properties).map(([name, property]): [string, FieldSchema] => {
+    const read = field.safeParse(flatten(property, others, 0));
+    if (!read.success) throw new Error(`the schema of ${name} cannot be read: ${z.prettifyError(read.error)}`);
+    return [name, read.data];
+  });
+  const order = ([, one]: [string, FieldSchema]) => one["x-order"] ?? Number.POSITIVE_INFINITY;
+  fields.sort((a, b) => (order(a) === order(b) ? 0 : order(a) - order(b)));
+  return { fields: Object.fromEntries(fields), required: Input.required };
+}
+
+const prefix = "#/components/schemas/";
+const deepest = 8;
+
+function flatten(schema: unknown, named: Readonly<Record<string, unknown>>, depth: number): Record<string, unknown> {
+  const parsed = plain.safeParse(schema);
+  if (!parsed.success || depth > deepest) return {};
+  const { $ref, allOf, anyOf, oneOf, items, ...own } = parsed.data;
+  if (Array.isArray(own.type)) own.type = own.type.find((one) => one !== "null");
+  const target = typeof $ref === "string" && $ref.startsWith(prefix) ? named[$ref.slice(prefix.length)] : undefined;
+  const alternatives = [anyOf, oneOf].flatMap((list) => {
+    const some = Array.isArray(list) ? list.filter((one) => plain.safeParse(one).data?.type !== "null") : [];
+    // Several real alternatives say nothing that holds for all of them.
+    return some.length === 1 ? some : [];
+  });
+  const parts = [target, ...(Array.isArray(allOf) ? allOf : []), ...alternatives].map((part) =>
+    flatten(part, named, depth + 1),
+  );
+  const merged = Object.assign({}, ...parts, own);
+  return items === undefined ? merged : { ...merged, items: flatten(items, named, depth + 1) };
+}

@@ -1,0 +1,82 @@
+import { z } from "zod";
+import { findingLine } from "../../local/models-check/finding.ts";
+import { checkRow } from "../../local/models-check/check-row.ts";
+import type { ModelRow } from "../../local/models-check/model-row.ts";
+import type { InputSchema } from "../../local/replicate/input-schema.ts";
+import { modelJson } from "../../local/replicate/model-json.ts";
+import { models } from "../../local/replicate/models.ts";
+import { serveHttp } from "../../local/replicate/serve-http.ts";
+
+const IMAGE: ModelRow = {
+  step: "first-frame",
+  model: "google/nano-banana",
+  is_default: true,
+  prompt_field: "prompt",
+  reference_field: "image_input",
+  max_references: 10,
+  reference_is_list: true,
+  first_frame_field: null,
+  last_frame_field: null,
+  last_frame_needs_first: false,
+  last_frame_extras: {},
+  references_exclude_frames: false,
+  duration_field: null,
+  durations: [],
+  extras: { aspect_ratio: "16:9", output_format: "png" },
+};
+
+const VIDEO: ModelRow = {
+  ...IMAGE,
+  step: "video",
+  model: "kwaivgi/kling-v2.1",
+  reference_field: null,
+  max_references: 0,
+  reference_is_list: false,
+  first_frame_field: "start_image",
+  last_frame_field: "end_image",
+  last_frame_needs_first: true,
+  last_frame_extras: { mode: "pro" },
+  duration_field: "duration",
+  durations: [5, 10],
+  extras: {},
+};
+
+/** A right row of google/nano-banana, changed. */
+export const imageRow = (change: Partial<ModelRow> = {}): ModelRow => ({ ...IMAGE, ...change });
+/** A right row of kwaivgi/kling-v2.1, changed. */
+export const videoRow = (change: Partial<ModelRow> = {}): ModelRow => ({ ...VIDEO, ...change });
+
+export function inputOf(model: string): InputSchema {
+  const known = models[model];
+  if (!known) throw new Error(`there is no model ${model}`);
+  return known.input;
+}
+
+/** The lines of a row's findings against its model's recorded schema, or another. */
+export function linesOf(row: ModelRow, schema = inputOf(row.model)): string[] {
+  return checkRow(row, schema).map(findingLine);
+}
+
+type Schemas = Record<string, Record<string, unknown>>;
+/** Changes, in place, the schemas that a model publishes. */
+export type Change = (model: string, schemas: Schemas) => void;
+
+const schemas = z.record(z.string(), z.record(z.string(), z.unknown()));
+const document = z.looseObject({ components: z.looseObject({ schemas }) });
+const published = z.looseObject({ latest_version: z.looseObject({ openapi_schema: document }) });
+
+/** A server that stands for Replicate: the recorded models with a change of their schemas; 404 for all others. */
+export async function startProvider(token: string, change: Change = () => undefined) {
+  const asked: string[] = [];
+  const server = await serveHttp(async (request) => {
+    const name = new URL(request.url).pathname.replace("/v1/models/", "");
+    asked.push(name);
+    if (request.headers.get("authorization") !== `Bearer ${token}`)
+      return Response.json({ status: 401 }, { status: 401 });
+    if (!models[name]) return Response.json({ status: 404 }, { status: 404 });
+    const model = published.parse(structuredClone(modelJson(name, "https://replicate.test")));
+    change(name, model.latest_version.openapi_schema.components.schemas);
+    return Response.json(model);
+  }, 0);
+  return { apiUrl: `http://127.0.0.1:${server.port}/v1`, asked, stop: server.stop };
+}

@@ -1,0 +1,157 @@
+import { afterEach, expect, test } from "vitest";
+import { CheckFailed } from "../../local/models-check/check-failed.ts";
+import { rowsFromProject } from "../../local/models-check/rows-from-project.ts";
+import { runCheck } from "../../local/models-check/run-check.ts";
+import { recordedFile, recordedFolder, readRecordedSchemas } from "../../local/replicate/recorded-schemas.ts";
+import { serveHttp } from "../../local/replicate/serve-http.ts";
+import { type Change, imageRow, startProvider, videoRow } from "./models-check-fixture.ts";
+
+const stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+async function provider(change?: Change) {
+  const { apiUrl, asked, stop } = await startProvider("r8_right", change);
+  stops.push(stop);
+  return { asked, provider: { baseUrl: apiUrl, token: "r8_right", fetch } };
+}
+const today = "2026-12-24";
+const lines = async (change: Change, rows = [imageRow(), videoRow()]) => {
+  const { findings, notes } = await runCheck({ rows, today, provider: (await provider(change)).provider });
+  return { findings, notes: notes.map(({ text }) => text) };
+};
+
+test("the provider publishes what is recorded → no findings, no drift; each model is asked for once", async () => {
+  const { provider: replicate, asked } = await provider();
+  const rows = [imageRow(), imageRow({ step: "last-frame" }), videoRow()];
+  const { checked, findings, notes } = await runCheck({ rows, today, provider: replicate });
+  expect(findings).toEqual([]);
+  expect(notes.filter(({ text }) => text.includes("recorded"))).toEqual([]);
+  expect(asked.sort()).toEqual(["google/nano-banana", "kwaivgi/kling-v2.1"]);
+  expect(checked.map(({ origin }) => origin)).toEqual(
+    Array(3).fill(expect.stringMatching(/^Replicate, version [0-9a-f]{8}$/)),
+  );
+});
+
+test("an enum behind a reference has changed → a finding, and the drift of the record", async () => {
+  const { findings, notes } = await lines((_name, schemas) => {
+    if (schemas.mode) schemas.mode.enum = ["standard", "max"];
+  });
+  expect(findings).toMatchObject([{ model: "kwaivgi/kling-v2.1", column: "last_frame_extras" }]);
+  expect(notes).toContain(
+    'the recorded schema is not the published one: mode takes one of "standard", "max", recorded is one of "standard", "pro". Run with --record to write it anew.',
+  );
+});
+
+test("a field is gone, one is new, one is required now → named in the drift", async () => {
+  const { notes } = await lines((name, { Input }) => {
+    if (name !== "google/nano-banana" || !Input) return;
+    const { output_format: _gone, ...properties } = Object(Input.properties);
+    Input.properties = { ...properties, size: { type: "string" } };
+    Input.required = ["prompt", "aspect_ratio"];
+  });
+  expect(notes.at(-1)).toContain("aspect_ratio is now required; output_format is gone; size is new (text).");
+});
+
+test("other words, another order → no drift", async () => {
+  const { notes } = await lines((_name, { Input, mode }) => {
+    if (mode) mode.enum = ["pro", "standard"];
+    if (Input) Input.properties = Object.fromEntries(Object.entries(Object(Input.properties)).reverse());
+  });
+  expect(notes.filter((text) => text.includes("recorded"))).toEqual([]);
+});
+
+test("a model that is gone → a finding", async () => {
+  const { findings } = await lines(() => undefined, [imageRow({ model: "google/none" })]);
+  expect(findings).toMatchObject([{ column: "model", schema: "nothing: Replicate has no such model (404)" }]);
+});
+
+test("no record of a model, and no token → a finding that says how to check it", async () => {
+  const { findings } = await runCheck({ rows: [imageRow({ model: "google/none" })], today });
+  expect(findings).toMatchObject([{ column: "model", todo: expect.stringContaining("Set REPLICATE_API_TOKEN") }]);
+});
+
+test.each<[string, Response | Error, string]>([
+  ["401", new Response("{}", { status: 401 }), "refuses the token (401): check REPLICATE_API_TOKEN"],
+  ["403", new Response("{}", { status: 403 }), "refuses the token (403)"],
+  ["429", new Response("{}", { status: 429 }), "answered 429: try again later"],
+  ["500", new Response("no", { status: 500 }), "answered 500: try again later"],
+  ["a redirect", new Response(null, { status: 302, headers: { location: "/x" } }), "answered 302"],
+  ["a page instead of JSON", new Response("<html>"), "answered with no model: is REPLICATE_API_BASE_URL right?"],
+  ["a schema without an input", Response.json({ latest_version: { id: "f", openapi_schema: {} } }), "cannot be read"],
+  ["no network", new TypeError("dns error"), "cannot be reached: dns error"],
+])("%s → the check failed, which is no finding; the token is not in the message", async (_name, answer, message) => {
+  const fetcher = async () => {
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  const failed = runCheck({
+    rows: [imageRow()],
+    today,
+    provider: { baseUrl: "https://x.test", token: "r8_secret", fetch: fetcher },
+  });
+  const error: unknown = await failed.catch((thrown) => thrown);
+  expect(error).toBeInstanceOf(CheckFailed);
+  expect(String(error)).toContain(message);
+  expect(String(error)).not.toContain("r8_secret");
+});
+
+test("a provider or a project that redirects → not followed: token and key stay with the host they are for", async () => {
+  const { asked, provider: elsewhere } = await provider();
+  const { port, stop } = await serveHttp(
+    async () => Response.redirect(`${elsewhere.baseUrl}/models/google/nano-banana`),
+    0,
+  );
+  stops.push(stop);
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const check = runCheck({ rows: [imageRow()], today, provider: { ...elsewhere, baseUrl } });
+  await expect(check).rejects.toThrow("answered 302");
+  await expect(rowsFromProject(baseUrl, "sb_secret_x", fetch)).rejects.toThrow("answered 302");
+  expect(asked).toEqual([]);
+});
+
+test.each([401, 403])("a project that answers %i → its key is refused", async (status) => {
+  const answer = async () => Response.json({}, { status });
+  const refused = rowsFromProject("https://x.test", "sb_secret_x", answer);
+  await expect(refused).rejects.toThrow(`refuses the key (${status}): it has to be the project's secret key.`);
+});
+
+test("a model without a version → a finding", async () => {
+  const fetcher = async () => Response.json({ latest_version: null });
+  const { findings } = await runCheck({
+    rows: [imageRow()],
+    today,
+    provider: { baseUrl: "https://x.test", token: "t", fetch: fetcher },
+  });
+  expect(findings).toMatchObject([{ column: "model", schema: "nothing: the model has no published version" }]);
+});
+
+test("--record → every model is written anew with its source, twice the same bytes; then nothing drifts", async () => {
+  const root = await Deno.makeTempDir({ prefix: "kf-models-check-" });
+  const folder = new URL(`file://${root}/`);
+  try {
+    await Deno.mkdir(`${root}/kwaivgi`);
+    await Deno.copyFile(recordedFile("kwaivgi/kling-v2.1", recordedFolder), recordedFile("kwaivgi/kling-v2.1", folder));
+    const { provider: replicate } = await provider((_name, schemas) => {
+      if (schemas.mode) schemas.mode.enum = ["standard", "pro", "max"];
+      schemas.PredictionRequest = { type: "object" };
+    });
+    // The model of the row is new, the one that is recorded is in no row: both are written.
+    const options = { rows: [imageRow()], today, provider: replicate, folder, record: true };
+    const { notes } = await runCheck(options);
+    expect(notes.filter(({ text }) => text.endsWith("Written anew."))).toHaveLength(2);
+    const first = readRecordedSchemas(folder);
+    expect(Object.keys(first)).toEqual(["google/nano-banana", "kwaivgi/kling-v2.1"]);
+    expect(first["kwaivgi/kling-v2.1"]).toMatchObject({
+      "x-source": { how: "read from the provider", from: expect.stringMatching(/^version [0-9a-f]{64}$/), date: today },
+      components: { schemas: { mode: { enum: ["standard", "pro", "max"] } } },
+    });
+    expect(Object.keys(first["kwaivgi/kling-v2.1"]?.components.schemas ?? {})).not.toContain("PredictionRequest");
+    const bytes = await Deno.readTextFile(recordedFile("kwaivgi/kling-v2.1", folder));
+    expect((await runCheck(options)).notes.filter(({ text }) => text.includes("recorded schema"))).toEqual([]);
+    expect(await Deno.readTextFile(recordedFile("kwaivgi/kling-v2.1", folder))).toBe(bytes);
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+});

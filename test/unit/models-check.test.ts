@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readRows } from "../../local/models-check/read-rows.ts";
+import { rowsFromProject } from "../../local/models-check/rows-from-project.ts";
+import { readArguments } from "../../local/models-check/read-arguments.ts";
+import { serveHttp } from "../../local/replicate/serve-http.ts";
+import { until } from "./replicate-test-kit.ts";
+import { imageRow, startProvider, videoRow } from "./models-check-fixture.ts";
+
+const command = new URL("../../local/models-check.ts", import.meta.url).pathname;
+
+async function run(args: string[], environment: Record<string, string> = {}) {
+  const env = { PATH: Deno.env.get("PATH") ?? "", HOME: Deno.env.get("HOME") ?? "", ...environment };
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", command, ...args],
+    env,
+    clearEnv: true,
+  }).output();
+  const decoder = new TextDecoder();
+  return { code, said: decoder.decode(stdout), error: decoder.decode(stderr) };
+}
+
+// This is what fails when a migration ships a row that its model does not take.
+test("nothing in the environment → what the migrations ship fits the records: a table, a summary, exit 0", {
+  timeout: 90_000,
+}, async () => {
+  const { code, said, error } = await run([]);
+  expect([code, error], said).toEqual([0, ""]);
+  expect(said).toMatch(/^video +kwaivgi\/kling-v2\.1 \(default\) +recorded \d{4}-\d\d-\d\d, [a-z ]+ +fits$/m);
+  const [, count] =
+    /Every one fits its model's schema: (\d+) rows of generation_models, from this repository's migrations\.\n$/.exec(
+      said,
+    ) ?? [];
+  expect(Number(count)).toBeGreaterThanOrEqual(20);
+});
+
+test("asked to stop while its Postgres runs → one line, exit 2, and no folder is left", {
+  timeout: 90_000,
+}, async () => {
+  const folder = await Deno.makeTempDir({ prefix: "kf-models-check-" });
+  await Deno.chmod(folder, 0o777);
+  const env = { PATH: Deno.env.get("PATH") ?? "", HOME: Deno.env.get("HOME") ?? "", TMPDIR: folder };
+  const args = ["run", "-A", command, "--migrations"];
+  const child = new Deno.Command(Deno.execPath(), {
+    args,
+    env,
+    clearEnv: true,
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const left = () => Array.from(Deno.readDirSync(folder), ({ name }) => name);
+  await until(() => (left().length > 0 ? true : null), 60_000);
+  child.kill("SIGTERM");
+  const { code, stderr } = await child.output();
+  expect(code).toBe(2);
+  expect(new TextDecoder().decode(stderr)).toMatch(/^[^\n]+\n$/);
+  expect(left()).toEqual([]);
+  await Deno.remove(folder);
+});
+
+describe("a project and a provider", () => {
+  const rows = [imageRow(), videoRow()];
+  const paths: string[] = [];
+  let project: Awaited<ReturnType<typeof serveHttp>>;
+  let replicate: Awaited<ReturnType<typeof startProvider>>;
+  let environment: Record<string, string>;
+  beforeAll(async () => {
+    project = await serveHttp(async (request) => {
+      const { pathname, search } = new URL(request.url);
+      paths.push(pathname + search);
+      if (request.headers.get("apikey") !== "sb_secret_right") return Response.json({}, { status: 401 });
+      return Response.json(rows);
+    }, 0);
+    replicate = await startProvider("r8_right", (_name, { mode }) => {
+      if (mode) mode.enum = ["standard", "max"];
+    });
+    const url = `http://127.0.0.1:${project.port}`;
+    environment = {
+      SUPABASE_URL: url,
+      SUPABASE_SECRET_KEYS: '{"default":"sb_secret_right"}',
+      REPLICATE_API_BASE_URL: replicate.apiUrl,
+    };
+  });
+  afterAll(async () => {
+    await project.stop();
+    await replicate.stop();
+  });
+
+  test("a schema that has drifted → its line, exit 1", async () => {
+    const { code, said } = await run([], { ...environment, REPLICATE_API_TOKEN: "r8_right" });
+    expect(code).toBe(1);
+    expect(said).toContain(
+      'Wrong: video  kwaivgi/kling-v2.1  last_frame_extras: the row says {"mode":"pro"}; the schema says mode takes one of "standard", "max". Change the value or take it out.\n',
+    );
+    expect(said).toContain(`1 finding in 2 rows of generation_models, from the project ${environment.SUPABASE_URL}.\n`);
+    expect(paths.at(-1)).toMatch(
+      /^\/rest\/v1\/generation_models\?select=prompt_field,.*&order=step,is_default\.desc,model$/,
+    );
+  });
+
+  test("the same with --recorded → the provider is not asked, exit 0", async () => {
+    const before = replicate.asked.length;
+    expect((await run(["--recorded"], { ...environment, REPLICATE_API_TOKEN: "r8_right" })).code).toBe(0);
+    expect(replicate.asked.length).toBe(before);
+  });
+
+  test("a token that the provider refuses → one line, exit 2", async () => {
+    const { code, said, error } = await run([], { ...environment, REPLICATE_API_TOKEN: "r8_wrong" });
+    expect([code, said, error]).toEqual([2, "", "Replicate refuses the token (401): check REPLICATE_API_TOKEN.\n"]);
+  });
+
+  test("a provider that is not there → one line, exit 2", async () => {
+    const { code, error } = await run([], {
+      ...environment,
+      REPLICATE_API_TOKEN: "t",
+      REPLICATE_API_BASE_URL: "http://127.0.0.1:9/v1",
+    });
+    expect(code).toBe(2);
+    expect(error).toMatch(/^http:\/\/127\.0\.0\.1:9\/v1\/models\/\S+ cannot be reached: [^\n]+\n$/);
+  });
+
+  test("a key that the project refuses → one line without the key, exit 2", async () => {
+    const { code, error } = await run([], { ...environment, SUPABASE_SECRET_KEY: "sb_secret_wrong" });
+    expect(code).toBe(2);
+    expect(error).toMatch(/refuses the key \(401\): it has to be the project's secret key\.\n$/);
+    expect(error).not.toContain("sb_secret_wrong");
+  });
+
+  test("a database that is not there → one line without the password, exit 2", async () => {
+    const { code, error } = await run(["--database-url", "postgres://me:hunter2@127.0.0.1:9/postgres"], environment);
+    expect(code).toBe(2);
+    expect(error).toMatch(/^generation_models cannot be read from the database: [^\n]+\n$/);
+    expect(error).not.toContain("hunter2");
+  });
+});
+
+test("a project whose table is empty → the check failed", async () => {
+  const { port, stop } = await serveHttp(async () => Response.json([]), 0);
+  const source = { from: "project", url: `http://127.0.0.1:${port}`, secretKey: "key" } as const;
+  await expect(readRows(source, new AbortController().signal)).rejects.toThrow(
+    `generation_models has no rows in the project http://127.0.0.1:${port}.`,
+  );
+  await stop();
+});
+
+test("rows of a project that lack a column → the check failed", async () => {
+  const { duration_field: _missing, ...row } = imageRow();
+  const answer = async () => Response.json([row]);
+  await expect(rowsFromProject("https://x.test", "key", answer)).rejects.toThrow("is SUPABASE_URL right?");
+});
+
+describe("which rows and schemas are compared", () => {
+  const secretKeys = '{"default":"sb_secret_x"}';
+  const read = (args: string[], environment: Record<string, string> = {}) =>
+    readArguments(args, (name) => environment[name]);
+  const all = {
+    SUPABASE_URL: "https://x.supabase.co/",
+    SUPABASE_SECRET_KEYS: secretKeys,
+    KEYFRAME_DATABASE_URL: "postgres://h/env",
+  };
+
+  test.each<[string, string[], Record<string, string>, object]>([
+    ["nothing", [], {}, { from: "migrations" }],
+    [
+      "a project",
+      [],
+      { ...all, KEYFRAME_DATABASE_URL: "" },
+      { from: "project", url: "https://x.supabase.co", secretKey: "sb_secret_x" },
+    ],
+    ["a project without its key", [], { SUPABASE_URL: "https://x.supabase.co" }, { from: "migrations" }],
+    ["a database in the environment", [], all, { from: "database", databaseUrl: "postgres://h/env" }],
+    [
+      "a database on the command line",
+      ["--database-url", "postgresql://h/arg"],
+      all,
+      { from: "database", databaseUrl: "postgresql://h/arg" },
+    ],
+    ["--migrations", ["--migrations"], all, { from: "migrations" }],
+  ])("%s → the rows of that", (_name, args, environment, rows) => {
+    expect(read(args, environment).rows).toEqual(rows);
+  });
+
+  test("a token → what Replicate publishes; with --recorded, or without one, the records", () => {
+    const token = { REPLICATE_API_TOKEN: "r8_x" };
+    expect(read([], token).provider).toEqual({ baseUrl: "https://api.replicate.com/v1", token: "r8_x" });
+    expect(read(["--recorded"], token).provider).toBeUndefined();
+    expect(read([]).provider).toBeUndefined();
+  });
+
+  test.each<[string[], Record<string, string>, string]>([
+    [["--record"], {}, "--record reads from Replicate: set REPLICATE_API_TOKEN."],
+    [["--record", "--recorded"], { REPLICATE_API_TOKEN: "t" }, "choose one"],
+    [["--migrations", "--database-url", "postgres://h/x"], {}, "choose one"],
+    [["--database-url", "hunter2"], {}, "The database's address must be like postgres://"],
+    [["--what"], {}, "--help lists what there is"],
+    [[], { SUPABASE_SECRET_KEYS: "hunter2" }, "SUPABASE_SECRET_KEYS is wrong (must be JSON)"],
+  ])("%j with %j → refused, without repeating a secret", (args, environment, message) => {
+    const refused = () => read(args, environment);
+    expect(refused).toThrow(message);
+    expect(refused).not.toThrow("hunter2");
+  });
+});
