@@ -5,11 +5,14 @@ create table private.rate_limits (
   capacity integer not null check (capacity > 0),
   per_second double precision not null check (per_second > 0)
 );
-comment on table private.rate_limits is 'How many requests of a class an owner may make: capacity at once, then per_second.';
+comment on table private.rate_limits is 'How many requests of a class an owner may make: capacity at once, then per_second. A class without a row has no limit.';
+comment on column private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions.';
 insert into private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
-  ('upload', 30, 0.5);
+  ('upload', 30, 0.5),
+  ('change', 120, 2),
+  ('read', 1200, 20);
 alter table private.rate_limits enable row level security;
 revoke all on private.rate_limits from public, anon, authenticated, service_role;
 
@@ -27,9 +30,19 @@ create index rate_buckets_route_class_idx on private.rate_buckets (route_class);
 alter table private.rate_buckets enable row level security;
 revoke all on private.rate_buckets from public, anon, authenticated, service_role;
 
--- Takes one token of the caller's bucket, or raises rate_limited with the seconds to wait as hint.
+-- Takes one token of the caller's bucket and says how the bucket then stands, as rate_state does. When it is empty: rate_limited,
+-- with {policy, limit, window_seconds, wait_seconds} as hint. Null, and nothing taken, without a caller or without a limit.
+--
+-- What is refused later in the same transaction is taken back with it, its token too, and so is the token of a request that was
+-- refused for want of one. So a flood of requests that find nothing costs its sender no tokens; it costs us an index probe each, and
+-- they come one after the other, because each holds the bucket's row while it looks. An empty bucket refuses before anything is looked at.
+--
+-- The row stays locked to the end of the transaction. Hence the order in every function: Idempotency-Key, token, and only then
+-- rows that others may hold. A request takes the tokens of one class only, so nobody waits for a token while holding what the
+-- holder of that token may wait for. (A start has locked its project against deletion by then: whoever deletes it waits for no token
+-- any more.) What one owner's long change (a big recovery) keeps waiting is that owner's other changes.
 create function private.take_token(route_class text)
-returns void
+returns jsonb
 language plpgsql
 volatile
 security definer
@@ -37,37 +50,49 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  caller uuid := auth.uid();
-  bucket_limit private.rate_limits;
-  left_over double precision;
+  caller uuid := auth.uid(); -- null: administrators, and functions with the secret key, which are not limited
+  bucket record;
 begin
-  if caller is null then
-    return; -- administrators and functions with the secret key are not limited
-  end if;
-  select l.* into bucket_limit from private.rate_limits l where l.route_class = take_token.route_class;
+  with limited as (
+    select l.* from private.rate_limits l where l.route_class = take_token.route_class and caller is not null
+  ), taken as (
+    insert into private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
+    select caller, l.route_class, l.capacity - 1, now() from limited l
+    on conflict (owner_id, route_class) do update
+      set tokens = least(
+            excluded.tokens, -- one less than the capacity
+            b.tokens - 1 + (select l.per_second from limited l) * greatest(0, extract(epoch from now() - b.refilled_at))),
+          refilled_at = greatest(b.refilled_at, now())
+    returning b.tokens
+  )
+  select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
-    return; -- a class without a row has no limit
-  end if;
-  insert into private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
-  values (caller, take_token.route_class, bucket_limit.capacity - 1, now())
-  on conflict (owner_id, route_class) do update
-    set tokens = least(bucket_limit.capacity, b.tokens + bucket_limit.per_second * greatest(0, extract(epoch from now() - b.refilled_at))) - 1,
-        refilled_at = greatest(b.refilled_at, now())
-  returning b.tokens into left_over;
-  if left_over < 0 then
-    -- The exception takes the update back, so a refused request costs nothing.
+    return null;
+  elsif bucket.tokens < 0 then
     perform private.raise_error(
       'rate_limited',
       'Too many requests of this kind. Wait the seconds named in Retry-After, then try again.',
-      ceil(-left_over / bucket_limit.per_second)::text
+      jsonb_build_object(
+        'policy', bucket.route_class,
+        'limit', bucket.capacity,
+        'window_seconds', ceil(bucket.capacity / bucket.per_second),
+        'wait_seconds', ceil(-bucket.tokens / bucket.per_second)
+      )::text
     );
   end if;
+  return jsonb_build_object(
+    'policy', bucket.route_class,
+    'limit', bucket.capacity,
+    'remaining', floor(bucket.tokens),
+    'reset_seconds', ceil((bucket.capacity - bucket.tokens) / bucket.per_second),
+    'window_seconds', ceil(bucket.capacity / bucket.per_second)
+  );
 end
 $$;
 revoke execute on function private.take_token(text) from public, anon, service_role;
 grant execute on function private.take_token(text) to authenticated;
 
--- What the RateLimit headers say: the class, its limit, what remains, seconds until it is full again.
+-- What the RateLimit headers say: the class, its limit, what remains, seconds until it is full again. Null without a caller.
 create function private.rate_state(route_class text)
 returns jsonb
 language sql
@@ -84,7 +109,7 @@ as $$
   )
   from private.rate_limits l
   left join private.rate_buckets b on b.route_class = l.route_class and b.owner_id = (select auth.uid())
-  where l.route_class = rate_state.route_class
+  where l.route_class = rate_state.route_class and (select auth.uid()) is not null
 $$;
 revoke execute on function private.rate_state(text) from public, anon, service_role;
 grant execute on function private.rate_state(text) to authenticated;

@@ -1,22 +1,27 @@
--- Idempotency-Key: the same key and body give the first answer again. The primary key decides, not a look before.
+-- Idempotency-Key: the same key and body give the first answer again. A unique key decides, not a look before.
 
 create table private.idempotency_keys (
-  owner_id uuid not null references auth.users on delete cascade,
+  resource_id uuid primary key,
+  owner_id uuid references auth.users on delete cascade,
   key text not null check (key ~ '^[\x21-\x7e]{1,255}$'),
   request_hash text not null check (request_hash ~ '^[0-9a-f]{64}$'),
-  resource_id uuid not null,
+  answer jsonb,
   created_at timestamptz not null default now(),
-  primary key (owner_id, key)
+  constraint idempotency_keys_owner_id_key_key unique nulls not distinct (owner_id, key)
 );
 comment on table private.idempotency_keys is 'Which resource a key made, for 24 hours. request_hash is the SHA-256 of method, path and body.';
+comment on column private.idempotency_keys.owner_id is 'Whose key it is; null: the secret key''s.';
+comment on column private.idempotency_keys.resource_id is 'What the request made. Where it made nothing with an identifier of its own, only a mark of the first request.';
+comment on column private.idempotency_keys.answer is 'What the first request answered, where no row tells it later (a recovery: how many). Never a secret: those stay in the Vault.';
 create index idempotency_keys_created_at_idx on private.idempotency_keys (created_at);
 alter table private.idempotency_keys enable row level security;
 revoke all on private.idempotency_keys from public, anon, authenticated, service_role;
 
--- Reserves a key for the caller, or says what it made before. Runs in the transaction of the insert it guards,
+-- Reserves a key for the caller, or says what it made before. Runs in the transaction of the effect it guards,
 -- so an equal request that comes at the same time waits here until the first has committed or failed.
+-- A replay writes its row unchanged: that is what makes reserving and looking one statement, with nothing between them.
 create function private.remember_request(key text, request_hash text)
-returns table (resource_id uuid, replayed boolean)
+returns table (resource_id uuid, replayed boolean, answer jsonb)
 language plpgsql
 volatile
 security definer
@@ -24,27 +29,46 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
+  caller uuid := auth.uid();
   fresh uuid := gen_random_uuid();
   kept private.idempotency_keys;
 begin
-  insert into private.idempotency_keys as k (owner_id, key, request_hash, resource_id)
-  values (auth.uid(), remember_request.key, remember_request.request_hash, fresh)
-  on conflict (owner_id, key) do update
-    set request_hash = excluded.request_hash, resource_id = excluded.resource_id, created_at = now()
-    where k.created_at < now() - interval '24 hours';
-  if found then
-    return query select fresh, false;
-    return;
+  -- Without a user only the secret key has keys; a session that names nobody must not write among them.
+  if caller is null and auth.role() is distinct from 'service_role' then
+    perform private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
   end if;
-  select k.* into kept from private.idempotency_keys k where k.owner_id = auth.uid() and k.key = remember_request.key;
+  insert into private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
+  values (fresh, caller, remember_request.key, remember_request.request_hash)
+  on conflict (owner_id, key) do update
+    set (resource_id, request_hash, answer, created_at) = (
+      select
+        case when was.expired then excluded.resource_id else k.resource_id end,
+        case when was.expired then excluded.request_hash else k.request_hash end,
+        case when not was.expired then k.answer end,
+        case when was.expired then excluded.created_at else k.created_at end
+      from (select k.created_at < now() - interval '24 hours' as expired) was
+    )
+  returning k.* into kept;
   if kept.request_hash <> remember_request.request_hash then
     perform private.raise_error(
       'idempotency_mismatch',
       'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
     );
   end if;
-  return query select kept.resource_id, true;
+  return query select kept.resource_id, kept.resource_id <> fresh, kept.answer;
 end
 $$;
-revoke execute on function private.remember_request(text, text) from public, anon, service_role;
-grant execute on function private.remember_request(text, text) to authenticated;
+
+-- Keeps what a replay is to answer, for a request whose rows will not tell it.
+create function private.remember_answer(resource_id uuid, answer jsonb)
+returns void
+language sql
+volatile
+set search_path = ''
+as $$
+  update private.idempotency_keys k set answer = remember_answer.answer where k.resource_id = remember_answer.resource_id
+$$;
+
+revoke execute on function private.remember_request(text, text), private.remember_answer(uuid, jsonb)
+from public, anon, authenticated, service_role;
+grant execute on function private.remember_request(text, text) to authenticated, service_role;

@@ -22,14 +22,35 @@ create table public.generation_models (
   notes text not null default '',
   primary key (step, model),
   constraint references_need_a_field check ((reference_field is not null) = (max_references > 0)),
+  constraint max_references_is_not_negative check (max_references >= 0),
   constraint several_references_need_a_list check (max_references <= 1 or reference_is_list),
   constraint durations_need_a_field check ((duration_field is not null) = (cardinality(durations) > 0)),
+  constraint durations_are_a_list_of_seconds check (
+    case when array_ndims(durations) > 1 then false else 0 < all (durations) and array_position(durations, null) is null end),
+  constraint only_video_has_a_duration_field check (step = 'video' or duration_field is null),
   constraint video_starts_from_a_first_frame check (step <> 'video' or first_frame_field is not null),
   constraint only_video_has_frame_fields check (step = 'video' or (first_frame_field is null and last_frame_field is null)),
-  constraint extras_are_objects check (jsonb_typeof(extras) = 'object' and jsonb_typeof(last_frame_extras) = 'object')
+  constraint last_frame_rules_need_a_last_frame_field
+    check (last_frame_field is not null or (not last_frame_needs_first and last_frame_extras = '{}')),
+  -- A field that is empty or has a space in it is an input the provider does not know, and would drop.
+  constraint fields_have_names check (
+    prompt_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$' and reference_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'
+    and first_frame_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$' and last_frame_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'
+    and duration_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'),
+  -- Two inputs in one field: the second would overwrite the first.
+  constraint fields_differ check (
+    prompt_field <> all (array[reference_field, first_frame_field, last_frame_field, duration_field])
+    and reference_field <> all (array[first_frame_field, last_frame_field, duration_field])
+    and first_frame_field <> all (array[last_frame_field, duration_field])
+    and last_frame_field <> duration_field),
+  constraint extras_are_objects check (jsonb_typeof(extras) = 'object' and jsonb_typeof(last_frame_extras) = 'object'),
+  -- What a request decides is not fixed beside it.
+  constraint extras_leave_the_other_fields_alone check (
+    not extras ?| array[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field]
+    and not last_frame_extras ?| array[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field])
 );
-comment on table public.generation_models is 'The models that may serve a step. Exactly one row of a step is the default: to switch, run: select private.use_model(''video'', ''google/veo-3.1'').';
-comment on column public.generation_models.is_default is 'The model that new predictions of this step use. At most one row of a step.';
+comment on table public.generation_models is 'The models that may serve a step. Exactly one row of a step is the default. To switch, tick is_default on another row: update generation_models set is_default = true where step = ''video'' and model = ''google/veo-3.1''.';
+comment on column public.generation_models.is_default is 'The model that new predictions of this step use. Ticking it on one row takes it from the other; it cannot be taken away otherwise.';
 comment on column public.generation_models.prompt_field is 'The model''s input field for the prompt.';
 comment on column public.generation_models.reference_field is 'The input field for reference images; null when the model takes none.';
 comment on column public.generation_models.max_references is 'How many reference images the model takes (0 when none).';
@@ -49,22 +70,45 @@ revoke all on public.generation_models from public, anon, authenticated, service
 create policy generation_models_select_everyone on public.generation_models for select to authenticated using (true);
 grant select on public.generation_models to authenticated, service_role;
 
--- Makes a model the default of its step, in one statement for Studio.
-create function private.use_model(step public.generation_step, model text)
-returns void
+-- The row that becomes the default takes it from the other one of its step, so that a switch is one update of one row.
+create function private.take_default()
+returns trigger
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  if not exists (select from public.generation_models m where m.step = use_model.step and m.model = use_model.model) then
-    raise exception 'There is no row for step % and model % in generation_models: insert it first.', step, model;
-  end if;
-  update public.generation_models m set is_default = false where m.step = use_model.step and m.is_default and m.model <> use_model.model;
-  update public.generation_models m set is_default = true where m.step = use_model.step and m.model = use_model.model;
+  -- Two switches at once come one after the other, and the later one finds what the first has made the default.
+  perform pg_advisory_xact_lock(hashtextextended('keyframe default model of ' || new.step::text, 0));
+  update public.generation_models m set is_default = false
+  where m.step = new.step and m.is_default and m.model <> new.model;
+  return new;
 end
 $$;
-revoke execute on function private.use_model(public.generation_step, text) from public, anon, authenticated, service_role;
+create trigger _100_take_default_inserted before insert on public.generation_models
+  for each row when (new.is_default) execute function private.take_default();
+create trigger _100_take_default before update of is_default, step on public.generation_models
+  for each row when (new.is_default and (not old.is_default or old.step <> new.step)) execute function private.take_default();
+
+-- Refuses to leave a step without a default. Looks when the transaction ends, so that the order of its statements is free.
+create function private.require_default()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if not exists (select from public.generation_models m where m.step = old.step and m.is_default) then
+    raise exception 'The step % would have no default model. Set is_default on the model that is to take over: it takes it from this one.', old.step
+      using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
+  end if;
+  return null;
+end
+$$;
+create constraint trigger every_step_keeps_a_default after update or delete on public.generation_models
+  deferrable initially deferred
+  for each row when (old.is_default) execute function private.require_default();
+revoke execute on function private.take_default(), private.require_default() from public, anon, authenticated, service_role;
 
 insert into public.generation_models
   (step, model, is_default, reference_field, max_references, reference_is_list, extras)
@@ -81,20 +125,20 @@ cross join (values
 
 insert into public.generation_models
   (step, model, is_default, first_frame_field, last_frame_field, last_frame_needs_first, last_frame_extras,
-   references_exclude_frames, duration_field, durations, notes)
+   references_exclude_frames, duration_field, durations, extras, notes)
 values
-  ('video', 'kwaivgi/kling-v2.1', true, 'start_image', 'end_image', true, '{"mode": "pro"}', false, 'duration', '{5,10}',
+  ('video', 'kwaivgi/kling-v2.1', true, 'start_image', 'end_image', true, '{"mode": "pro"}', false, 'duration', '{5,10}', '{}',
    'start_image is required; end_image needs mode pro.'),
-  ('video', 'kwaivgi/kling-v2.5-turbo-pro', false, 'start_image', 'end_image', true, '{}', false, 'duration', '{5,10}', ''),
-  ('video', 'kwaivgi/kling-v3-video', false, 'start_image', 'end_image', true, '{}', false, 'duration', '{5,10}', ''),
-  ('video', 'minimax/hailuo-02', false, 'first_frame_image', 'last_frame_image', false, '{}', false, 'duration', '{6,10}', ''),
+  ('video', 'kwaivgi/kling-v2.5-turbo-pro', false, 'start_image', 'end_image', true, '{}', false, 'duration', '{5,10}', '{}', ''),
+  ('video', 'kwaivgi/kling-v3-video', false, 'start_image', 'end_image', true, '{}', false, 'duration', '{5,10}', '{}', ''),
+  ('video', 'minimax/hailuo-02', false, 'first_frame_image', 'last_frame_image', false, '{}', false, 'duration', '{6,10}',
+   '{"resolution": "768p"}', 'Makes ten seconds in 768p alone.'),
   ('video', 'minimax/hailuo-2.3', false, 'first_frame_image', null, false, '{}', false, 'duration', '{6,10}',
-   'Takes no last frame.'),
-  ('video', 'google/veo-3.1', false, 'image', 'last_frame', true, '{}', true, 'duration', '{8,6,4}',
+   '{"resolution": "768p"}', 'Takes no last frame.'),
+  ('video', 'google/veo-3.1', false, 'image', 'last_frame', true, '{}', true, 'duration', '{8,6,4}', '{}',
    'The last frame is ignored when reference images are given.'),
-  ('video', 'google/veo-3.1-fast', false, 'image', 'last_frame', true, '{}', true, 'duration', '{8,6,4}',
-   'The last frame is ignored when reference images are given.'),
-  ('video', 'bytedance/seedance-2.0', false, 'image', 'last_frame_image', true, '{}', true, 'duration', '{5,10}',
+  ('video', 'google/veo-3.1-fast', false, 'image', 'last_frame', true, '{}', false, 'duration', '{8,6,4}', '{}', ''),
+  ('video', 'bytedance/seedance-2.0', false, 'image', 'last_frame_image', true, '{}', true, 'duration', '{5,10}', '{}',
    'Frames and reference images exclude each other.'),
-  ('video', 'bytedance/seedance-2.0-fast', false, 'image', 'last_frame_image', true, '{}', true, 'duration', '{5,10}',
+  ('video', 'bytedance/seedance-2.0-fast', false, 'image', 'last_frame_image', true, '{}', true, 'duration', '{5,10}', '{}',
    'Frames and reference images exclude each other.');

@@ -90,31 +90,9 @@ end
 $$;
 comment on function public.start_prediction is 'Starts one run of a step of a project of the caller.';
 
+-- Volatile, as every read that takes a token: PostgREST runs what is stable in a read-only transaction.
+-- Definer, with the owner in the WHERE: under a policy no condition on the step may use an index (enum_eq is not leakproof).
 create function public.read_prediction(project_id uuid, step public.generation_step, prediction_id uuid default null)
-returns jsonb
-language plpgsql
-stable
-security invoker
-set search_path = ''
-as $$
-declare
-  wanted public.predictions;
-begin
-  select p.* into wanted from public.predictions p
-  where p.project_id = read_prediction.project_id and p.step = read_prediction.step
-    and (read_prediction.prediction_id is null or p.id = read_prediction.prediction_id)
-  order by p.created_at desc, p.id desc
-  limit 1;
-  if not found then
-    perform private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
-  end if;
-  return jsonb_build_object('prediction', private.prediction_json(wanted));
-end
-$$;
-comment on function public.read_prediction is 'One prediction of the caller; without prediction_id the latest run of the step.';
-
--- Definer, because users may not update predictions; the owner is checked in the WHERE.
-create function public.cancel_prediction(project_id uuid, prediction_id uuid)
 returns jsonb
 language plpgsql
 volatile
@@ -122,8 +100,47 @@ security definer
 set search_path = ''
 as $$
 declare
+  rate jsonb := private.take_token('read');
   wanted public.predictions;
 begin
+  if prediction_id is null then
+    select p.* into wanted from public.predictions p
+    where p.project_id = read_prediction.project_id and p.step = read_prediction.step
+    order by p.created_at desc, p.id desc
+    limit 1;
+  else
+    select p.* into wanted from public.predictions p
+    where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
+  end if;
+  -- All predictions of a project have its owner, so looking afterwards finds the same, and leads the planner to no other index.
+  if wanted.owner_id is distinct from auth.uid() or wanted.id is null then
+    perform private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
+  end if;
+  return jsonb_build_object('prediction', private.prediction_json(wanted), 'rate', rate);
+end
+$$;
+comment on function public.read_prediction is 'One prediction of the caller; without prediction_id the latest run of the step.';
+
+-- Definer, because users may not update predictions; the owner is checked in the WHERE.
+create function public.cancel_prediction(
+  project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null
+)
+returns jsonb
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  replayed boolean := false;
+  wanted public.predictions;
+begin
+  if idempotency_key is not null then
+    select r.replayed into replayed from private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if not replayed then
+    perform private.take_token('change');
+  end if;
   select p.* into wanted from public.predictions p
   where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
   for update;
@@ -132,9 +149,12 @@ begin
   elsif wanted.status in ('succeeded', 'failed') then
     perform private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
   end if;
-  perform private.mark_canceled(wanted.id);
-  select p.* into wanted from public.predictions p where p.id = wanted.id;
-  return jsonb_build_object('prediction', private.prediction_json(wanted));
+  if not replayed then
+    perform private.mark_canceled(wanted.id);
+    select p.* into wanted from public.predictions p where p.id = wanted.id;
+  end if;
+  return jsonb_build_object(
+    'prediction', private.prediction_json(wanted), 'replayed', replayed, 'rate', private.rate_state('change'));
 end
 $$;
 comment on function public.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. Repeating it is no error.';
@@ -177,7 +197,7 @@ revoke execute on function
   public.create_project(text, text, text, text, text),
   public.start_prediction(uuid, public.generation_step, text, text, uuid, uuid, integer, text, text),
   public.read_prediction(uuid, public.generation_step, uuid),
-  public.cancel_prediction(uuid, uuid),
+  public.cancel_prediction(uuid, uuid, text, text),
   public.admit_upload(text, text),
   public.health()
 from public, anon, authenticated, service_role;
@@ -185,7 +205,7 @@ grant execute on function
   public.create_project(text, text, text, text, text),
   public.start_prediction(uuid, public.generation_step, text, text, uuid, uuid, integer, text, text),
   public.read_prediction(uuid, public.generation_step, uuid),
-  public.cancel_prediction(uuid, uuid),
+  public.cancel_prediction(uuid, uuid, text, text),
   public.admit_upload(text, text)
 to authenticated;
 grant execute on function public.health() to anon, authenticated, service_role;

@@ -50,7 +50,7 @@ alter table private.webhook_secrets enable row level security;
 revoke all on private.webhook_secrets from public, anon, authenticated, service_role;
 
 -- Makes a new current secret of an endpoint: whsec_ and the base64 of 32 random bytes, kept in the Vault alone.
-create function private.add_webhook_secret(endpoint uuid)
+create function private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
 returns void
 language plpgsql
 volatile
@@ -60,8 +60,8 @@ as $$
 declare
   secret text := 'whsec_' || encode(extensions.gen_random_bytes(32), 'base64');
 begin
-  insert into private.webhook_secrets (endpoint_id, vault_secret_id)
-  values (endpoint, vault.create_secret(secret, 'webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
+  insert into private.webhook_secrets (id, endpoint_id, vault_secret_id)
+  values (add_webhook_secret.id, endpoint, vault.create_secret(secret, 'webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
 end
 $$;
 
@@ -168,8 +168,8 @@ as $$
   select (private.webhook_secrets_of(endpoint))[1]
 $$;
 
--- Replaces the current secret. The old one signs on beside it for overlap (0: it is gone at once). At most three live at a time.
-create function private.rotate_webhook_secret(endpoint uuid, overlap interval)
+-- Replaces the current secret by one with this id. The old one signs on beside it for overlap (0: it is gone at once). At most three live at a time.
+create function private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void
 language plpgsql
 volatile
@@ -188,12 +188,12 @@ begin
     end if;
     update private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
   end if;
-  perform private.add_webhook_secret(endpoint);
+  perform private.add_webhook_secret(endpoint, id);
 end
 $$;
 
 revoke execute on function
-  private.add_webhook_secret(uuid), private.forget_webhook_secret(), private.prepare_webhook_endpoint(),
+  private.add_webhook_secret(uuid, uuid), private.forget_webhook_secret(), private.prepare_webhook_endpoint(),
   private.equip_webhook_endpoint(), private.note_endpoint_switch(), private.webhook_secrets_of(uuid, timestamptz),
-  private.webhook_secret(uuid), private.rotate_webhook_secret(uuid, interval)
+  private.webhook_secret(uuid), private.rotate_webhook_secret(uuid, interval, uuid)
 from public, anon, authenticated, service_role;

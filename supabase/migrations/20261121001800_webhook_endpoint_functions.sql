@@ -11,9 +11,9 @@ as $$
   select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
 $$;
 
--- The endpoint, locked, when the caller manages it; otherwise not_found. The lock leaves the foreign key of new deliveries
--- alone: whoever creates a project does not wait for somebody who looks at the endpoint.
-create function private.managed_endpoint(endpoint uuid)
+-- The endpoint when the caller manages it; otherwise not_found. Locked for what changes it or what hangs on it. The lock leaves
+-- the foreign key of new deliveries alone: whoever creates a project does not wait for somebody who changes the endpoint.
+create function private.managed_endpoint(endpoint uuid, lock boolean default false)
 returns public.webhook_endpoints
 language plpgsql
 volatile
@@ -22,8 +22,10 @@ as $$
 declare
   wanted public.webhook_endpoints;
 begin
-  select e.* into wanted from public.webhook_endpoints e where e.id = endpoint and private.is_managed(e.owner_id)
-  for no key update;
+  if lock then
+    perform from public.webhook_endpoints e where e.id = endpoint and private.is_managed(e.owner_id) for no key update;
+  end if;
+  select e.* into wanted from public.webhook_endpoints e where e.id = endpoint and private.is_managed(e.owner_id);
   if not found then
     perform private.raise_error('not_found', 'There is no webhook endpoint of yours with this identifier.');
   end if;
@@ -46,7 +48,7 @@ declare
   replayed boolean := false;
   created public.webhook_endpoints;
 begin
-  if idempotency_key is not null and auth.uid() is not null then
+  if idempotency_key is not null then
     select r.resource_id, r.replayed into endpoint, replayed from private.remember_request(idempotency_key, request_hash) r;
   end if;
   if not replayed then
@@ -64,25 +66,35 @@ comment on function public.create_webhook_endpoint is 'Creates an endpoint of th
 
 create function public.list_webhook_endpoints()
 returns jsonb
-language sql
-stable
+language plpgsql
+volatile
 security definer
 set search_path = ''
 as $$
-  select jsonb_build_object('endpoints', coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]'))
+declare
+  rate jsonb := private.take_token('read');
+  listed jsonb;
+begin
+  select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from public.webhook_endpoints e
-  where case when (select auth.role()) = 'service_role' then e.owner_id is null else e.owner_id = (select auth.uid()) end
+  where case when (select auth.role()) = 'service_role' then e.owner_id is null else e.owner_id = (select auth.uid()) end;
+  return jsonb_build_object('endpoints', listed, 'rate', rate);
+end
 $$;
 comment on function public.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
 
 create function public.read_webhook_endpoint(endpoint_id uuid)
 returns jsonb
-language sql
+language plpgsql
 volatile
 security definer
 set search_path = ''
 as $$
-  select jsonb_build_object('endpoint', to_jsonb(private.managed_endpoint(endpoint_id)))
+declare
+  rate jsonb := private.take_token('read');
+begin
+  return jsonb_build_object('endpoint', to_jsonb(private.managed_endpoint(endpoint_id)), 'rate', rate);
+end
 $$;
 comment on function public.read_webhook_endpoint is 'One endpoint of the caller.';
 
@@ -97,7 +109,8 @@ security definer
 set search_path = ''
 as $$
 declare
-  changed public.webhook_endpoints := private.managed_endpoint(endpoint_id);
+  rate jsonb := private.take_token('change');
+  changed public.webhook_endpoints := private.managed_endpoint(endpoint_id, lock => true);
 begin
   update public.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
@@ -110,7 +123,7 @@ begin
   if update_webhook_endpoint.enabled then
     perform private.kick_unless_looking('deliver');
   end if;
-  return jsonb_build_object('endpoint', to_jsonb(changed));
+  return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
 end
 $$;
 comment on function public.update_webhook_endpoint is 'Changes what is given of an endpoint of the caller; null leaves a field as it is.';
@@ -123,10 +136,11 @@ security definer
 set search_path = ''
 as $$
 declare
-  gone public.webhook_endpoints := private.managed_endpoint(endpoint_id);
+  rate jsonb := private.take_token('change');
+  gone public.webhook_endpoints := private.managed_endpoint(endpoint_id, lock => true);
 begin
   delete from public.webhook_endpoints e where e.id = gone.id;
-  return jsonb_build_object('endpoint', to_jsonb(gone));
+  return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
 end
 $$;
 comment on function public.delete_webhook_endpoint is 'Deletes an endpoint of the caller with its deliveries and secrets.';
@@ -139,14 +153,17 @@ security definer
 set search_path = ''
 as $$
 declare
+  rate jsonb := private.take_token('read');
   endpoint public.webhook_endpoints := private.managed_endpoint(endpoint_id);
 begin
-  return jsonb_build_object('secret', private.webhook_secret(endpoint.id));
+  return jsonb_build_object('secret', private.webhook_secret(endpoint.id), 'rate', rate);
 end
 $$;
 comment on function public.reveal_webhook_secret is 'The secret that signs for an endpoint of the caller now.';
 
-create function public.rotate_webhook_secret(endpoint_id uuid, overlap_hours integer default 24)
+create function public.rotate_webhook_secret(
+  endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null
+)
 returns jsonb
 language plpgsql
 volatile
@@ -154,26 +171,46 @@ security definer
 set search_path = ''
 as $$
 declare
-  endpoint public.webhook_endpoints := private.managed_endpoint(endpoint_id);
+  secret_id uuid := gen_random_uuid();
+  replayed boolean := false;
+  endpoint public.webhook_endpoints;
+  secret text;
 begin
+  if idempotency_key is not null then
+    select r.resource_id, r.replayed into secret_id, replayed from private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if not replayed then
+    perform private.take_token('change');
+  end if;
+  endpoint := private.managed_endpoint(endpoint_id, lock => not replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
   end if;
-  perform private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours));
-  return jsonb_build_object('secret', private.webhook_secret(endpoint.id));
+  if not replayed then
+    perform private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), secret_id);
+  end if;
+  -- The one that this rotation made, and not whichever is current by now.
+  select v.decrypted_secret into secret
+  from private.webhook_secrets s
+  join vault.decrypted_secrets v on v.id = s.vault_secret_id
+  where s.id = secret_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
+  if not found then
+    perform private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
+  end if;
+  return jsonb_build_object('secret', secret, 'replayed', replayed, 'rate', private.rate_state('change'));
 end
 $$;
 comment on function public.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one signs on beside it for overlap_hours (0: every old one is gone at once).';
 
-revoke execute on function private.is_managed(uuid), private.managed_endpoint(uuid)
+revoke execute on function private.is_managed(uuid), private.managed_endpoint(uuid, boolean)
 from public, anon, authenticated, service_role;
 revoke execute on function
   public.create_webhook_endpoint(text, text, text[], boolean, text, text), public.list_webhook_endpoints(),
   public.read_webhook_endpoint(uuid), public.update_webhook_endpoint(uuid, text, text, text[], boolean),
-  public.delete_webhook_endpoint(uuid), public.reveal_webhook_secret(uuid), public.rotate_webhook_secret(uuid, integer)
+  public.delete_webhook_endpoint(uuid), public.reveal_webhook_secret(uuid), public.rotate_webhook_secret(uuid, integer, text, text)
 from public, anon;
 grant execute on function
   public.create_webhook_endpoint(text, text, text[], boolean, text, text), public.list_webhook_endpoints(),
   public.read_webhook_endpoint(uuid), public.update_webhook_endpoint(uuid, text, text, text[], boolean),
-  public.delete_webhook_endpoint(uuid), public.reveal_webhook_secret(uuid), public.rotate_webhook_secret(uuid, integer)
+  public.delete_webhook_endpoint(uuid), public.reveal_webhook_secret(uuid), public.rotate_webhook_secret(uuid, integer, text, text)
 to authenticated, service_role;

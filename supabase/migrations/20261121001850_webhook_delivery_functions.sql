@@ -12,8 +12,29 @@ as $$
     from public.webhook_attempts a where a.delivery_id = delivery.id), '[]'))
 $$;
 
+-- The delivery when the caller manages its endpoint; otherwise not_found. Locked for what changes it.
+create function private.managed_delivery(delivery uuid, lock boolean default false)
+returns public.webhook_deliveries
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  wanted public.webhook_deliveries;
+begin
+  if lock then
+    perform from public.webhook_deliveries d where d.id = delivery and private.is_managed(d.owner_id) for update;
+  end if;
+  select d.* into wanted from public.webhook_deliveries d where d.id = delivery and private.is_managed(d.owner_id);
+  if not found then
+    perform private.raise_error('not_found', 'There is no delivery of yours with this identifier.');
+  end if;
+  return wanted;
+end
+$$;
+
 -- Sends webhook.test to the endpoint, also when it does not list that type; not when it is disabled.
-create function public.test_webhook_endpoint(endpoint_id uuid)
+create function public.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
 volatile
@@ -21,23 +42,33 @@ security definer
 set search_path = ''
 as $$
 declare
-  endpoint public.webhook_endpoints := private.managed_endpoint(endpoint_id);
+  delivery_id uuid := gen_random_uuid();
+  replayed boolean := false;
+  endpoint public.webhook_endpoints;
   event uuid;
   delivery public.webhook_deliveries;
 begin
+  if idempotency_key is not null then
+    select r.resource_id, r.replayed into delivery_id, replayed from private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if replayed then
+    return jsonb_build_object(
+      'delivery', private.delivery_json(private.managed_delivery(delivery_id)), 'replayed', true, 'rate', private.rate_state('create'));
+  end if;
+  perform private.take_token('create');
+  endpoint := private.managed_endpoint(endpoint_id, lock => true);
   if not endpoint.enabled then
     perform private.raise_error('invalid_request', 'This endpoint is disabled. Enable it, then test it.');
   end if;
-  perform private.take_token('create');
   insert into public.webhook_events (type, owner_id, endpoint_id, payload)
   values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
     'type', 'webhook.test', 'timestamp', private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
   returning id into event;
-  insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
-  values (event, endpoint.id, endpoint.owner_id, 'webhook.test')
+  insert into public.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
+  values (delivery_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
   perform private.kick_unless_looking('deliver');
-  return jsonb_build_object('delivery', private.delivery_json(delivery));
+  return jsonb_build_object('delivery', private.delivery_json(delivery), 'replayed', false, 'rate', private.rate_state('create'));
 end
 $$;
 comment on function public.test_webhook_endpoint is 'Sends webhook.test to an endpoint of the caller, and to no other.';
@@ -54,25 +85,26 @@ security definer
 set search_path = ''
 as $$
 declare
+  rate jsonb := private.take_token('read');
   endpoint public.webhook_endpoints := private.managed_endpoint(endpoint_id);
+  listed jsonb;
 begin
-  return (
-    select jsonb_build_object('deliveries', coalesce(jsonb_agg(private.delivery_json(d) order by d.created_at desc, d.id desc), '[]'))
-    from (
-      select w.* from public.webhook_deliveries w
-      where w.endpoint_id = endpoint.id
-        and (list_webhook_deliveries.status is null or w.status = list_webhook_deliveries.status)
-        and (before_created_at is null or (w.created_at, w.id) < (before_created_at, before_id))
-      order by w.created_at desc, w.id desc
-      limit least(max_rows, 101) -- a page of 100, and the one that tells of a next page
-    ) d
-  );
+  select coalesce(jsonb_agg(private.delivery_json(d) order by d.created_at desc, d.id desc), '[]') into listed
+  from (
+    select w.* from public.webhook_deliveries w
+    where w.endpoint_id = endpoint.id
+      and (list_webhook_deliveries.status is null or w.status = list_webhook_deliveries.status)
+      and (before_created_at is null or (w.created_at, w.id) < (before_created_at, before_id))
+    order by w.created_at desc, w.id desc
+    limit least(max_rows, 101) -- a page of 100, and the one that tells of a next page
+  ) d;
+  return jsonb_build_object('deliveries', listed, 'rate', rate);
 end
 $$;
 comment on function public.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
 
 -- Sends one delivery again, whatever came of it, with the retry schedule from its beginning.
-create function public.redeliver_webhook(delivery_id uuid)
+create function public.redeliver_webhook(delivery_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
 volatile
@@ -80,13 +112,18 @@ security definer
 set search_path = ''
 as $$
 declare
+  replayed boolean := false;
   again public.webhook_deliveries;
 begin
-  select d.* into again from public.webhook_deliveries d
-  where d.id = delivery_id and private.is_managed(d.owner_id) for update;
-  if not found then
-    perform private.raise_error('not_found', 'There is no delivery of yours with this identifier.');
+  if idempotency_key is not null then
+    select r.replayed into replayed from private.remember_request(idempotency_key, request_hash) r;
   end if;
+  if replayed then
+    return jsonb_build_object(
+      'delivery', private.delivery_json(private.managed_delivery(delivery_id)), 'replayed', true, 'rate', private.rate_state('change'));
+  end if;
+  perform private.take_token('change');
+  again := private.managed_delivery(delivery_id, lock => true);
   -- A delivery that is being sent right now stays with who sends it; its retries begin anew.
   update public.webhook_deliveries d
   set status = 'pending', completed_at = null, retries_from = d.attempts,
@@ -94,13 +131,15 @@ begin
   where d.id = again.id
   returning d.* into again;
   perform private.kick_unless_looking('deliver');
-  return jsonb_build_object('delivery', private.delivery_json(again));
+  return jsonb_build_object('delivery', private.delivery_json(again), 'replayed', false, 'rate', private.rate_state('change'));
 end
 $$;
 comment on function public.redeliver_webhook is 'Sends one delivery of the caller again, whatever came of it.';
 
 -- Sends again what failed since a time, and what happened while the endpoint was disabled.
-create function public.recover_webhook_endpoint(endpoint_id uuid, since timestamptz)
+create function public.recover_webhook_endpoint(
+  endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null
+)
 returns jsonb
 language plpgsql
 volatile
@@ -108,10 +147,19 @@ security definer
 set search_path = ''
 as $$
 declare
-  endpoint public.webhook_endpoints := private.managed_endpoint(endpoint_id);
+  request record;
+  endpoint public.webhook_endpoints;
   again integer;
   missed integer;
 begin
+  if idempotency_key is not null then
+    select r.* into request from private.remember_request(idempotency_key, request_hash) r;
+    if request.replayed then
+      return request.answer || jsonb_build_object('replayed', true, 'rate', private.rate_state('change'));
+    end if;
+  end if;
+  perform private.take_token('change');
+  endpoint := private.managed_endpoint(endpoint_id, lock => true);
   update public.webhook_deliveries d
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
   where d.endpoint_id = endpoint.id and d.created_at >= since and d.lease_token is null
@@ -126,20 +174,23 @@ begin
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
   get diagnostics missed = row_count;
   perform private.kick_unless_looking('deliver');
-  return jsonb_build_object('recovered', again + missed);
+  if idempotency_key is not null then
+    perform private.remember_answer(request.resource_id, jsonb_build_object('recovered', again + missed));
+  end if;
+  return jsonb_build_object('recovered', again + missed, 'replayed', false, 'rate', private.rate_state('change'));
 end
 $$;
 comment on function public.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed since a time, and what it missed.';
 
-revoke execute on function private.delivery_json(public.webhook_deliveries)
+revoke execute on function private.delivery_json(public.webhook_deliveries), private.managed_delivery(uuid, boolean)
 from public, anon, authenticated, service_role;
 revoke execute on function
-  public.test_webhook_endpoint(uuid),
+  public.test_webhook_endpoint(uuid, text, text),
   public.list_webhook_deliveries(uuid, public.delivery_status, integer, timestamptz, uuid),
-  public.redeliver_webhook(uuid), public.recover_webhook_endpoint(uuid, timestamptz)
+  public.redeliver_webhook(uuid, text, text), public.recover_webhook_endpoint(uuid, timestamptz, text, text)
 from public, anon;
 grant execute on function
-  public.test_webhook_endpoint(uuid),
+  public.test_webhook_endpoint(uuid, text, text),
   public.list_webhook_deliveries(uuid, public.delivery_status, integer, timestamptz, uuid),
-  public.redeliver_webhook(uuid), public.recover_webhook_endpoint(uuid, timestamptz)
+  public.redeliver_webhook(uuid, text, text), public.recover_webhook_endpoint(uuid, timestamptz, text, text)
 to authenticated, service_role;

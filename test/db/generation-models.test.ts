@@ -23,7 +23,7 @@ const VIDEO_MODELS: Record<string, Video> = {
   "minimax/hailuo-02": { first: "first_frame_image", last: "last_frame_image" },
   "minimax/hailuo-2.3": { first: "first_frame_image", last: null },
   "google/veo-3.1": { first: "image", last: "last_frame", lastNeedsFirst: true, excludes: true },
-  "google/veo-3.1-fast": { first: "image", last: "last_frame", lastNeedsFirst: true, excludes: true },
+  "google/veo-3.1-fast": { first: "image", last: "last_frame", lastNeedsFirst: true },
   "bytedance/seedance-2.0": { first: "image", last: "last_frame_image", lastNeedsFirst: true, excludes: true },
   "bytedance/seedance-2.0-fast": { first: "image", last: "last_frame_image", lastNeedsFirst: true, excludes: true },
 };
@@ -81,59 +81,6 @@ test("the shipped rows → are these models and no others", async () => {
     ...Object.keys(VIDEO_MODELS).map((m) => `video ${m}`),
   ];
   expect(rows.map(({ step, model }) => `${step} ${model}`).sort()).toEqual(expected.sort());
-});
-
-const defaults = async () => {
-  const rows = await db.sql<
-    { step: string; model: string }[]
-  >`select step, model from public.generation_models where is_default order by step`;
-  return rows.map(({ step, model }) => `${step} ${model}`);
-};
-
-test("each step → has exactly one default", async () => {
-  expect(await defaults()).toEqual([
-    "first-frame google/nano-banana",
-    "last-frame google/nano-banana",
-    "video kwaivgi/kling-v2.1",
-  ]);
-});
-
-test("a second default of a step → refused", async () => {
-  const second = db.sql`update public.generation_models set is_default = true where model = 'google/veo-3.1'`;
-  expect((await refusalOf(second)).constraint).toBe("generation_models_one_default_per_step");
-});
-
-describe("private.use_model", () => {
-  const use = async (step: string, model: string) => {
-    await db.sql`select private.use_model(${step}, ${model})`;
-  };
-
-  test("switches the default of that step alone; again, and back, is no error", async () => {
-    await use("first-frame", "bytedance/seedream-4");
-    expect(await defaults()).toEqual([
-      "first-frame bytedance/seedream-4",
-      "last-frame google/nano-banana",
-      "video kwaivgi/kling-v2.1",
-    ]);
-    await use("first-frame", "bytedance/seedream-4");
-    await use("first-frame", "google/nano-banana");
-    expect(await defaults()).toEqual([
-      "first-frame google/nano-banana",
-      "last-frame google/nano-banana",
-      "video kwaivgi/kling-v2.1",
-    ]);
-  });
-
-  test("a model that has no row for this step → an error that names it, the default stays", async () => {
-    const refusal = await refusalOf(db.sql`select private.use_model('video', 'google/nano-banana')`);
-    expect(refusal.message).toContain("google/nano-banana");
-    expect((await defaults())[2]).toBe("video kwaivgi/kling-v2.1");
-  });
-
-  test("two at once → one default all the same", async () => {
-    await Promise.allSettled([use("video", "google/veo-3.1"), use("video", "minimax/hailuo-02")]);
-    expect((await defaults()).filter((entry) => entry.startsWith("video")).length).toBe(1);
-  });
 });
 
 test("a model whose name changes at the provider → predictions keep pointing at its row; one in use cannot be deleted", async () => {

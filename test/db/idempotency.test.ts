@@ -93,6 +93,77 @@ test("two different requests with one key at once → one goes through, the othe
   expect(await countProjects(world.owner)).toBe(2);
 });
 
+describe("private.remember_request", () => {
+  type Remembered = { resource_id: string; replayed: boolean; answer: unknown };
+  const remember = (caller: string, hash: string, key = "k") =>
+    db.as(caller === "service_role" ? { role: caller } : { role: "authenticated", sub: caller }, async (sql) => {
+      const [row] = await sql<Remembered[]>`select * from private.remember_request(${key}, ${hash})`;
+      return row;
+    });
+  const forget = () => db.sql`delete from private.idempotency_keys where owner_id is null`;
+
+  test("with the secret key → keys of its own, beside a user's", async () => {
+    const first = await remember("service_role", HASH);
+    const again = await remember("service_role", HASH);
+    const mine = await remember(world.owner, OTHER_HASH);
+    expect([first?.replayed, again?.replayed, mine?.replayed]).toEqual([false, true, false]);
+    expect(again?.resource_id).toBe(first?.resource_id);
+    expect(await codeOf(remember("service_role", OTHER_HASH))).toBe("idempotency_mismatch");
+    await forget();
+  });
+
+  test("with the secret key, 50 equal requests at once → one of them is the first", async () => {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => remember("service_role", HASH)));
+    expect(answers.filter((answer) => !answer?.replayed).length).toBe(1);
+    expect(new Set(answers.map((answer) => answer?.resource_id)).size).toBe(1);
+    await forget();
+  });
+
+  test("with a session that names no user → unauthorized: it must not write among the secret key's", async () => {
+    const nobody = (statement: string) => db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement));
+    expect(await codeOf(nobody(`select private.remember_request('k', '${HASH}')`))).toBe("unauthorized");
+    expect(await codeOf(nobody(`select public.admit_upload('k', '${HASH}')`))).toBe("unauthorized");
+    expect((await db.sql`select from private.idempotency_keys where owner_id is null`).count).toBe(0);
+  });
+
+  test("an answer that was kept → comes with the replay, and not beyond the key's 24 hours", async () => {
+    const first = await remember(world.owner, HASH);
+    await db.sql`select private.remember_answer(${first?.resource_id ?? ""}, '{"recovered": 3}')`;
+    expect((await remember(world.owner, HASH))?.answer).toEqual({ recovered: 3 });
+    await db.sql`update private.idempotency_keys set created_at = now() - interval '25 hours' where owner_id = ${world.owner}`;
+    expect(await remember(world.owner, HASH)).toMatchObject({ replayed: false, answer: null });
+  });
+
+  test("a replay → leaves the key's age alone", async () => {
+    await remember(world.owner, HASH);
+    await db.sql`update private.idempotency_keys set created_at = now() - interval '23 hours' where owner_id = ${world.owner}`;
+    await remember(world.owner, HASH);
+    const [row] = await db.sql`
+      select created_at < now() - interval '22 hours' as old from private.idempotency_keys where owner_id = ${world.owner}`;
+    expect(row?.old).toBe(true);
+  });
+
+  test("pruning → takes the keys that are over, a user's and the secret key's, and no other", async () => {
+    await remember("service_role", HASH, "old");
+    await remember(world.owner, HASH, "old");
+    await db.sql`update private.idempotency_keys set created_at = now() - interval '24 hours 1 second' where key = 'old'`;
+    await remember("service_role", HASH, "young");
+    await remember(world.owner, HASH, "young");
+    await db.sql`select private.prune()`;
+    const kept = await db.sql`
+      select key from private.idempotency_keys where owner_id = ${world.owner} or owner_id is null`;
+    expect(kept.map(({ key }) => key)).toEqual(["young", "young"]);
+    await forget();
+  });
+
+  test("the user is deleted → so are their keys", async () => {
+    const leaving = await db.addUser();
+    await remember(leaving, HASH);
+    await db.sql`delete from auth.users where id = ${leaving}`;
+    expect((await db.sql`select from private.idempotency_keys where owner_id = ${leaving}`).count).toBe(0);
+  });
+});
+
 describe("the age of a key", () => {
   const age = (interval: string) =>
     db.sql`update private.idempotency_keys set created_at = now() - ${interval}::interval where owner_id = ${world.owner}`;

@@ -26,6 +26,18 @@ const upload = (owner: string) =>
 const pass = (interval: string) =>
   db.sql`update private.rate_buckets set refilled_at = refilled_at - ${interval}::interval`;
 
+/** What a refusal tells in its hint. */
+const told = (policy: string, wait_seconds: number) => ({
+  policy,
+  limit: 3,
+  window_seconds: 30,
+  wait_seconds,
+});
+const hintOf = async (refused: Promise<unknown>) => {
+  const { sqlstate, message, hint } = await refusalOf(refused);
+  return { sqlstate, message, hint: JSON.parse(hint ?? "null") };
+};
+
 const REQUESTS: Record<string, () => Promise<{ rate: Record<string, unknown> }>> = {
   create: () => create(db, world.owner),
   generate: () => start(db, world),
@@ -33,12 +45,13 @@ const REQUESTS: Record<string, () => Promise<{ rate: Record<string, unknown> }>>
 };
 
 describe.each(Object.entries(REQUESTS))("%s", (policy, request) => {
-  test("counts down, then rate_limited with the seconds to wait as hint, and it changes nothing", async () => {
+  test("counts down, then rate_limited with policy, limit and the seconds to wait as hint, and it changes nothing", async () => {
     for (const remaining of [2, 1, 0]) {
       expect((await request()).rate).toMatchObject({ policy, limit: 3, remaining, window_seconds: 30 });
     }
-    expect(await refusalOf(request())).toMatchObject({ sqlstate: "KEYFR", message: "rate_limited", hint: "10" });
-    expect(await refusalOf(request())).toMatchObject({ message: "rate_limited", hint: "10" });
+    const refusal = { sqlstate: "KEYFR", message: "rate_limited", hint: told(policy, 10) };
+    expect(await hintOf(request())).toEqual(refusal);
+    expect(await hintOf(request())).toEqual(refusal);
     const [made] = await db.sql`
       select (select count(*) from public.projects where owner_id = ${world.owner})::int as projects,
         (select count(*) from public.predictions where owner_id = ${world.owner})::int as predictions`;
@@ -49,7 +62,7 @@ describe.each(Object.entries(REQUESTS))("%s", (policy, request) => {
 test("time passes → tokens come back at per_second, never more than the capacity", async () => {
   for (let i = 0; i < 3; i++) await upload(world.owner);
   await pass("9 seconds");
-  expect(await refusalOf(upload(world.owner))).toMatchObject({ message: "rate_limited", hint: "1" });
+  expect(await hintOf(upload(world.owner))).toMatchObject({ message: "rate_limited", hint: told("upload", 1) });
   await pass("2 seconds");
   expect((await upload(world.owner)).rate.remaining).toBe(0);
   await pass("1 day");
@@ -61,10 +74,12 @@ test("the state says how long until the bucket is full again", async () => {
   expect((await upload(world.owner)).rate).toMatchObject({ reset_seconds: 20 });
 });
 
-test("a clock that went back → takes no tokens away", async () => {
+test("a clock that went back → takes no tokens away, and none are given for the time it goes through again", async () => {
   await upload(world.owner);
   await pass("-1 hour");
   expect((await upload(world.owner)).rate.remaining).toBe(1);
+  await pass("1 hour");
+  expect((await upload(world.owner)).rate.remaining).toBe(0);
 });
 
 test("a changed limit → holds from the next request on", async () => {
@@ -104,6 +119,25 @@ test("rows straight through the Data API → are counted one by one like calls o
   );
   expect(await codeOf(insert)).toBe("rate_limited");
   expect((await create(db, world.owner)).rate.remaining).toBe(2);
+});
+
+test("take_token → says how the bucket then stands, as rate_state does afterwards", async () => {
+  const states = await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+    const [taken] = await sql`select private.take_token('upload') as state`;
+    const [then] = await sql`select private.rate_state('upload') as state`;
+    return [taken?.state, then?.state];
+  });
+  expect(states[0]).toEqual({ policy: "upload", limit: 3, remaining: 2, reset_seconds: 10, window_seconds: 30 });
+  expect(states[1]).toEqual(states[0]);
+});
+
+test("nobody signed in → nothing is taken, and there is no rate to tell", async () => {
+  const [row] = await db.as(
+    { role: "authenticated" },
+    (sql) => sql`select private.take_token('upload') as taken, private.rate_state('upload') as state`,
+  );
+  expect(row).toEqual({ taken: null, state: null });
+  expect((await db.sql`select from private.rate_buckets`).count).toBe(0);
 });
 
 test("a class without a row → has no limit", async () => {

@@ -95,7 +95,7 @@ test("a session token without a user → manages nothing, the service-wide endpo
   const nobody = (statement: string) => db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement));
   expect(await codeOf(nobody(`select public.reveal_webhook_secret('${endpoint}')`))).toBe("not_found");
   const [row] = await nobody("select public.list_webhook_endpoints() as answer");
-  expect(row?.answer).toEqual({ endpoints: [] });
+  expect(row?.answer).toEqual({ endpoints: [], rate: null });
   const [read] = await nobody("select count(*)::int as seen from public.webhook_deliveries");
   expect(read?.seen).toBe(0);
 });

@@ -1,42 +1,58 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { codeOf } from "../support/db-refusal.ts";
+import { addScene, makeRequest, type Scene } from "../support/db-requests.ts";
+import { untilSomebodyWaits } from "../support/db-waiting.ts";
 
 let db: ClonedDatabase;
-
 beforeAll(async () => {
   db = await cloneDatabase();
 });
 afterAll(() => db.drop());
 
+/** What came of a request that was made while a deletion was not yet committed. */
+async function whileDeleting<T>(statement: string, request: () => Promise<T>): Promise<PromiseSettledResult<T>> {
+  const { outcome } = await db.sql.begin(async (sql) => {
+    await sql.unsafe(statement);
+    const settled = Promise.allSettled([request()]);
+    await Promise.race([settled, untilSomebodyWaits(db.sql)]);
+    return { outcome: settled };
+  });
+  return (await outcome)[0];
+}
+
+const codeWhileDeleting = async (table: string, of: (scene: Scene) => string, name: string) => {
+  const scene = await addScene(db, await db.addUser());
+  const statement = `delete from public.${table} where id = '${of(scene)}'`;
+  const outcome = await whileDeleting(statement, () => makeRequest(db, scene, name));
+  return outcome.status === "rejected" ? await codeOf(Promise.reject(outcome.reason)) : outcome.value;
+};
+
 test("a project created while its owner's endpoint is being deleted → the project is there, without a delivery", async () => {
-  const owner = await db.addUser();
-  const [endpoint] = await db.sql<{ id: string }[]>`
-    insert into public.webhook_endpoints (owner_id, url) values (${owner}, 'https://example.com/hook') returning id`;
-  const remover = await db.sql.reserve();
-  await remover`begin`;
-  await remover`delete from public.webhook_endpoints where id = ${endpoint?.id ?? ""}`;
-
-  const created = db.as(
-    { sub: owner, role: "authenticated" },
-    (sql) => sql`select public.create_project('Harbour', 'A harbour at dawn') as answer`,
+  const scene = await addScene(db, await db.addUser());
+  await db.sql`delete from public.webhook_events`;
+  const outcome = await whileDeleting(`delete from public.webhook_endpoints where id = '${scene.endpoint}'`, () =>
+    makeRequest(db, scene, "create_project"),
   );
-  await untilSomebodyWaits();
-  await remover`commit`;
-  remover.release();
-
-  await expect(created).resolves.toHaveLength(1);
+  expect(outcome.status).toBe("fulfilled");
   const [counts] = await db.sql`
-    select (select count(*)::int from public.webhook_events where owner_id = ${owner}) as events,
+    select (select count(*)::int from public.webhook_events where owner_id = ${scene.owner}) as events,
            (select count(*)::int from public.webhook_deliveries) as deliveries`;
   expect(counts).toEqual({ events: 1, deliveries: 0 });
 });
 
-async function untilSomebodyWaits(): Promise<void> {
-  for (let look = 0; look < 500; look++) {
-    const [waiting] = await db.sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' limit 1`;
-    if (waiting) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error("nobody waited for the deletion");
-}
+test.each([
+  "update_webhook_endpoint",
+  "delete_webhook_endpoint",
+  "rotate_webhook_secret",
+  "test_webhook_endpoint",
+  "recover_webhook_endpoint",
+])("%s while the endpoint is being deleted → waits, then not_found", async (name) => {
+  expect(await codeWhileDeleting("webhook_endpoints", ({ endpoint }) => endpoint, name)).toBe("not_found");
+});
+
+test("redeliver_webhook while the delivery is being pruned → waits, then not_found", async () => {
+  expect(await codeWhileDeleting("webhook_deliveries", ({ delivery }) => delivery, "redeliver_webhook")).toBe(
+    "not_found",
+  );
+});

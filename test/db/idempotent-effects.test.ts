@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import type { Row } from "../support/db-predictions.ts";
+import { codeOf, refusalOf } from "../support/db-refusal.ts";
+import {
+  addScene,
+  addServiceScene,
+  makeRequest,
+  REQUESTS,
+  type Scene,
+  WEBHOOK_REQUESTS,
+} from "../support/db-requests.ts";
+import { liftRateLimits } from "../support/db-user.ts";
+import { call, clearWebhooks, readDelivery, seedDeliveries } from "../support/db-webhooks.ts";
+
+// Every POST with an Idempotency-Key: one effect, however often and however many at once; a replay tells the first answer.
+
+let db: ClonedDatabase;
+let scene: Scene;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  await liftRateLimits(db);
+});
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  await db.sql`delete from private.idempotency_keys`;
+  scene = await addScene(db, await db.addUser());
+});
+afterAll(() => db.drop());
+
+const KEY = { idempotency_key: "once", request_hash: "a".repeat(64) };
+const OTHER = { idempotency_key: "once", request_hash: "b".repeat(64) };
+type Answer = Row & { replayed: boolean; rate: unknown };
+const atOnce = <T>(times: number, work: () => Promise<T>) => Promise.all(Array.from({ length: times }, work));
+const firstsOf = (answers: { replayed: boolean }[]) => answers.filter(({ replayed }) => !replayed).length;
+
+/** All that a POST could have changed. */
+const everything = async () => {
+  const [row] = await db.sql`
+    select (select jsonb_agg(to_jsonb(p) order by p.id) from public.projects p) as projects,
+      (select jsonb_agg(to_jsonb(p) order by p.id) from public.predictions p) as predictions,
+      (select jsonb_agg(to_jsonb(e) order by e.id) from public.webhook_endpoints e) as endpoints,
+      (select jsonb_agg(to_jsonb(d) order by d.id) from public.webhook_deliveries d) as deliveries,
+      (select jsonb_agg(to_jsonb(s) order by s.id) from private.webhook_secrets s) as secrets,
+      (select jsonb_agg(to_jsonb(v) order by v.id) from public.webhook_events v) as events`;
+  return row;
+};
+
+const posts = (of: typeof REQUESTS) => Object.keys(of).filter((name) => of[name]?.post);
+
+describe.each(posts(REQUESTS))("%s", (name) => {
+  test("again with the same key and request → the same answer, marked as replayed, and nothing is done", async () => {
+    const { rate: _rate, ...first } = await makeRequest<Answer>(db, scene, name, KEY);
+    const before = await everything();
+    const { rate: _again, ...again } = await makeRequest<Answer>(db, scene, name, KEY);
+    expect(again).toEqual({ ...first, replayed: true });
+    expect(await everything()).toEqual(before);
+  });
+
+  test("with the key of another request → idempotency_mismatch, and nothing is done", async () => {
+    await makeRequest(db, scene, name, KEY);
+    const before = await everything();
+    expect(await codeOf(makeRequest(db, scene, name, OTHER))).toBe("idempotency_mismatch");
+    expect(await everything()).toEqual(before);
+  });
+
+  test("without a key → not marked as replayed, however often", async () => {
+    expect((await makeRequest<Answer>(db, scene, name)).replayed).toBe(false);
+    expect((await makeRequest<Answer>(db, scene, name)).replayed).toBe(false);
+  });
+
+  test("50 equal requests at once → one does it, all tell the same", async () => {
+    const answers = await atOnce(50, () => makeRequest<Answer>(db, scene, name, KEY));
+    expect(firstsOf(answers)).toBe(1);
+    const told = answers.map(({ rate: _rate, replayed: _replayed, ...rest }) => rest);
+    expect(told).toEqual(told.map(() => told[0]));
+  });
+});
+
+describe.each(posts(WEBHOOK_REQUESTS))("%s with the secret key", (name) => {
+  test("20 equal requests at once → one does it, all tell the same; another request with that key → a mismatch", async () => {
+    const service = await addServiceScene(db);
+    const answers = await atOnce(20, () => makeRequest<Answer>(db, service, name, KEY));
+    expect(firstsOf(answers)).toBe(1);
+    const told = answers.map(({ replayed: _replayed, ...rest }) => rest);
+    expect(told).toEqual(told.map(() => told[0]));
+    expect(await codeOf(makeRequest(db, service, name, OTHER))).toBe("idempotency_mismatch");
+    // The same key of a user is another key.
+    expect((await makeRequest<Answer>(db, scene, name, KEY)).replayed).toBe(false);
+  });
+});
+
+describe("what is refused", () => {
+  test.each(["rotate_webhook_secret", "test_webhook_endpoint", "recover_webhook_endpoint"])(
+    "%s of somebody else's endpoint → not_found, and the key stays free",
+    async (name) => {
+      const theirs = await addScene(db, await db.addUser());
+      const { caller } = scene;
+      expect(await codeOf(makeRequest(db, { ...theirs, caller }, name, KEY))).toBe("not_found");
+      expect((await makeRequest<Answer>(db, scene, name, OTHER)).replayed).toBe(false);
+    },
+  );
+
+  test("redeliver_webhook of somebody else's delivery, with a key that was used for an own one → not_found", async () => {
+    const theirs = await addScene(db, await db.addUser());
+    await makeRequest(db, scene, "redeliver_webhook", KEY);
+    const { caller } = scene;
+    expect(await codeOf(makeRequest(db, { ...theirs, caller }, "redeliver_webhook", KEY))).toBe("not_found");
+  });
+
+  test("a key that is none → the rule's name, nothing done", async () => {
+    const before = await everything();
+    const refusal = await refusalOf(
+      makeRequest(db, scene, "rotate_webhook_secret", { ...KEY, idempotency_key: "two words" }),
+    );
+    expect(refusal.constraint).toBe("idempotency_keys_key_check");
+    expect(await everything()).toEqual(before);
+  });
+});
+
+describe("rotate_webhook_secret", () => {
+  const rotate = (key: object, hours = 24) =>
+    call<{ secret: string; replayed: boolean }>(db, scene.caller, "rotate_webhook_secret", {
+      endpoint_id: scene.endpoint,
+      overlap_hours: hours,
+      ...key,
+    });
+  const live = async () => {
+    const [row] = await db.sql<
+      { secrets: string[] }[]
+    >`select private.webhook_secrets_of(${scene.endpoint}) as secrets`;
+    return row?.secrets ?? [];
+  };
+
+  test("50 at once with one key → one rotation, one secret in every answer: the one that signs now", async () => {
+    const [old] = await live();
+    const answers = await atOnce(50, () => rotate(KEY));
+    expect(new Set(answers.map(({ secret }) => secret)).size).toBe(1);
+    expect(await live()).toEqual([answers[0]?.secret, old]);
+  });
+
+  test("replayed after another rotation → still the secret that its own rotation made", async () => {
+    const first = await rotate(KEY);
+    const second = await rotate({});
+    expect(second.secret).not.toBe(first.secret);
+    expect(await rotate(KEY)).toMatchObject({ secret: first.secret, replayed: true });
+  });
+
+  test("replayed when that secret is gone → not_found, with where the current one is, and no new one", async () => {
+    await rotate(KEY);
+    const { secret } = await rotate({}, 0);
+    expect(await codeOf(rotate(KEY))).toBe("not_found");
+    expect(await live()).toEqual([secret]);
+  });
+
+  test("replayed when that secret's overlap is over, pruned or not → not_found", async () => {
+    await rotate(KEY);
+    await rotate({}, 1);
+    await db.sql`update private.webhook_secrets set expires_at = now() - interval '1 second' where expires_at is not null`;
+    expect(await codeOf(rotate(KEY))).toBe("not_found");
+    await db.sql`select private.prune()`;
+    expect(await codeOf(rotate(KEY))).toBe("not_found");
+  });
+
+  test("→ no secret is kept with the key", async () => {
+    const { secret } = await rotate(KEY);
+    const [row] = await db.sql`select string_agg(k::text, ' ') as kept from private.idempotency_keys k`;
+    expect(row?.kept).toContain("once");
+    expect(row?.kept).not.toContain(secret.slice("whsec_".length, -1));
+  });
+});
+
+describe("test_webhook_endpoint", () => {
+  test("50 at once with one key → one event, one delivery", async () => {
+    const answers = await atOnce(50, () =>
+      makeRequest<{ delivery: { id: string } }>(db, scene, "test_webhook_endpoint", KEY),
+    );
+    expect(new Set(answers.map(({ delivery }) => delivery.id)).size).toBe(1);
+    const tests = await db.sql`
+      select d.id from public.webhook_events v join public.webhook_deliveries d on d.event_id = v.id where v.type = 'webhook.test'`;
+    expect(tests.map(({ id }) => id)).toEqual([answers[0]?.delivery.id]);
+  });
+
+  test("replayed → the delivery as it is now, also when the endpoint has been disabled since; gone → not_found", async () => {
+    const { delivery } = await makeRequest<{ delivery: Row & { id: string } }>(db, scene, "test_webhook_endpoint", KEY);
+    await db.sql`update public.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 1 where id = ${delivery.id}`;
+    await db.sql`update public.webhook_endpoints set enabled = false where id = ${scene.endpoint}`;
+    const again = await makeRequest<{ delivery: Row }>(db, scene, "test_webhook_endpoint", KEY);
+    expect(again.delivery).toMatchObject({ id: delivery.id, status: "delivered", attempts: 1 });
+    await db.sql`delete from public.webhook_deliveries where id = ${delivery.id}`;
+    expect(await codeOf(makeRequest(db, scene, "test_webhook_endpoint", KEY))).toBe("not_found");
+  });
+});
+
+test("redeliver_webhook replayed after it was delivered again → the delivery as it is, and not sent a third time", async () => {
+  await makeRequest(db, scene, "redeliver_webhook", KEY);
+  await db.sql`update public.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 2 where id = ${scene.delivery}`;
+  const again = await makeRequest<{ delivery: Row }>(db, scene, "redeliver_webhook", KEY);
+  expect(again.delivery).toMatchObject({ id: scene.delivery, status: "delivered", attempts: 2 });
+  expect(await readDelivery(db.sql, scene.delivery)).toMatchObject({ status: "delivered" });
+});
+
+test("cancel_prediction replayed → the prediction as it is; after its project is gone → not_found", async () => {
+  const first = await makeRequest<{ prediction: Row }>(db, scene, "cancel_prediction", KEY);
+  expect(first.prediction).toMatchObject({ id: scene.prediction, status: "canceled" });
+  const again = await makeRequest<{ prediction: Row }>(db, scene, "cancel_prediction", KEY);
+  expect(again.prediction).toEqual(first.prediction);
+  await db.sql`delete from public.projects where id = ${scene.project}`;
+  expect(await codeOf(makeRequest(db, scene, "cancel_prediction", KEY))).toBe("not_found");
+});
+
+describe("recover_webhook_endpoint", () => {
+  const EXHAUSTED = { status: "exhausted", attempts: 10, completed_at: new Date() };
+  const recover = () =>
+    makeRequest<{ recovered: number; replayed: boolean }>(db, scene, "recover_webhook_endpoint", KEY);
+
+  test("50 at once with one key → one recovery, and all say its number", async () => {
+    await seedDeliveries(db.sql, scene.endpoint, 5, EXHAUSTED);
+    const answers = await atOnce(50, recover);
+    expect(answers.map(({ recovered }) => recovered)).toEqual(answers.map(() => 5));
+    expect(firstsOf(answers)).toBe(1);
+  });
+
+  test("replayed after more has failed → the number of then, and what failed since stays as it is", async () => {
+    await seedDeliveries(db.sql, scene.endpoint, 2, EXHAUSTED);
+    expect(await recover()).toMatchObject({ recovered: 2, replayed: false });
+    const [id = ""] = await seedDeliveries(db.sql, scene.endpoint, 1, EXHAUSTED);
+    expect(await recover()).toMatchObject({ recovered: 2, replayed: true });
+    expect((await readDelivery(db.sql, id)).status).toBe("exhausted");
+  });
+
+  test("that recovered nothing → replayed, still says 0", async () => {
+    expect(await recover()).toMatchObject({ recovered: 0, replayed: false });
+    expect(await recover()).toMatchObject({ recovered: 0, replayed: true });
+  });
+});
+
+test("create_webhook_endpoint with the secret key, 50 at once with one key → one service-wide endpoint", async () => {
+  const answers = await atOnce(50, () =>
+    call<{ endpoint: { id: string }; secret: string; replayed: boolean }>(
+      db,
+      "service_role",
+      "create_webhook_endpoint",
+      {
+        url: "https://crm.example",
+        ...KEY,
+      },
+    ),
+  );
+  expect(firstsOf(answers)).toBe(1);
+  expect(new Set(answers.map(({ endpoint, secret }) => `${endpoint.id} ${secret}`)).size).toBe(1);
+  expect((await db.sql`select from public.webhook_endpoints where owner_id is null`).count).toBe(1);
+});
