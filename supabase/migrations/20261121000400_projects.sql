@@ -21,7 +21,12 @@ create policy projects_select_owner on public.projects for select to authenticat
   using (owner_id = (select auth.uid()));
 create policy projects_insert_owner on public.projects for insert to authenticated
   with check (owner_id = (select auth.uid()));
-grant select, insert (id, title, text_prompt, description) on public.projects to authenticated;
+create policy projects_update_owner on public.projects for update to authenticated
+  using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
+create policy projects_delete_owner on public.projects for delete to authenticated
+  using (owner_id = (select auth.uid()));
+grant select, insert (id, title, text_prompt, description), update (title, text_prompt, description), delete
+  on public.projects to authenticated;
 grant select on public.projects to service_role;
 
 -- Counts each insert of a user against the rate limit, through the functions and through the Data API alike.
@@ -40,3 +45,71 @@ $$;
 revoke execute on function private.limit_projects() from public, anon, authenticated, service_role;
 create trigger _100_limit before insert on public.projects
   for each row execute function private.limit_projects();
+
+-- Counts each request of a user that changes or deletes, before it locks any project: a request that waits for its token holds nothing.
+create function private.limit_project_changes()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  if pg_trigger_depth() = 1 then -- an account's end is nobody's request
+    perform private.take_token('change');
+  end if;
+  return null;
+end
+$$;
+create trigger _100_limit_changes before update or delete on public.projects
+  for each statement execute function private.limit_project_changes();
+
+create function private.date_project()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  new.updated_at := greatest(now(), old.updated_at); -- now() is when this transaction began, which may be before the last change
+  return new;
+end
+$$;
+create trigger _200_date before update on public.projects
+  for each row execute function private.date_project();
+
+-- Refuses a user's deletion while something of the project runs: it would be paid for and thrown away.
+-- Administrators may, and the end of an account takes its projects along. Runs under way are then cancelled, files removed.
+create function private.guard_project_deletion()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  -- The project is locked by now: a start that came first has been waited for and is seen here, a later one finds no project.
+  if exists (
+    select from public.predictions p
+    where p.owner_id = old.owner_id and p.project_id = old.id
+      and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+  ) or exists (
+    select from public.predictions p
+    where p.owner_id = old.owner_id and p.project_id = old.id and p.admitted_at is null and p.status = 'queued'
+  ) then
+    perform private.raise_error(
+      'generation_in_progress',
+      'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
+    );
+  end if;
+  return old;
+end
+$$;
+create trigger _200_guard_deletion before delete on public.projects
+  for each row execute function private.guard_project_deletion();
+
+revoke execute on function private.limit_project_changes(), private.date_project(), private.guard_project_deletion()
+from public, anon, authenticated, service_role;

@@ -88,7 +88,10 @@ comment on column public.predictions.output_path is '<owner_id>/<project_id>/<id
 comment on column public.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 
 create index predictions_project_id_step_idx on public.predictions (project_id, step, created_at desc, id desc);
-create index predictions_project_id_owner_id_idx on public.predictions (project_id, owner_id);
+-- For the pages of a project's list and for the cascade from projects, which looks for both columns.
+create index predictions_project_id_owner_id_idx on public.predictions (project_id, owner_id, created_at desc, id desc);
+-- Whether somebody still needs a reference image.
+create index predictions_reference_image_path_idx on public.predictions (reference_image_path) where reference_image_path is not null;
 create index predictions_step_model_idx on public.predictions (step, model);
 create index predictions_first_frame_prediction_id_idx on public.predictions (first_frame_prediction_id) where first_frame_prediction_id is not null;
 create index predictions_last_frame_prediction_id_idx on public.predictions (last_frame_prediction_id) where last_frame_prediction_id is not null;

@@ -115,7 +115,10 @@ declare
   project public.projects;
   chosen public.generation_models;
 begin
-  select p.* into project from public.projects p where p.id = new.project_id and (caller is null or p.owner_id = caller);
+  -- Locked against deletion: whoever is deleting the project is waited for, and then there is none.
+  select p.* into project from public.projects p
+  where p.id = new.project_id and (caller is null or p.owner_id = caller)
+  for key share;
   if not found then
     perform private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;

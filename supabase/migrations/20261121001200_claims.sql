@@ -30,7 +30,7 @@ begin
 end
 $$;
 
--- Leases what is due: predictions to submit, poll or store, and provider runs to cancel.
+-- Leases what is due: predictions to submit, poll or store, provider runs to cancel, and files to remove.
 -- A lease runs out at next_attempt_at, and then the row is due again: a worker that died delays a task, no more.
 create function public.claim_predictions(max_rows integer, lease_seconds integer, look_again_ms integer default 0)
 returns setof jsonb
@@ -102,9 +102,14 @@ begin
   returning jsonb_build_object(
     'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
   );
+
+  task := private.claim_removals(lease_seconds);
+  if task is not null then
+    return next task;
+  end if;
 end
 $$;
-comment on function public.claim_predictions is 'Leases due work for lease_seconds: one JSON object per task (submit, poll, store, cancel).';
+comment on function public.claim_predictions is 'Leases due work for lease_seconds: one JSON object per task (submit, poll, store, cancel, remove).';
 
 revoke execute on function private.note_lookout(text, integer) from public, anon, authenticated, service_role;
 revoke execute on function public.claim_predictions(integer, integer, integer) from public, anon, authenticated;

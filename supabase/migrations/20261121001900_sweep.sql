@@ -61,12 +61,11 @@ as $$
 begin
   delete from private.provider_callbacks c where c.callback_id in (
     select o.callback_id from private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows);
-  delete from private.idempotency_keys k where (k.owner_id, k.key) in (
-    select o.owner_id, o.key from private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows);
+  delete from private.idempotency_keys k where k.resource_id in (
+    select o.resource_id from private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows);
   delete from private.provider_runs r where r.provider_prediction_id in (
     select o.provider_prediction_id from private.provider_runs o
     where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows);
-  delete from private.rate_buckets b where b.refilled_at < now() - interval '1 day';
   perform private.prune_webhooks();
 end
 $$;
@@ -88,7 +87,8 @@ begin
   if exists (
     select from public.predictions p
     where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= now()
-  ) or exists (select from private.provider_runs r where r.cancel_due_at <= now()) then
+  ) or exists (select from private.provider_runs r where r.cancel_due_at <= now())
+    or exists (select from private.file_removals r where r.due_at <= now()) then
     perform private.kick_unless_looking('generate');
   end if;
   if exists (select from private.endpoints_with_due(gen_random_uuid(), 1, now())) then
@@ -104,5 +104,8 @@ from public, anon, authenticated, service_role;
 select cron.schedule('keyframe-sweep', '5 seconds', 'select private.sweep()');
 -- Every minute, so that small batches keep up with some 30 events a second.
 select cron.schedule('keyframe-prune', '* * * * *', 'select private.prune()');
+-- Reads all buckets, one for each owner and class that asked for anything lately: hardly worth an index, which would end HOT updates.
+select cron.schedule('keyframe-prune-rates', '23 * * * *',
+  'delete from private.rate_buckets where refilled_at < now() - interval ''1 day''');
 select cron.schedule('keyframe-prune-cron', '17 * * * *',
   'delete from cron.job_run_details where end_time < now() - interval ''1 day''');

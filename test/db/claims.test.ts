@@ -10,7 +10,7 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 beforeEach(async () => {
-  await db.sql`delete from public.predictions`;
+  await db.sql`truncate public.predictions, private.file_removals`;
 });
 afterAll(() => db.drop());
 

@@ -71,6 +71,26 @@ describe("a kick", () => {
   });
 });
 
+describe("a deletion", () => {
+  test("of a project with files → one kick, however many; without any → none", async () => {
+    for (const name of ["a.png", "b.png"]) {
+      await seedPrediction(db.sql, world, { status: "succeeded", columns: { output_path: name } });
+    }
+    const remove = ({ project }: World) => db.sql`delete from public.projects where id = ${project}`;
+    const empty = await addWorld(db);
+    expect(await kicksOf(() => remove(world))).toBe(1);
+    await db.sql`truncate private.file_removals`;
+    expect(await kicksOf(() => remove(empty))).toBe(0);
+  });
+});
+
+test("a worker gives up an output that it wrote in vain → one kick", async () => {
+  const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+  await db.sql`select private.mark_canceled(${id})`;
+  expect(await kicksOf(() => db.sql`select public.give_up_output(${lease})`)).toBe(1);
+  await db.sql`truncate private.file_removals`;
+});
+
 describe("one kick per burst", () => {
   const insertMany = (count: number) => {
     const rows = Array.from({ length: count }, () => ({ project_id: world.project, step: "first-frame" }));

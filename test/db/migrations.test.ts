@@ -17,7 +17,7 @@ afterAll(() => db.drop());
 
 test("applied a second time → nothing changes, neither the schema nor what an administrator has set, nor a user's rows", async () => {
   await db.sql`update private.settings set max_active_per_owner = 9`;
-  await db.sql`select private.use_model('video', 'google/veo-3.1')`;
+  await db.sql`update public.generation_models set is_default = true where step = 'video' and model = 'google/veo-3.1'`;
   const world = await addWorld(db);
   await seedPrediction(db.sql, world, { status: "succeeded" });
   const before = await readCatalogue(db.sql);

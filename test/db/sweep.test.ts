@@ -15,7 +15,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(async () => {
-  await db.sql`truncate public.predictions, private.lookouts, private.provider_runs`;
+  await db.sql`truncate public.predictions, private.lookouts, private.provider_runs, private.file_removals`;
   await db.sql`truncate net.http_request_queue`;
 });
 afterAll(() => db.drop());
@@ -43,6 +43,14 @@ describe("the sweep kicks when something is due", () => {
     const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
     await providerSays(db.sql, { id, run: "run-late" });
     await db.sql`truncate net.http_request_queue`;
+    expect(await kicksOfSweep()).toBe(1);
+  });
+
+  test("a file to remove → one kick; one that may still be written → none", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "storing", columns: { next_attempt_at: soon() } });
+    await db.sql`delete from public.predictions where id = ${id}`;
+    expect(await kicksOfSweep()).toBe(0);
+    await db.sql`update private.file_removals set due_at = now()`;
     expect(await kicksOfSweep()).toBe(1);
   });
 

@@ -9,10 +9,15 @@ import { addEndpoint, seedDeliveries, sendNext } from "../support/db-webhooks.ts
 type Who = "anon" | "owner" | "other" | "service_role";
 type Verb = "select" | "insert" | "update" | "delete";
 /**
- * select: which rows are seen. insert: whether a row of the first user goes in; refused by row-level security and by a
- * missing grant are told apart by nothing (both 42501). update, delete: refused unless said otherwise.
+ * select: which rows are seen. update, delete: which rows; refused where nothing is said. insert: whether a row of the first user goes in; refused by row-level security and by a
+ * missing grant are told apart by nothing (both 42501).
  */
-type Access = { select: "refused" | "none" | "own" | "all"; insert: "refused" | "not_found" | "goes in" };
+type Access = {
+  select: "refused" | "none" | "own" | "all";
+  insert: "refused" | "not_found" | "goes in";
+  update?: "own";
+  delete?: "own";
+};
 const NOTHING: Access = { select: "refused", insert: "refused" };
 const nobody: Record<Who, Access> = { anon: NOTHING, owner: NOTHING, other: NOTHING, service_role: NOTHING };
 
@@ -24,12 +29,12 @@ const readOwn: Record<Who, Access> = {
   service_role: { select: "all", insert: "refused" },
 };
 
-/** The specification. Every table of public and private has a row; update and delete are refused to everyone everywhere. */
+/** The specification. Every table of public and private has a row. */
 const EXPECTED: Record<string, Record<Who, Access>> = {
   "public.projects": {
     anon: NOTHING,
-    owner: { select: "own", insert: "goes in" },
-    other: { select: "own", insert: "goes in" }, // under the own name: the owner cannot be chosen
+    owner: { select: "own", insert: "goes in", update: "own", delete: "own" },
+    other: { select: "own", insert: "goes in", update: "own", delete: "own" }, // under the own name: the owner cannot be chosen
     service_role: { select: "all", insert: "refused" },
   },
   "public.predictions": {
@@ -44,6 +49,7 @@ const EXPECTED: Record<string, Record<Who, Access>> = {
     other: { select: "all", insert: "refused" },
     service_role: { select: "all", insert: "refused" },
   },
+  "private.file_removals": nobody,
   "private.idempotency_keys": nobody,
   "private.lookouts": nobody,
   "private.prediction_moves": nobody,
@@ -72,6 +78,8 @@ const INSERT_COLUMNS: Record<string, string[]> = {
     "step",
   ].sort(),
 };
+
+const UPDATE_COLUMNS: Record<string, string[]> = { "public.projects": ["description", "text_prompt", "title"] };
 
 let db: ClonedDatabase;
 let owner: World;
@@ -125,7 +133,7 @@ const INSERTS: Record<string, () => string> = {
 };
 
 describe.each(Object.entries(EXPECTED))("%s", (table, access) => {
-  for (const [name, { select, insert }] of Object.entries(access)) {
+  for (const [name, { select, insert, update = "none", delete: remove = "none" }] of Object.entries(access)) {
     const who = name as Who; // a key of Record<Who, …>, which Object.entries widens to string
     test(`select as ${who} → ${select === "refused" || select === "none" ? select : `${select} rows`}`, async () => {
       await rolledBack(db.sql, async (sql) => {
@@ -145,15 +153,18 @@ describe.each(Object.entries(EXPECTED))("%s", (table, access) => {
       });
     });
 
-    test(`update, delete and truncate as ${who} → refused`, async () => {
+    test(`update as ${who} → ${update} rows; delete → ${remove} rows; truncate → refused`, async () => {
       await rolledBack(db.sql, async (sql) => {
         const [column] = await sql<{ name: string }[]>`
           select attname as name from pg_attribute where attrelid = ${table}::regclass and attnum > 0 and attidentity = '' order by attnum limit 1`;
+        const { own } = await rowsThere(sql, table, who);
+        if (remove === "own") await sql`delete from public.predictions`; // those that run would hold their projects
         await become(sql, who);
-        expect(await outcomeOf(sql, `update ${table} set ${column?.name} = ${column?.name} where true`)).toBe(
-          "refused",
+        const set = update === "own" ? UPDATE_COLUMNS[table]?.[0] : column?.name;
+        expect(await outcomeOf(sql, `update ${table} set ${set} = ${set} where true`)).toBe(
+          update === "own" ? own : "refused",
         );
-        expect(await outcomeOf(sql, `delete from ${table} where true`)).toBe("refused");
+        expect(await outcomeOf(sql, `delete from ${table} where true`)).toBe(remove === "own" ? own : "refused");
         expect(await outcomeOf(sql, `truncate ${table}`)).toBe("refused");
       });
     });
@@ -181,11 +192,7 @@ test.each(["select", "insert", "update", "delete"] as Verb[])(
     order by 1, 2`);
     const granted = (table: string, who: Who) => {
       const access = EXPECTED[table]?.[who];
-      return verb === "select"
-        ? access?.select !== "refused"
-        : verb === "insert"
-          ? access?.insert !== "refused"
-          : false;
+      return verb === "select" || verb === "insert" ? access?.[verb] !== "refused" : access?.[verb] !== undefined;
     };
     const expected = Object.keys(EXPECTED)
       .sort()
@@ -198,12 +205,15 @@ test.each(["select", "insert", "update", "delete"] as Verb[])(
   },
 );
 
-test("the columns a user may insert → are these, table by table", async () => {
+test.each([
+  ["insert", INSERT_COLUMNS],
+  ["update", UPDATE_COLUMNS],
+])("the columns a user may %s → are these, table by table", async (verb, expected) => {
   const rows = await db.sql.unsafe<{ name: string; columns: string[] }[]>(`
     select t.name, array_agg(a.attname::text order by a.attname::text collate "C") as columns
     from (${TABLES}) t join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
-    where has_column_privilege('authenticated', t.oid, a.attnum, 'insert') group by 1`);
-  expect(Object.fromEntries(rows.map(({ name, columns }) => [name, columns]))).toEqual(INSERT_COLUMNS);
+    where has_column_privilege('authenticated', t.oid, a.attnum, '${verb}') group by 1`);
+  expect(Object.fromEntries(rows.map(({ name, columns }) => [name, columns]))).toEqual(expected);
 });
 
 test("the policies → are these and no others", async () => {
@@ -214,8 +224,10 @@ test("the policies → are these and no others", async () => {
     "generation_models.generation_models_select_everyone SELECT authenticated",
     "predictions.predictions_insert_owner INSERT authenticated",
     "predictions.predictions_select_owner SELECT authenticated",
+    "projects.projects_delete_owner DELETE authenticated",
     "projects.projects_insert_owner INSERT authenticated",
     "projects.projects_select_owner SELECT authenticated",
+    "projects.projects_update_owner UPDATE authenticated",
     "webhook_attempts.webhook_attempts_select_owner SELECT authenticated",
     "webhook_deliveries.webhook_deliveries_select_owner SELECT authenticated",
     "webhook_endpoints.webhook_endpoints_select_owner SELECT authenticated",

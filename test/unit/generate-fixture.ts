@@ -70,15 +70,17 @@ export function fakeDatabase(answers: Partial<Database> = {}): { database: Datab
     claim: async () => [],
     recordState: async () => "recorded",
     recordRunCanceled: async () => {},
+    recordFilesRemoved: async () => {},
     complete: async () => true,
     fail: async () => true,
     retryLater: async () => "later",
     pollLater: async () => {},
+    giveUpOutput: async () => true,
     readStatus: async () => "failed",
   };
   const noting = <Name extends keyof Database>(name: Name) => {
     const answer = answers[name] ?? usual[name];
-    const hasTask = !["claim", "readStatus", "recordRunCanceled"].includes(name);
+    const hasTask = !["claim", "readStatus", "recordRunCanceled", "recordFilesRemoved"].includes(name);
     // One wrapper for all functions: their parameters differ, and are only passed on.
     return (async (...args: unknown[]) => {
       calls.push([name, ...args.slice(hasTask ? 1 : 0)]);
@@ -92,17 +94,21 @@ export function fakeDatabase(answers: Partial<Database> = {}): { database: Datab
 export type StorageServer = {
   url: string;
   files: Map<string, { bytes: Uint8Array; contentType: string }>;
-  removed: string[];
-  /** Set: uploads are refused with this status. */
+  /** Each request to remove files. */
+  removals: { bucket: string; names: string[] }[];
+  /** Set: uploads and removals are refused with this status. */
   refuse: number | null;
+  /** Set: removals from this bucket alone are refused. */
+  refusedBucket: string | null;
   stop(): Promise<void>;
 };
 
 /** Storage as far as the worker uses it, over real HTTP: an upload counts only when its body came to its end. */
 export async function startStorage(): Promise<StorageServer> {
   const files: StorageServer["files"] = new Map();
-  const removed: string[] = [];
-  const storage: StorageServer = { url: "", files, removed, refuse: null, stop: async () => await server.shutdown() };
+  const removals: StorageServer["removals"] = [];
+  const stop = async () => await server.shutdown();
+  const storage: StorageServer = { url: "", files, removals, refuse: null, refusedBucket: null, stop };
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
     const path = new URL(request.url).pathname.replace("/storage/v1/object", "");
     if (request.headers.get("apikey") !== "sb_secret_test")
@@ -114,10 +120,11 @@ export async function startStorage(): Promise<StorageServer> {
     }
     if (request.method === "DELETE") {
       const { prefixes }: { prefixes: string[] } = await request.json();
-      for (const name of prefixes) {
-        removed.push(name);
-        files.delete(`${path}/${name}`);
-      }
+      const bucket = path.slice(1);
+      const status = bucket === storage.refusedBucket ? 500 : storage.refuse;
+      if (status !== null) return Response.json({ message: "no" }, { status });
+      removals.push({ bucket, names: prefixes });
+      for (const name of prefixes) files.delete(`${path}/${name}`);
       return Response.json([]);
     }
     if (request.method === "POST") {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
+import { DatabaseError } from "../../shared/provider/call-database.ts";
 import type { Database } from "../../supabase/functions/generate/database.ts";
 import { store } from "../../supabase/functions/generate/store.ts";
 import type { StoreTask } from "../../supabase/functions/generate/task.ts";
@@ -128,11 +129,10 @@ test("a body that is larger than its server told → counted as it comes", async
   expect(storage.files.size).toBe(0);
 });
 
-test("a file with a right beginning and a wrong end → failed, the upload never completes, a leftover is removed", async () => {
+test("a file with a right beginning and a wrong end → failed, the upload never completes, a leftover is given up", async () => {
   const { calls } = await run(answering(() => new Response(kit.PNG.subarray(0, -16))));
-  expect(calls).toEqual([failed("output_not_usable"), ["readStatus", kit.PREDICTION]]);
+  expect(calls).toEqual([failed("output_not_usable"), ["giveUpOutput"]]);
   expect(storage.files.size).toBe(0);
-  expect(storage.removed).toEqual([`${NAME}.png`]);
 });
 
 test("a body that breaks off → tried again, nothing in Storage", async () => {
@@ -251,29 +251,40 @@ test("Storage is away → tried again", async () => {
   expect(calls).toEqual([later("storage_unavailable")]);
 });
 
-test.each([
-  ["canceled", true],
-  ["failed", true],
-  [null, true],
-  ["succeeded", false],
-  ["storing", false],
-])("stored too late, the row is %s → the file is removed: %s", async (status, removed) => {
-  const database = { complete: async () => false, readStatus: async () => status };
-  await run(
+test("stored too late → the database is told that nothing more is written, so that it can have the file removed", async () => {
+  const { calls } = await run(
     answering(() => new Response(kit.PNG)),
-    { database },
+    { database: { complete: async () => false } },
   );
-  expect(storage.files.has(`/generations/${NAME}.png`)).toBe(!removed);
+  expect(calls).toEqual([["complete", expect.anything()], ["giveUpOutput"]]);
 });
 
-test("failed too late, the row was completed by another worker → its file stays", async () => {
-  storage.files.set(`/generations/${NAME}.png`, { bytes: kit.PNG, contentType: "image/png" });
-  const database = { fail: async () => false, readStatus: async () => "succeeded" };
-  await run(
-    answering(() => new Response(kit.PNG.subarray(0, -16))),
-    { database },
+test.each([
+  ["too_late", true],
+  ["failed", true],
+  ["later", false],
+] as const)("the upload fails, and then it is %s → given up: %s", async (verdict, given) => {
+  storage.refuse = 503;
+  const { calls } = await run(
+    answering(() => new Response(kit.PNG)),
+    { database: { retryLater: async () => verdict } },
   );
-  expect(storage.files.has(`/generations/${NAME}.png`)).toBe(true);
+  expect(calls).toEqual([later("storage_unavailable"), ...(given ? [["giveUpOutput"]] : [])]);
+});
+
+test("nothing was written → nothing is given up", async () => {
+  const { calls } = await run(answering(() => new Response("no image")));
+  expect(calls).toEqual([failed("output_not_usable")]);
+});
+
+test("it is unknown whether the row was completed → nothing is given up, for the file may be promised by now", async () => {
+  const complete = () => Promise.reject(new DatabaseError("complete_prediction", 503, ""));
+  const made = kit.makeDeps({ storageUrl: storage.url, outputHosts: "http://127.0.0.1", database: { complete } });
+  const url = answering(() => new Response(kit.PNG));
+  made.deps.outputs = { ...made.deps.outputs, isAllowed: () => true };
+  await expect(store(kit.storeTask(url), made.deps, kit.never())).rejects.toThrow(DatabaseError);
+  expect(made.calls.map(([name]) => name)).toEqual(["complete"]);
+  expect(storage.files.size).toBe(1);
 });
 
 test("the log of a failure → names the prediction and the code, never the address of the output", async () => {

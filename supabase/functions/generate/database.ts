@@ -19,10 +19,13 @@ export type Database = {
   claim(maxRows: number, leaseSeconds: number, lookAgainMs: number): Promise<Claimed[]>;
   recordState(task: { id: string; attempt: number }, run: ProviderPrediction): Promise<RecordOutcome>;
   recordRunCanceled(providerPredictionId: string, canceled: boolean): Promise<void>;
+  recordFilesRemoved(leaseToken: string, removed: boolean): Promise<void>;
   complete(task: LeasedTask, output: StoredOutput): Promise<boolean>;
   fail(task: LeasedTask, reason: Reason, retryable: boolean): Promise<boolean>;
   retryLater(task: LeasedTask, reason: Reason, more?: RetryDetails): Promise<z.infer<typeof retried>>;
   pollLater(task: LeasedTask): Promise<void>;
+  /** Nothing is written for this task any more: if its prediction ended otherwise, what was written is removed. True: it is. */
+  giveUpOutput(task: LeasedTask): Promise<boolean>;
   /** The row's status now; null when it is gone. */
   readStatus(predictionId: string): Promise<string | null>;
 };
@@ -43,6 +46,8 @@ export function createDatabase(client: SupabaseClient, pollSeconds: number | nul
       recordProviderState(call, { predictionId: task.id, attempt: task.attempt, run, pollAfterSeconds: pollSeconds }),
     recordRunCanceled: async (provider_prediction_id, canceled) =>
       void (await call("record_run_canceled", { provider_prediction_id, canceled })),
+    recordFilesRemoved: async (lease_token, removed) =>
+      void (await call("record_files_removed", { lease_token, removed })),
     complete: async (task, output) =>
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
     fail: async (task, reason, retryable) =>
@@ -58,6 +63,7 @@ export function createDatabase(client: SupabaseClient, pollSeconds: number | nul
       ),
     pollLater: async (task) =>
       void (await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds })),
+    giveUpOutput: async ({ lease_token }) => z.boolean().parse(await call("give_up_output", { lease_token })),
     async readStatus(predictionId) {
       const { data, error, status } = await client
         .from("predictions")

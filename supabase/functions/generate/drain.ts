@@ -1,6 +1,7 @@
 import type { Log } from "../../../shared/log.ts";
 import { describeError } from "../../../shared/provider/describe-error.ts";
 import type { Claimed } from "./database.ts";
+import { identify } from "./task.ts";
 
 /** Milliseconds, but for leaseSeconds. */
 export type DrainLimits = {
@@ -56,7 +57,7 @@ export function createDrain(settings: DrainSettings): () => Promise<void> {
   function start(task: Claimed): void {
     const done = work(task, timeout(limits.taskMs))
       .catch((error) =>
-        log.error("task_unrecorded", { task: task.task, predictionId: task.id, reason: describeError(error) }),
+        log.error("task_unrecorded", { task: task.task, ...identify(task), reason: describeError(error) }),
       )
       .finally(() => running.delete(done));
     running.add(done);

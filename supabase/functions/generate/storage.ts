@@ -21,8 +21,8 @@ export type Storage = {
   download(file: StoredFile, signal: AbortSignal): Promise<Blob>;
   /** Streams a file in, over any former one. A stream that errors leaves nothing. */
   upload(file: StoredFile, contentType: string, body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void>;
-  /** Removing what is not there is no error. */
-  remove(file: StoredFile): Promise<void>;
+  /** At most 1,000 names of one bucket. Removing what is not there is no error. */
+  remove(bucket: StoredFile["bucket"], names: string[], signal: AbortSignal): Promise<void>;
 };
 
 const QUICK_MS = 15_000;
@@ -76,10 +76,10 @@ export function createStorage(url: string, secretKey: string, fetcher: typeof fe
       });
       await response.body?.cancel();
     },
-    async remove(file) {
-      const body = JSON.stringify({ prefixes: [file.name] });
-      const init = { method: "DELETE", headers: json, body, signal: AbortSignal.timeout(QUICK_MS) };
-      const response = await send("remove", `/object/${file.bucket}`, init);
+    async remove(bucket, names, signal) {
+      const body = JSON.stringify({ prefixes: names });
+      const init = { method: "DELETE", headers: json, body, signal: quick(signal) };
+      const response = await send("remove", `/object/${bucket}`, init);
       await response.body?.cancel();
     },
   };

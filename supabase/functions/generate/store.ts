@@ -12,14 +12,13 @@ const EXPIRED_TRIES = 2;
 
 /** Copies a finished run's output into Storage, checked on its way, and completes the prediction. Throws DatabaseError. */
 export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): Promise<void> {
-  /** Set once bytes may have reached Storage. */
-  let file: StoredFile | null = null;
+  let hasWritten = false;
   try {
     const copy = await createCheckedCopy(task.step, readOutput(task.provider_output_url, deps.outputs, signal));
     // The same for every try, so that a repeat overwrites and leaves no second file.
     const name = `${task.owner_id}/${task.project_id}/${task.id}.${MEDIA_EXTENSIONS[copy.type]}`;
-    file = { bucket: "generations", name };
-    await upload(file, copy, deps, signal);
+    hasWritten = true; // or may have, from here on
+    await upload({ bucket: "generations", name }, copy, deps, signal);
     const checked = copy.result();
     if (!checked) throw new StorageError("upload", null, new Error("Storage did not read the whole file"));
     const { durationSeconds, ...facts } = checked;
@@ -38,7 +37,9 @@ export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): P
     if (!(error instanceof OutputError || error instanceof StorageError)) throw error;
     if ((await recordProblem(task, error, deps)) === "later") return;
   }
-  if (file !== null) await removeAbandoned(task.id, file, deps);
+  // A file whose prediction ended without it must not stay; the database knows whether it did. Should this be the last thing
+  // that happens here, it is removed when the lease ends.
+  if (hasWritten) await deps.database.giveUpOutput(task);
 }
 
 type Copy = Awaited<ReturnType<typeof createCheckedCopy>>;
@@ -70,15 +71,4 @@ function explain(error: OutputError | StorageError): { code: string; message: st
     return { code: "output_too_large", message, again: false };
   }
   return { code: "storage_unavailable", message: "The output could not be stored.", again: true };
-}
-
-/** A file whose prediction ended without it must not stay. Another worker's success has the same file under the same name. */
-async function removeAbandoned(predictionId: string, file: StoredFile, deps: Deps): Promise<void> {
-  const status = await deps.database.readStatus(predictionId);
-  if (status === "succeeded" || status === "storing") return;
-  try {
-    await deps.storage.remove(file);
-  } catch (error) {
-    deps.log.error("output_left_behind", { predictionId, reason: describeError(error) });
-  }
 }

@@ -38,13 +38,26 @@ const submitTask = z.object({
 });
 const pollTask = z.object({ task: z.literal("poll"), ...leased, provider_prediction_id: providerId });
 const storeTask = z.object({ task: z.literal("store"), ...leased, provider_output_url: z.string() });
+const removeTask = z.object({
+  task: z.literal("remove"),
+  id: z.uuid(),
+  lease_token: z.uuid(),
+  files: z.array(z.object({ bucket: z.enum(["projects", "generations"]), name: z.string().min(1) })).min(1),
+});
 const cancelTask = z.object({ task: z.literal("cancel"), id: z.uuid(), provider_prediction_id: providerId });
 
 /** What claim_predictions hands out: one JSON object per task. */
-export const task = z.discriminatedUnion("task", [submitTask, pollTask, storeTask, cancelTask]);
+export const task = z.discriminatedUnion("task", [submitTask, pollTask, storeTask, cancelTask, removeTask]);
+
+/** How a log line names a task: by its prediction; files to remove are of many. */
+export function identify({ task, id }: { task: string; id: string }): Record<string, string> {
+  return task === "remove" ? { taskId: id } : { predictionId: id };
+}
+
 export type Task = z.infer<typeof task>;
 export type SubmitTask = z.infer<typeof submitTask>;
 export type PollTask = z.infer<typeof pollTask>;
 export type StoreTask = z.infer<typeof storeTask>;
 export type CancelTask = z.infer<typeof cancelTask>;
+export type RemoveTask = z.infer<typeof removeTask>;
 export type LeasedTask = SubmitTask | PollTask | StoreTask;

@@ -2,9 +2,10 @@ import { cancel } from "./cancel.ts";
 import type { Claimed } from "./database.ts";
 import type { Deps } from "./deps.ts";
 import { poll } from "./poll.ts";
+import { removeFiles } from "./remove-files.ts";
 import { store } from "./store.ts";
 import { submit } from "./submit.ts";
-import { task as taskSchema } from "./task.ts";
+import { identify, task as taskSchema } from "./task.ts";
 
 /** Does a claimed task to its end, which is a row's new state. Throws when that could not be recorded. */
 export function createWork(deps: Deps): (claimed: Claimed, signal: AbortSignal) => Promise<void> {
@@ -12,7 +13,7 @@ export function createWork(deps: Deps): (claimed: Claimed, signal: AbortSignal) 
     const parsed = taskSchema.safeParse(claimed);
     if (!parsed.success) {
       const fields = parsed.error.issues.map(({ path }) => path.join("."));
-      deps.log.error("task_unreadable", { task: claimed.task, predictionId: claimed.id, fields });
+      deps.log.error("task_unreadable", { task: claimed.task, ...identify(claimed), fields });
       return;
     }
     const task = parsed.data;
@@ -25,6 +26,8 @@ export function createWork(deps: Deps): (claimed: Claimed, signal: AbortSignal) 
         return await store(task, deps, signal);
       case "cancel":
         return await cancel(task, deps, signal);
+      case "remove":
+        return await removeFiles(task, deps, signal);
     }
   };
 }

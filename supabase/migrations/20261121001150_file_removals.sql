@@ -1,0 +1,236 @@
+-- Files that nobody needs any more. Noted in the transaction that made them so, removed soon after by generate:
+-- Storage lets go of a file only through its own API, which no transaction reaches.
+
+create table private.file_removals (
+  bucket text not null,
+  name text not null,
+  prediction_id uuid not null,
+  due_at timestamptz not null default now(),
+  written_under uuid,
+  lease_token uuid,
+  failures integer not null default 0,
+  primary key (bucket, name)
+) with (autovacuum_vacuum_scale_factor = 0.02);
+comment on table private.file_removals is 'Files to remove from Storage. Tried until it works: Storage may be away for a day.';
+comment on column private.file_removals.prediction_id is 'Whose end or deletion left the file.';
+comment on column private.file_removals.due_at is 'When to remove it next, or when the lease of who is removing it runs out.';
+comment on column private.file_removals.written_under is 'The lease under which somebody may still be writing the file: it can only be removed for good after that.';
+comment on column private.file_removals.lease_token is 'Under which it was handed out; then it may be gone already.';
+comment on column private.file_removals.failures is 'How often it could not be removed.';
+create index file_removals_due_at_idx on private.file_removals (due_at);
+create index file_removals_lease_token_idx on private.file_removals (lease_token, due_at) where lease_token is not null;
+create index file_removals_written_under_idx on private.file_removals (written_under) where written_under is not null;
+alter table private.file_removals enable row level security;
+revoke all on private.file_removals from public, anon, authenticated, service_role;
+
+-- The names under which the output of a prediction may lie in the bucket generations, before anybody has said which.
+create function private.output_names(prediction public.predictions)
+returns setof text
+language sql
+stable
+set search_path = ''
+as $$
+  select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
+  from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
+$$;
+
+-- Serialises who begins to use a reference image of this owner and who finds one unused. Held to the end of the transaction.
+create function private.lock_references(owner uuid)
+returns void
+language sql
+volatile
+set search_path = ''
+as $$
+  select pg_advisory_xact_lock(hashtextextended('keyframe references of ' || owner::text, 0))
+$$;
+
+-- Notes what a worker may have written, or may yet write until its lease ends, for a prediction that will not get its output.
+create function private.note_partial_output(prediction public.predictions)
+returns void
+language sql
+volatile
+set search_path = ''
+as $$
+  insert into private.file_removals (bucket, name, prediction_id, due_at, written_under)
+  select 'generations', name, prediction.id,
+    case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end, prediction.lease_token
+  from private.output_names(prediction) as name
+  on conflict do nothing
+$$;
+
+-- A prediction ends while its output is copied.
+create function private.remove_partial_output()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform private.note_partial_output(old);
+  return null;
+end
+$$;
+create trigger _450_remove_partial_output after update of status on public.predictions
+  for each row when (old.status = 'storing' and new.status in ('failed', 'canceled'))
+  execute function private.remove_partial_output();
+
+-- Predictions are deleted, most often all of a project: their outputs go, and the reference images that no prediction uses any more.
+create function private.remove_deleted_files()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  owner uuid;
+begin
+  perform private.note_partial_output(d) from deleted d where d.status = 'storing';
+  insert into private.file_removals (bucket, name, prediction_id)
+  select 'generations', d.output_path, d.id from deleted d where d.output_path is not null
+  on conflict do nothing;
+
+  for owner in select distinct d.owner_id from deleted d where d.reference_image_path is not null order by 1 loop
+    perform private.lock_references(owner);
+  end loop;
+  -- Under the lock: a prediction with the same image is either seen here, or finds the removal noted.
+  insert into private.file_removals (bucket, name, prediction_id)
+  select distinct on (d.reference_image_path) 'projects', substr(d.reference_image_path, 10), d.id
+  from deleted d
+  where d.reference_image_path is not null
+    and not exists (select from public.predictions p where p.reference_image_path = d.reference_image_path)
+  on conflict do nothing;
+
+  if exists (select from private.file_removals r where r.due_at <= now()) then
+    perform private.kick_unless_looking('generate');
+  end if;
+  return null;
+end
+$$;
+create trigger _450_remove_deleted_files after delete on public.predictions
+  referencing old table as deleted
+  for each statement execute function private.remove_deleted_files();
+
+-- A new prediction uses an image that was about to be removed: it stays. One that is being removed this moment is gone.
+create function private.keep_reference()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform private.lock_references(new.owner_id);
+  delete from private.file_removals r
+  where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10) and r.lease_token is null;
+  if exists (
+    select from private.file_removals r where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10)
+  ) then
+    perform private.raise_error('not_found', 'This reference image is being removed, for no project used it any more. Upload it again.');
+  end if;
+  perform private.require_reference(new.reference_image_path, new.owner_id); -- it may have gone since it was looked for
+  return new;
+end
+$$;
+create trigger _300_keep_reference before insert on public.predictions
+  for each row when (new.reference_image_path is not null) execute function private.keep_reference();
+
+-- Leases up to 100 files to remove, as one task; null when there is nothing to do.
+-- One task at a time: that is quick enough, and while Storage is away it keeps a long list from crowding out the predictions.
+create function private.claim_removals(lease_seconds integer)
+returns jsonb
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  lease uuid := gen_random_uuid();
+  files jsonb;
+begin
+  if not exists (select from private.file_removals r where r.due_at <= now())
+     or exists (select from private.file_removals r where r.lease_token is not null and r.due_at > now()) then
+    return null;
+  end if;
+  with due as (
+    select r.bucket, r.name,
+      case r.bucket
+        when 'projects' then exists (select from public.predictions p where p.reference_image_path = 'projects/' || r.name)
+        -- Its identifier has been used again since.
+        else exists (
+          select from public.predictions p
+          where p.id = r.prediction_id
+            and (p.output_path = r.name or p.status in ('queued', 'starting', 'processing', 'storing')))
+      end as is_needed
+    from private.file_removals r
+    where r.due_at <= now()
+    order by r.due_at
+    limit 100
+    for update of r skip locked
+  ), kept as (
+    delete from private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
+  ), leased as (
+    update private.file_removals r
+    set lease_token = lease, due_at = now() + make_interval(secs => lease_seconds)
+    from due
+    where not due.is_needed and r.bucket = due.bucket and r.name = due.name
+    returning r.bucket, r.name
+  )
+  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into files from leased l;
+  return case when files is not null then
+    jsonb_build_object('task', 'remove', 'id', lease, 'lease_token', lease, 'files', files)
+  end;
+end
+$$;
+
+-- What came of a task's removals: over, or tried again later. Answers how many files that were.
+create function public.record_files_removed(lease_token uuid, removed boolean)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  counted integer;
+begin
+  if removed then
+    delete from private.file_removals r where r.lease_token = record_files_removed.lease_token;
+  else
+    update private.file_removals r
+    set lease_token = null, failures = r.failures + 1,
+        due_at = now() + (select least(s.retry_most, s.retry_base * power(2, least(20, r.failures))) from private.settings s)
+    where r.lease_token = record_files_removed.lease_token;
+  end if;
+  get diagnostics counted = row_count;
+  return counted;
+end
+$$;
+comment on function public.record_files_removed is 'What came of a task that removes files: the number of files that are done, or put off.';
+
+-- The holder of a lease writes no more: what it wrote in vain need not wait for the end of the lease.
+create function public.give_up_output(lease_token uuid)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  update private.file_removals r set due_at = now(), written_under = null
+  where r.written_under = give_up_output.lease_token and r.lease_token is null;
+  if not found then
+    return false;
+  end if;
+  perform private.kick_unless_looking('generate');
+  return true;
+end
+$$;
+comment on function public.give_up_output is 'Says that an output is no longer being written under this lease. True: it was in vain, and is removed now.';
+
+revoke execute on function
+  private.output_names(public.predictions), private.lock_references(uuid), private.note_partial_output(public.predictions),
+  private.remove_partial_output(), private.remove_deleted_files(), private.keep_reference(), private.claim_removals(integer)
+from public, anon, authenticated, service_role;
+revoke execute on function public.record_files_removed(uuid, boolean), public.give_up_output(uuid) from public, anon, authenticated;
+grant execute on function public.record_files_removed(uuid, boolean), public.give_up_output(uuid) to service_role;

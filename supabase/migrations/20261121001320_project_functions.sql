@@ -1,0 +1,184 @@
+-- What the api function calls for projects and the predictions of one: one call per request. Row-level security decides, but in the
+-- lists: under a policy no condition on a step may use an index (enum_eq is not leakproof), and the planner does not know whose rows
+-- it will read, so it may read and sort all of them for a page. The lists are definers and name the owner themselves.
+
+-- The latest prediction of each step of a project of the caller.
+create function private.latest_predictions(project uuid)
+returns jsonb
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select coalesce(jsonb_agg(private.prediction_json(latest.prediction) order by wanted.step), '[]')
+  from unnest(enum_range(null::public.generation_step)) as wanted (step)
+  cross join lateral (
+    select p as prediction from public.predictions p
+    where p.project_id = latest_predictions.project and p.step = wanted.step
+    order by p.created_at desc, p.id desc
+    limit 1
+  ) latest
+  where (latest.prediction).owner_id = auth.uid() -- out here, where it cannot lead the planner to another index
+$$;
+revoke execute on function private.latest_predictions(uuid) from public, anon, service_role;
+grant execute on function private.latest_predictions(uuid) to authenticated;
+
+-- Newest first; the page goes on after (before_created_at, before_id).
+create function public.list_projects(
+  max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null,
+  with_predictions boolean default false
+)
+returns jsonb
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  rate jsonb := private.take_token('read');
+  page jsonb;
+begin
+  select coalesce(jsonb_agg(
+    to_jsonb(l.project) || case when with_predictions
+      then jsonb_build_object('predictions', private.latest_predictions((l.project).id)) else '{}' end
+    order by (l.project).created_at desc, (l.project).id desc), '[]')
+  into page
+  from (
+    select p as project from public.projects p
+    -- Without a cursor it begins before everything, so that every plan is a walk along the index.
+    where p.owner_id = auth.uid() and (p.created_at, p.id)
+      < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+    order by p.created_at desc, p.id desc
+    limit least(max_rows, 101)
+  ) l;
+  return jsonb_build_object('projects', page, 'rate', rate);
+end
+$$;
+comment on function public.list_projects is 'The caller''s projects, newest first, a page of at most 101 at a time; with_predictions adds the latest prediction of each step.';
+
+create function public.read_project(project_id uuid)
+returns jsonb
+language plpgsql
+volatile
+security invoker
+set search_path = ''
+as $$
+declare
+  rate jsonb := private.take_token('read');
+  wanted public.projects;
+begin
+  select p.* into wanted from public.projects p where p.id = read_project.project_id;
+  if not found then
+    perform private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  return jsonb_build_object(
+    'project', to_jsonb(wanted), 'predictions', private.latest_predictions(wanted.id), 'rate', rate);
+end
+$$;
+comment on function public.read_project is 'One project of the caller with the latest prediction of each step.';
+
+-- What is not given stays. The trigger on projects counts the change and dates it.
+create function public.update_project(
+  project_id uuid, title text default null, text_prompt text default null, description text default null
+)
+returns jsonb
+language plpgsql
+volatile
+security invoker
+set search_path = ''
+as $$
+declare
+  changed public.projects;
+begin
+  update public.projects p
+  set title = coalesce(update_project.title, p.title),
+      text_prompt = coalesce(update_project.text_prompt, p.text_prompt),
+      description = coalesce(update_project.description, p.description)
+  where p.id = update_project.project_id
+  returning p.* into changed;
+  if not found then
+    perform private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  return jsonb_build_object('project', to_jsonb(changed), 'rate', private.rate_state('change'));
+end
+$$;
+comment on function public.update_project is 'Changes the texts of a project of the caller. Predictions that were started keep theirs.';
+
+-- The triggers on projects and predictions count it, refuse it while something runs, and see to the files.
+create function public.delete_project(project_id uuid)
+returns jsonb
+language plpgsql
+volatile
+security invoker
+set search_path = ''
+as $$
+declare
+  deleted public.projects;
+begin
+  delete from public.projects p where p.id = delete_project.project_id returning p.* into deleted;
+  if not found then
+    perform private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  return jsonb_build_object('project', to_jsonb(deleted), 'rate', private.rate_state('change'));
+end
+$$;
+comment on function public.delete_project is 'Deletes a project of the caller with its predictions; their files go soon after.';
+
+-- Newest first, of one step or of all; the page goes on after (before_created_at, before_id).
+create function public.list_predictions(
+  project_id uuid, step public.generation_step default null, max_rows integer default 20,
+  before_created_at timestamptz default null, before_id uuid default null
+)
+returns jsonb
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  rate jsonb := private.take_token('read');
+  first_time timestamptz := coalesce(before_created_at, 'infinity');
+  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  page public.predictions[];
+begin
+  if not exists (select from public.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
+    perform private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  -- Two statements, so that each has a plan that walks along its own index.
+  if step is null then
+    page := array(
+      select p from public.predictions p
+      where p.project_id = list_predictions.project_id and p.owner_id = auth.uid()
+        and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      limit least(max_rows, 101));
+  else
+    page := array(
+      select p from public.predictions p
+      where p.project_id = list_predictions.project_id and p.step = list_predictions.step
+        and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      limit least(max_rows, 101));
+  end if;
+  return jsonb_build_object(
+    'predictions', (
+      select coalesce(jsonb_agg(private.prediction_json(p) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
+    'rate', rate);
+end
+$$;
+comment on function public.list_predictions is 'The predictions of a project of the caller, newest first, a page of at most 101 at a time.';
+
+revoke execute on function
+  public.list_projects(integer, timestamptz, uuid, boolean),
+  public.read_project(uuid),
+  public.update_project(uuid, text, text, text),
+  public.delete_project(uuid),
+  public.list_predictions(uuid, public.generation_step, integer, timestamptz, uuid)
+from public, anon, authenticated, service_role;
+grant execute on function
+  public.list_projects(integer, timestamptz, uuid, boolean),
+  public.read_project(uuid),
+  public.update_project(uuid, text, text, text),
+  public.delete_project(uuid),
+  public.list_predictions(uuid, public.generation_step, integer, timestamptz, uuid)
+to authenticated;

@@ -1,0 +1,373 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { MEDIA_EXTENSIONS } from "../../shared/media/media.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim, complete, fail, type Task } from "../support/db-calls.ts";
+import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
+import { codeOf } from "../support/db-refusal.ts";
+import { addReference, liftRateLimits, start } from "../support/db-user.ts";
+import { untilSomebodyWaits } from "../support/db-waiting.ts";
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  await liftRateLimits(db);
+});
+beforeEach(async () => {
+  await db.sql`truncate public.predictions, private.file_removals, private.provider_runs`;
+  world = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+type Noted = { file: string; seconds: number; failures: number; leased: boolean };
+/** What is to be removed, by name, and in how many seconds. */
+const noted = () => db.sql<Noted[]>`
+  select bucket || '/' || name as file, extract(epoch from due_at - now())::int as seconds, failures, lease_token is not null as leased
+  from private.file_removals order by 1`;
+const files = async () => (await noted()).map(({ file }) => file);
+const deleteProject = (project = world.project) => db.sql`delete from public.projects where id = ${project}`;
+const seedOutput = (of: World, name: string, columns: Row = {}) =>
+  seedPrediction(db.sql, of, { status: "succeeded", columns: { output_path: name, ...columns } });
+const namesOf = (id: string, { owner, project } = world) =>
+  ["jpg", "png", "webp"].map((extension) => `generations/${owner}/${project}/${id}.${extension}`);
+
+/** The one task to remove files that is due; null when there is none. */
+const claimRemovals = async (leaseSeconds = 60) => {
+  const tasks = (await claim(db.sql, 10, leaseSeconds)).filter(({ task }) => task === "remove");
+  expect(tasks.length).toBeLessThan(2);
+  return (tasks[0] as (Task & { files: { bucket: string; name: string }[] }) | undefined) ?? null;
+};
+const record = async (lease: string, removed: boolean) => {
+  const [row] = await db.sql<{ files: number }[]>`select public.record_files_removed(${lease}, ${removed}) as files`;
+  return row?.files;
+};
+const giveUp = async (lease: string | null) => {
+  const [row] = await db.sql<{ given: boolean }[]>`select public.give_up_output(${lease}) as given`;
+  return row?.given;
+};
+
+describe("what is noted when predictions are deleted", () => {
+  test("a project → the outputs of what succeeded, and its reference images, due at once; other projects' stay", async () => {
+    const reference = await addReference(db, world.owner);
+    await seedOutput(world, "o/p/frame.png", { reference_image_path: reference });
+    await seedOutput(world, "o/p/second.png", { reference_image_path: reference });
+    await seedPrediction(db.sql, world, { status: "failed" });
+    await seedOutput({ ...world, project: await addProject(db, world.owner) }, "o/q/another.png");
+    await deleteProject();
+    expect((await noted()).map(({ file, seconds }) => [file, seconds])).toEqual([
+      ["generations/o/p/frame.png", 0],
+      ["generations/o/p/second.png", 0],
+      [reference, 0],
+    ]);
+  });
+
+  test("a reference image that a prediction of another project uses → stays until that one goes too", async () => {
+    const reference = await addReference(db, world.owner);
+    const second = { ...world, project: await addProject(db, world.owner) };
+    for (const of of [world, second]) {
+      await seedPrediction(db.sql, of, { status: "failed", columns: { reference_image_path: reference } });
+    }
+    await deleteProject();
+    expect(await files()).toEqual([]);
+    await deleteProject(second.project);
+    expect(await files()).toEqual([reference]);
+  });
+
+  test("an account with several projects that share an image → everything, once", async () => {
+    const reference = await addReference(db, world.owner);
+    for (const name of ["a", "b", "c"]) {
+      const project = await addProject(db, world.owner);
+      await seedOutput({ ...world, project }, `${name}.png`, { reference_image_path: reference });
+    }
+    const other = await addWorld(db);
+    await seedOutput(other, "other.png");
+    await db.sql`delete from auth.users where id = ${world.owner}`;
+    expect(await files()).toEqual(["generations/a.png", "generations/b.png", "generations/c.png", reference]);
+  });
+
+  test("one prediction alone → its own files", async () => {
+    const { id } = await seedOutput(world, "o/p/one.png");
+    await seedOutput(world, "o/p/two.png");
+    await db.sql`delete from public.predictions where id = ${id}`;
+    expect(await files()).toEqual(["generations/o/p/one.png"]);
+  });
+
+  test("a deletion that is taken back → nothing", async () => {
+    await seedOutput(world, "o/p/frame.png");
+    await db.sql
+      .begin(async (sql) => {
+        await sql`delete from public.projects where id = ${world.project}`;
+        throw new Error("taken back");
+      })
+      .catch(() => undefined);
+    expect(await files()).toEqual([]);
+  });
+});
+
+describe("an output that may lie in Storage although its prediction did not succeed", () => {
+  const inAMinute = () => new Date(Date.now() + 60_000);
+
+  test("deleted while it is copied → every name it may have, due when the worker's lease ends", async () => {
+    const { id } = await seedPrediction(db.sql, world, {
+      status: "storing",
+      columns: { next_attempt_at: inAMinute() },
+    });
+    await deleteProject();
+    const rows = await noted();
+    expect(rows.map(({ file }) => file)).toEqual(namesOf(id));
+    for (const { seconds } of rows) expect(seconds).toBeGreaterThan(55);
+  });
+
+  test.each(["canceled", "failed"])("%s while it is copied → the same, though the prediction stays", async (status) => {
+    const { id, lease } = await seedPrediction(db.sql, world, {
+      status: "storing",
+      columns: { next_attempt_at: inAMinute() },
+    });
+    if (status === "failed") await fail(db.sql, id, lease);
+    else await db.sql`select private.mark_canceled(${id})`;
+    expect(await files()).toEqual(namesOf(id));
+    expect((await noted())[0]?.seconds).toBeGreaterThan(55);
+    await deleteProject();
+    expect(await files()).toEqual(namesOf(id));
+  });
+
+  test("a video → its one name; nobody is copying → due at once", async () => {
+    const { id } = await seedPrediction(db.sql, world, {
+      status: "storing",
+      step: "video",
+      columns: { lease_token: null, next_attempt_at: inAMinute() },
+    });
+    await db.sql`delete from public.predictions where id = ${id}`;
+    expect(await noted()).toEqual([
+      { file: `generations/${world.owner}/${world.project}/${id}.mp4`, seconds: 0, failures: 0, leased: false },
+    ]);
+  });
+
+  test("succeeded, or failed before there was an output → nothing", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    await complete(db.sql, id, lease);
+    const early = await seedPrediction(db.sql, world, { status: "processing" });
+    await fail(db.sql, early.id, early.lease);
+    expect(await files()).toEqual([]);
+  });
+
+  test("the worker says that it writes no more → removed now; another worker's word does not count", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, {
+      status: "storing",
+      columns: { next_attempt_at: inAMinute() },
+    });
+    await db.sql`select private.mark_canceled(${id})`;
+    expect(await giveUp(crypto.randomUUID())).toBe(false);
+    expect(await giveUp(null)).toBe(false);
+    expect(await claimRemovals()).toBeNull();
+    expect(await giveUp(lease)).toBe(true);
+    expect((await claimRemovals())?.files.map(({ name }) => `generations/${name}`)).toEqual(namesOf(id));
+  });
+
+  test("the worker says so when the removal has been handed out already → it is not handed out twice", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    await db.sql`select private.mark_canceled(${id})`;
+    const task = await claimRemovals();
+    expect(await giveUp(lease)).toBe(false);
+    expect(await claimRemovals()).toBeNull();
+    expect(await record(task?.lease_token ?? "", true)).toBe(3);
+  });
+
+  test("the worker says so of a prediction that succeeded after all → nothing is removed", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    await complete(db.sql, id, lease);
+    expect(await giveUp(lease)).toBe(false);
+    expect(await files()).toEqual([]);
+  });
+
+  test("the names → those that generate gives, for every kind of file a step may have", async () => {
+    const image = await seedPrediction(db.sql, world);
+    const video = await seedPrediction(db.sql, world, { step: "video" });
+    const rows = await db.sql<{ name: string }[]>`
+      select private.output_names(p) as name from public.predictions p where id in (${image.id}, ${video.id}) order by 1`;
+    const expected = Object.entries(MEDIA_EXTENSIONS).map(([type, extension]) => {
+      const id = type.startsWith("video/") ? video.id : image.id;
+      return `${world.owner}/${world.project}/${id}.${extension}`;
+    });
+    expect(rows.map(({ name }) => name).sort()).toEqual(expected.sort());
+  });
+});
+
+describe("a task to remove files", () => {
+  const note = (count: number, columns: Row = {}) =>
+    db.sql`
+      insert into private.file_removals (bucket, name, prediction_id, due_at)
+      select 'generations', 'file-' || i, gen_random_uuid(), ${columns.due_at ?? new Date(Date.now() - 1000)}
+      from generate_series(1, ${count}::int) i`;
+
+  test("250 files → three tasks one after the other, never two at once, each file once", async () => {
+    await note(250);
+    const seen: string[] = [];
+    for (const count of [100, 100, 50]) {
+      const task = await claimRemovals();
+      expect(task?.files).toHaveLength(count);
+      expect(task?.id).toBe(task?.lease_token);
+      expect(await claimRemovals()).toBeNull();
+      seen.push(...(task?.files.map(({ name }) => name) ?? []));
+      expect(await record(task?.lease_token ?? "", true)).toBe(count);
+    }
+    expect(new Set(seen).size).toBe(250);
+    expect(await claimRemovals()).toBeNull();
+    expect(await files()).toEqual([]);
+  });
+
+  test("claimed by 10 at once → no file twice", async () => {
+    await note(150);
+    const tasks = (await Promise.all(Array.from({ length: 10 }, () => claimRemovals()))).filter(
+      (task) => task !== null,
+    );
+    const names = tasks.flatMap((task) => task.files.map(({ name }) => name));
+    expect(names.length).toBeGreaterThanOrEqual(100);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test("files of both buckets → one task", async () => {
+    const reference = await addReference(db, world.owner);
+    await seedOutput(world, "frame.png", { reference_image_path: reference });
+    await deleteProject();
+    expect((await claimRemovals())?.files).toEqual([
+      { bucket: "generations", name: "frame.png" },
+      { bucket: "projects", name: reference.slice("projects/".length) },
+    ]);
+  });
+
+  test("what is not due → not handed out", async () => {
+    await note(1, { due_at: new Date(Date.now() + 60_000) });
+    expect(await claimRemovals()).toBeNull();
+  });
+
+  test("a worker dies over it → handed out again when the lease ends, and its late word changes nothing", async () => {
+    await note(1);
+    const dead = await claimRemovals(90);
+    expect((await noted())[0]).toMatchObject({ leased: true, seconds: 90 });
+    await db.sql`update private.file_removals set due_at = now()`;
+    const task = await claimRemovals();
+    expect(task?.files).toEqual(dead?.files);
+    expect(await record(dead?.lease_token ?? "", true)).toBe(0);
+    expect(await files()).toHaveLength(1);
+    expect(await record(task?.lease_token ?? "", true)).toBe(1);
+  });
+
+  test("Storage is away → tried again after 2 s, 4 s, up to two minutes, however often", async () => {
+    await note(1);
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 9; attempt++) {
+      const task = await claimRemovals();
+      expect(await record(task?.lease_token ?? "", false)).toBe(1);
+      const [row] = await noted();
+      expect(row).toMatchObject({ failures: attempt + 1, leased: false });
+      waits.push(row?.seconds ?? 0);
+      await db.sql`update private.file_removals set due_at = now()`;
+    }
+    expect(waits).toEqual([2, 4, 8, 16, 32, 64, 120, 120, 120]);
+    await db.sql`update private.file_removals set failures = 100000`;
+    expect(await record((await claimRemovals())?.lease_token ?? "", false)).toBe(1);
+    expect((await noted())[0]?.seconds).toBe(120);
+  });
+
+  test.each(["succeeded", "storing", "queued"] as const)(
+    "an output whose prediction's identifier was used anew, %s → stays: it is promised, or may be soon",
+    async (status) => {
+      const { id } = await seedOutput(world, "o/p/one.png");
+      await db.sql`delete from public.predictions where id = ${id}`;
+      const output = status === "succeeded" ? { output_path: "o/p/one.png" } : {};
+      await seedPrediction(db.sql, world, { status, columns: { id, ...output } });
+      expect(await claimRemovals()).toBeNull();
+      expect(await files()).toEqual([]);
+    },
+  );
+});
+
+describe("a reference image that somebody uses again", () => {
+  /** An image whose only prediction has been deleted. */
+  const unused = async () => {
+    const reference = await addReference(db, world.owner);
+    const { id } = await seedPrediction(db.sql, world, {
+      status: "failed",
+      columns: { reference_image_path: reference },
+    });
+    await db.sql`delete from public.predictions where id = ${id}`;
+    expect(await files()).toEqual([reference]);
+    return reference;
+  };
+  const beginStart = (reference: string, meanwhile: () => Promise<void>) =>
+    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      await sql`select public.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`;
+      await meanwhile();
+    });
+
+  test("before its removal is handed out → it stays", async () => {
+    const reference = await unused();
+    await start(db, world, { reference });
+    expect(await files()).toEqual([]);
+  });
+
+  test("in a transaction that has not committed → it is not handed out meanwhile", async () => {
+    const reference = await unused();
+    await beginStart(reference, async () => expect(await claimRemovals()).toBeNull());
+    expect(await files()).toEqual([]);
+  });
+
+  test("while it is being removed → not_found, also when that has failed or nobody knows; put off → it stays", async () => {
+    const reference = await unused();
+    const task = await claimRemovals();
+    expect(await codeOf(start(db, world, { reference }))).toBe("not_found");
+    await db.sql`update private.file_removals set due_at = now()`;
+    expect(await codeOf(start(db, world, { reference }))).toBe("not_found");
+    await record(task?.lease_token ?? "", false);
+    await start(db, world, { reference });
+    expect(await files()).toEqual([]);
+  });
+
+  test("by a prediction that came another way, with the removal noted → it stays all the same", async () => {
+    const reference = await unused();
+    await seedPrediction(db.sql, world, { columns: { reference_image_path: reference, lease_token: null } });
+    expect(await claimRemovals()).toBeNull();
+    expect(await files()).toEqual([]);
+  });
+
+  test("at the moment its last prediction is deleted → the deletion waits and sees the new one", async () => {
+    const reference = await addReference(db, world.owner);
+    const second = { ...world, project: await addProject(db, world.owner) };
+    await seedPrediction(db.sql, second, { status: "failed", columns: { reference_image_path: reference } });
+    let deletion: PromiseLike<unknown> = Promise.resolve();
+    await beginStart(reference, async () => {
+      deletion = deleteProject(second.project).execute();
+      await untilSomebodyWaits(db.sql);
+    });
+    await deletion;
+    expect(await files()).toEqual([]);
+  });
+
+  test("at the moment after its last prediction was deleted → the start waits and takes the image back", async () => {
+    const reference = await addReference(db, world.owner);
+    const second = { ...world, project: await addProject(db, world.owner) };
+    await seedPrediction(db.sql, second, { status: "failed", columns: { reference_image_path: reference } });
+    let started: Promise<unknown> = Promise.resolve();
+    await db.sql.begin(async (sql) => {
+      await sql`delete from public.projects where id = ${second.project}`;
+      started = start(db, world, { reference });
+      await untilSomebodyWaits(db.sql);
+    });
+    await started;
+    expect(await files()).toEqual([]);
+  });
+
+  test("that has gone from Storage while the start waited → not_found", async () => {
+    const reference = await addReference(db, world.owner);
+    let outcome: Promise<string> = Promise.resolve("");
+    await db.sql.begin(async (sql) => {
+      await sql`select private.lock_references(${world.owner})`;
+      outcome = codeOf(start(db, world, { reference }));
+      await untilSomebodyWaits(db.sql);
+      await sql`set local storage.allow_delete_query = 'true'`;
+      await sql`delete from storage.objects where name = ${reference.slice("projects/".length)}`;
+    });
+    expect(await outcome).toBe("not_found");
+  });
+});

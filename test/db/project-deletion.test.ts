@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { runsToCancel } from "../support/db-calls.ts";
+import { addProject, addWorld, isOver, STATUSES, seedPrediction, type World } from "../support/db-predictions.ts";
+import { codeOf, refusalOf } from "../support/db-refusal.ts";
+import { addReference, liftRateLimits, start } from "../support/db-user.ts";
+import { untilSomebodyWaits } from "../support/db-waiting.ts";
+import { call } from "../support/db-webhooks.ts";
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  await liftRateLimits(db);
+});
+beforeEach(async () => {
+  world = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+const remove = (owner = world.owner, project = world.project) =>
+  call<{ project: { id: string; title: string } }>(db, owner, "delete_project", { project_id: project });
+const asUser = (statement: string, owner = world.owner) =>
+  db.as({ role: "authenticated", sub: owner }, (sql) => sql.unsafe(statement));
+const left = async (project = world.project) => {
+  const [row] = await db.sql`
+    select (select count(*)::int from public.projects where id = ${project}) as projects,
+      (select count(*)::int from public.predictions where project_id = ${project}) as predictions`;
+  return row;
+};
+
+test("a project of which nothing runs → gone with its predictions, and the answer is the project as it was", async () => {
+  const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
+  const video = { first_frame_prediction_id: frame.id };
+  await seedPrediction(db.sql, world, { status: "succeeded", step: "video", columns: video });
+  expect((await remove()).project).toMatchObject({ id: world.project, title: "Harbour" });
+  expect(await left()).toEqual({ projects: 0, predictions: 0 });
+  expect(await codeOf(remove())).toBe("not_found");
+});
+
+test("somebody else's → not_found, through the Data API none; it stays", async () => {
+  const { owner } = await addWorld(db);
+  expect(await codeOf(remove(owner))).toBe("not_found");
+  expect((await asUser(`delete from public.projects where id = '${world.project}'`, owner)).count).toBe(0);
+  expect(await left()).toMatchObject({ projects: 1 });
+});
+
+describe.each(STATUSES)("a project with a prediction that is %s", (status) => {
+  const name = isOver(status) ? "gone" : "generation_in_progress, and it stays";
+  test(`delete_project and the Data API → ${name}`, async () => {
+    const columns = status === "queued" ? { admitted_at: null, deadline_at: null, lease_token: null } : {};
+    await seedPrediction(db.sql, world, { status, columns });
+    await seedPrediction(db.sql, world, { status: "succeeded" });
+    if (isOver(status)) {
+      expect((await asUser(`delete from public.projects where id = '${world.project}'`)).count).toBe(1);
+      expect(await left()).toEqual({ projects: 0, predictions: 0 });
+      return;
+    }
+    const { message, sqlstate } = await refusalOf(remove());
+    expect([sqlstate, message]).toEqual(["KEYFR", "generation_in_progress"]);
+    expect(await codeOf(asUser(`delete from public.projects where true`))).toBe("generation_in_progress");
+    expect(await left()).toEqual({ projects: 1, predictions: 2 });
+  });
+});
+
+test("what runs in another project of the user → does not hold this one", async () => {
+  await seedPrediction(db.sql, { owner: world.owner, project: await addProject(db, world.owner) });
+  await remove();
+  expect(await left()).toMatchObject({ projects: 0 });
+});
+
+describe("an administrator, or the end of the account", () => {
+  const ENDS: [string, () => PromiseLike<unknown>][] = [
+    ["delete from projects in Studio", () => db.sql`delete from public.projects where id = ${world.project}`],
+    ["delete from auth.users", () => db.sql`delete from auth.users where id = ${world.owner}`],
+    [
+      "a function of the app's author by which users delete their own account",
+      async () => {
+        await db.sql`
+          create or replace function public.leave() returns void language sql security definer as
+          'delete from auth.users where id = auth.uid()'`;
+        await db.sql`update private.rate_limits set capacity = 1, per_second = 0.001 where route_class = 'change'`;
+        await asUser("update public.projects set title = 'Quay' where true"); // the last token
+        await asUser("select public.leave()");
+        await liftRateLimits(db);
+      },
+    ],
+  ];
+  test.each(ENDS)("%s, while everything runs → gone, and the runs at the provider are cancelled", async (_how, end) => {
+    const running = [];
+    const columns = { admitted_at: null, deadline_at: null, lease_token: null };
+    await seedPrediction(db.sql, world, { status: "queued", columns });
+    for (const status of ["starting", "processing", "storing"] as const) {
+      running.push((await seedPrediction(db.sql, world, { status, step: "video" })).run ?? "");
+    }
+    await end();
+    expect(await left()).toEqual({ projects: 0, predictions: 0 });
+    const canceled = await runsToCancel(db.sql);
+    // The run of the one that is being stored is over.
+    expect(running.map((run) => canceled.includes(run))).toEqual([true, true, false]);
+  });
+});
+
+describe("a start and a deletion at the same moment", () => {
+  const wanted = async () => ({ reference: await addReference(db, world.owner) });
+  const begin = async (
+    first: (sql: Parameters<Parameters<ClonedDatabase["as"]>[1]>[0]) => PromiseLike<unknown>,
+    second: () => Promise<unknown>,
+  ) => {
+    let outcome: Promise<string> = Promise.resolve("not begun");
+    await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      await first(sql);
+      outcome = second().then(
+        () => "done",
+        async (error) => (await refusalOf(Promise.reject(error))).message,
+      );
+      await untilSomebodyWaits(db.sql);
+    });
+    return await outcome;
+  };
+
+  test("the start is first and has not committed → the deletion waits, then is refused", async () => {
+    const { reference } = await wanted();
+    const outcome = await begin(
+      (sql) =>
+        sql`select public.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`,
+      remove,
+    );
+    expect(outcome).toBe("generation_in_progress");
+    expect(await left()).toEqual({ projects: 1, predictions: 1 });
+  });
+
+  test("the deletion is first and has not committed → the start waits, then finds no project", async () => {
+    const outcome = await begin(
+      (sql) => sql`select public.delete_project(${world.project})`,
+      async () => start(db, world, await wanted()),
+    );
+    expect(outcome).toBe("not_found");
+    expect(await left()).toEqual({ projects: 0, predictions: 0 });
+  });
+
+  test("20 times both at once → either it is refused and one runs, or it is gone: never a prediction without a project, no deadlock", async () => {
+    const seen = new Set<string>();
+    for (let round = 0; round < 20; round++) {
+      world = await addWorld(db);
+      const before = await wanted();
+      const settle = (work: Promise<unknown>) =>
+        work.then(
+          () => "done",
+          async (error) => (await refusalOf(Promise.reject(error))).message,
+        );
+      const works = [() => settle(start(db, world, before)), () => settle(remove())];
+      const outcomes = await Promise.all((round % 2 ? works.toReversed() : works).map((work) => work()));
+      const [started, removed] = round % 2 ? outcomes.toReversed() : outcomes;
+      seen.add(`${started} ${removed}`);
+      const rows = removed === "done" ? { projects: 0, predictions: 0 } : { projects: 1, predictions: 1 };
+      expect(await left()).toEqual(rows);
+    }
+    for (const outcome of seen) expect(["done generation_in_progress", "not_found done"]).toContain(outcome);
+  });
+});
