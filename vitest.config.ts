@@ -4,20 +4,32 @@ import { defineConfig } from "vitest/config";
 // cores meet a scheduling accident now and then. On a person's machine it fails at once.
 const patience = { testTimeout: 30_000, hookTimeout: 90_000, retry: Deno.env.get("CI") ? 1 : 0 };
 
+// Every answer of the API that any test gets is held against openapi.json.
+const setupFiles = ["test/support/openapi-setup.ts"];
+
 export default defineConfig({
   test: {
+    globalSetup: ["test/support/openapi-summary.ts"],
     // More workers than the two cores of the machines this has to pass on: most tests wait for a server most of the time.
     maxWorkers: 4,
     // postgres.js asks a new connection for its array types outside of any promise that its user could catch. The gateway
     // passes over that (local/platform/main.ts); here, where tests kill Postgres under it, it must not fail the run.
     onUnhandledError: (error) => !("query" in error && String(error.query).includes("typarray")),
     projects: [
-      { test: { name: "unit", include: ["test/unit/**/*.test.ts", "test/conformance/**/*.test.ts"], ...patience } },
+      {
+        test: {
+          name: "unit",
+          include: ["test/unit/**/*.test.ts", "test/conformance/**/*.test.ts"],
+          setupFiles,
+          ...patience,
+        },
+      },
       {
         test: {
           name: "stack",
           include: ["test/{db,api,e2e,faults}/**/*.test.ts"],
           globalSetup: ["test/support/global-setup.ts"],
+          setupFiles,
           ...patience,
         },
       },

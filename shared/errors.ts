@@ -6,6 +6,7 @@ export const ERROR_STATUS = {
   not_found: 404,
   method_not_allowed: 405,
   frame_not_ready: 409,
+  generation_in_progress: 409,
   generation_ended: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,

@@ -1,5 +1,6 @@
 import { errors, jwtVerify } from "jose";
 import type { Lite } from "./create-lite.ts";
+import { inTurn } from "./in-turn.ts";
 import { BadForm } from "./read-multipart.ts";
 import { objectTooLarge } from "./refusals.ts";
 import { signMany } from "./sign-many.ts";
@@ -56,7 +57,8 @@ export async function callStorage(
     // A signed or public file is asked for with GET alone in lite; HEAD is answered from the same headers.
     const asGet = method === "HEAD" && /^\/object\/(sign|public)\//.test(path) ? "GET" : method;
     const forward = new Request(target, { method: asGet, headers, body });
-    const response = await storageRequest.run(context, () => lite.fetch(forward));
+    const send = () => storageRequest.run(context, () => lite.fetch(forward));
+    const response = await (bucketId === undefined ? send() : inTurn(path, send));
     if (context.tooLarge) {
       await response.body?.cancel();
       return Response.json(objectTooLarge, { status: 400 });

@@ -1,8 +1,7 @@
 import type { Lite } from "./create-lite.ts";
 import type { Keys } from "./identify-caller.ts";
+import { LOOPBACK_NAMES } from "./loopback-names.ts";
 import { studioFile, studioPage } from "./studio-page.ts";
-
-const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]"]);
 
 /**
  * Studio, at `/studio`. Its page acts as service_role and sends no key, so its calls are taken only from a page of this
@@ -10,7 +9,7 @@ const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]"]);
  */
 export async function callStudio(request: Request, url: URL, lite: Lite, keys: Keys): Promise<Response> {
   const path = url.pathname.slice("/studio".length);
-  if (!LOOPBACK.has(url.hostname)) return new Response("Studio is for this machine alone.", { status: 403 });
+  if (!LOOPBACK_NAMES.has(url.hostname)) return new Response("Studio is for this machine alone.", { status: 403 });
   if (path.startsWith("/static/")) return await studioFile(path.slice("/static/".length));
   if (!/^\/(_system|rest|storage|auth)\//.test(path)) return await studioPage();
 

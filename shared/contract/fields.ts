@@ -7,6 +7,9 @@ export type Step = z.infer<typeof step>;
 
 export const id = z.uuid();
 
+/** ISO 8601 in UTC. */
+export const time = z.iso.datetime();
+
 /** A text of so many characters (code points, as Postgres counts them). NUL is refused: Postgres cannot store it. */
 export const text = (least: number, most: number) =>
   z
@@ -17,10 +20,15 @@ export const text = (least: number, most: number) =>
       (value) => [...value].length >= least,
       least === 1 ? "Must not be empty." : `Must have at least ${least} characters.`,
     )
-    .refine((value) => value.length <= most || [...value].length <= most, `Must have at most ${most} characters.`);
+    .refine((value) => value.length <= most || [...value].length <= most, `Must have at most ${most} characters.`)
+    .meta({ minLength: least, maxLength: most });
 
 /** Where a reference image lies in the bucket `projects`: projects/<file_name>. */
 export const referenceImagePath = z
   .string()
   .regex(/^projects\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/, "Must have the shape projects/<file_name>.")
-  .refine((path) => !path.includes(".."), "Must not contain '..'.");
+  .refine((path) => !path.includes(".."), "Must not contain '..'.")
+  .meta({ description: "Where a reference image lies: projects/<file_name>, as the upload answered." });
+
+/** The body of paths that take no fields. */
+export const noFields = z.strictObject({});

@@ -1,20 +1,85 @@
 import { z } from "zod";
-import { id, text } from "./fields.ts";
+import { id, STEPS, type Step, step, text, time } from "./fields.ts";
+import { nextCursor, pageQuery } from "./pages.ts";
+import { prediction } from "./predictions.ts";
+import { SAMPLE_PROJECT } from "./samples.ts";
 
-/** Body of POST /api/projects. */
-export const createProjectBody = z.strictObject({
-  title: text(1, 200),
-  textPrompt: text(1, 4000),
-  description: text(0, 4000).default(""),
+const title = text(1, 200).meta({ description: "A name for people." });
+const textPrompt = text(1, 4000).meta({ description: "The scene to generate; a step may bring a prompt of its own." });
+const description = text(0, 4000).meta({
+  description: "Free text, for example how the look should be kept. Not sent to the provider.",
 });
 
-/** A project on the wire. Times are ISO 8601 in UTC. */
-export const project = z.object({
+/** Body of POST /api/projects. */
+export const createProjectBody = z
+  .strictObject({ title, textPrompt, description: description.default("") })
+  .meta({ id: "CreateProject" });
+
+/** Body of PATCH /api/projects/:projectId: what is absent stays as it is. */
+export const changeProjectBody = z
+  .strictObject({ title: title.optional(), textPrompt: textPrompt.optional(), description: description.optional() })
+  .refine((body) => Object.values(body).some((value) => value !== undefined), {
+    error: "Must hold at least one of title, textPrompt, description.",
+  })
+  .meta({ id: "ChangeProject", minProperties: 1 });
+
+/** Path of what concerns one project. */
+export const projectPath = z.strictObject({ projectId: id });
+
+const fields = {
   projectId: id,
   title: z.string(),
   textPrompt: z.string(),
   description: z.string(),
-  createdAt: z.iso.datetime(),
-  updatedAt: z.iso.datetime(),
-});
+  createdAt: time,
+  updatedAt: time,
+};
+
+/** A project on the wire. Times are ISO 8601 in UTC. */
+export const project = z.object(fields).meta({ id: "Project", examples: [SAMPLE_PROJECT] });
 export type Project = z.infer<typeof project>;
+
+/** The latest prediction of each step, whatever became of it; null where none was started. */
+export const latestPredictions = z
+  .object(
+    Object.fromEntries(STEPS.map((name) => [name, prediction.nullable()])) as Record<
+      Step,
+      z.ZodNullable<typeof prediction>
+    >,
+  )
+  .meta({ id: "LatestPredictions", description: "The latest prediction of each step; null where none was started." });
+export type LatestPredictions = z.infer<typeof latestPredictions>;
+
+/** Answer of GET /api/projects/:projectId. */
+export const projectWithPredictions = z
+  .object({ ...fields, predictions: latestPredictions })
+  .meta({ id: "ProjectWithPredictions" });
+export type ProjectWithPredictions = z.infer<typeof projectWithPredictions>;
+
+/** Query of GET /api/projects. */
+export const listProjectsQuery = z.strictObject({
+  ...pageQuery,
+  include: z
+    .literal("predictions", { error: "Must be predictions." })
+    .optional()
+    .meta({ description: "predictions: each project comes with its latest prediction per step." }),
+});
+
+/** Answer of GET /api/projects, newest first. */
+export const projectPage = z
+  .object({
+    projects: z.array(z.object({ ...fields, predictions: latestPredictions.optional() }).meta({ id: "ListedProject" })),
+    nextCursor,
+  })
+  .meta({ id: "ProjectPage" });
+export type ProjectPage = z.infer<typeof projectPage>;
+
+/** Query of GET /api/projects/:projectId/predictions. */
+export const listPredictionsQuery = z.strictObject({
+  step: step.optional().meta({ description: "Only the runs of this step." }),
+  ...pageQuery,
+});
+
+/** Answer of GET /api/projects/:projectId/predictions, newest first. */
+export const predictionPage = z.object({ predictions: z.array(prediction), nextCursor }).meta({ id: "PredictionPage" });
+export type PredictionPage = z.infer<typeof predictionPage>;

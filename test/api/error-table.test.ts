@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { callApi } from "../support/api-call.ts";
 import { openDatabase } from "../support/api-database.ts";
+import { startStuck } from "../support/api-stuck.ts";
 import { signUp, type User } from "../support/api-user.ts";
 
 // One test per row of the error table. `callApi` also holds each answer against the envelope, requestId = X-Request-Id
@@ -49,12 +50,19 @@ test("a path that does not exist → 404 not_found, also without a session", asy
 
 test("a method the path does not take → 405 method_not_allowed with Allow", async () => {
   const { status, error, headers } = await user.call("/api/projects", { method: "DELETE" });
-  expect([status, error?.code, headers.get("allow")]).toEqual([405, "method_not_allowed", "POST, OPTIONS"]);
+  expect([status, error?.code, headers.get("allow")]).toEqual([405, "method_not_allowed", "GET, HEAD, POST, OPTIONS"]);
 });
 
 test("a video before a first frame succeeded → 409 frame_not_ready", async () => {
   const { status, error } = await user.post("/api/projects/generate/video", { projectId });
   expect([status, error?.code]).toEqual([409, "frame_not_ready"]);
+});
+
+test("deleting a project while something of it runs → 409 generation_in_progress", async () => {
+  const own = await user.createProject();
+  await startStuck(sql, user, "first-frame", own);
+  const { status, error } = await user.call(`/api/projects/${own}`, { method: "DELETE" });
+  expect([status, error?.code]).toEqual([409, "generation_in_progress"]);
 });
 
 test("cancelling what has ended → 409 generation_ended", async () => {

@@ -19,7 +19,7 @@ const list = (header: string | null) => (header ?? "").split(/, */).map((name) =
 test.each(["/api/projects", "/api/projects/generate/first-frame", "/api/projects/reference-images", "/api/nothing"])(
   "OPTIONS %s from a browser → 204 without a session: any origin, and every header an app sends",
   async (path) => {
-    const wanted = "authorization,apikey,content-type,idempotency-key,x-client-info,x-request-id";
+    const wanted = "authorization,apikey,content-type,idempotency-key,if-none-match,prefer,x-client-info,x-request-id";
     const response = await sendToApi(path, {
       method: "OPTIONS",
       headers: {
@@ -33,7 +33,14 @@ test.each(["/api/projects", "/api/projects/generate/first-frame", "/api/projects
     expect(list(response.headers.get("access-control-allow-headers"))).toEqual(
       expect.arrayContaining(wanted.split(",")),
     );
-    expect(list(response.headers.get("access-control-allow-methods"))).toEqual(expect.arrayContaining(["get", "post"]));
+    expect(list(response.headers.get("access-control-allow-methods"))).toEqual([
+      "get",
+      "head",
+      "post",
+      "patch",
+      "delete",
+    ]);
+    expect(response.headers.get("access-control-max-age")).toBe("86400");
     expect(response.headers.get("access-control-allow-credentials")).toBeNull();
   },
 );
@@ -46,7 +53,10 @@ test("every answer, a refusal too → a page may read the headers that matter", 
   ]) {
     const exposed = list(response.headers.get("access-control-expose-headers"));
     expect(exposed).toEqual(
-      expect.arrayContaining(["x-request-id", "retry-after", "ratelimit", "ratelimit-policy", "idempotency-replayed"]),
+      expect.arrayContaining([
+        ...["x-request-id", "retry-after", "location", "etag", "preference-applied"],
+        ...["ratelimit", "ratelimit-policy", "idempotency-replayed"],
+      ]),
     );
     await readReply(response);
   }
@@ -116,7 +126,10 @@ test("HEAD → the status and headers of GET, and no body", async () => {
     ["/api/health", 200],
     [`/api/projects/generate/first-frame?${query}`, 200],
     [`/api/projects/generate/video?${query}`, 404],
-    ["/api/projects", 405],
+    ["/api/projects", 200],
+    [`/api/projects/${projectId}`, 200],
+    [`/api/projects/${projectId}/predictions`, 200],
+    ["/api/projects/generate/cancel", 405],
     ["/api/nothing", 404],
   ] as const) {
     const response = await sendToApi(path, { method: "HEAD", token: user.token });
@@ -141,9 +154,14 @@ test.each([
 });
 
 test.each([
-  ["PUT", "/api/projects", "POST, OPTIONS"],
-  ["GET", "/api/projects", "POST, OPTIONS"],
-  ["PROPFIND", "/api/projects", "POST, OPTIONS"],
+  ["PUT", "/api/projects", "GET, HEAD, POST, OPTIONS"],
+  ["PATCH", "/api/projects", "GET, HEAD, POST, OPTIONS"],
+  ["PROPFIND", "/api/projects", "GET, HEAD, POST, OPTIONS"],
+  ["POST", "/api/projects/5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11", "GET, HEAD, PATCH, DELETE, OPTIONS"],
+  ["POST", "/api/projects/5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11/predictions", "GET, HEAD, OPTIONS"],
+  ["DELETE", "/api/webhooks", "GET, HEAD, POST, OPTIONS"],
+  ["PUT", "/api/webhooks/5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11", "GET, HEAD, PATCH, DELETE, OPTIONS"],
+  ["POST", "/api/openapi.json", "GET, HEAD, OPTIONS"],
   ["GET", "/api/projects/reference-images", "POST, OPTIONS"],
   ["GET", "/api/projects/generate/cancel", "POST, OPTIONS"],
   ["PATCH", "/api/projects/generate/first-frame", "GET, HEAD, POST, OPTIONS"],

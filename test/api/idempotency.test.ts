@@ -168,7 +168,7 @@ test.each([
   expect(await countOf("projects", user.id)).toBe((before ?? 0) + (status === 400 ? 0 : 1));
 });
 
-test("a bad key for a cancel, which needs none → 400, and nothing is canceled", async () => {
+test("a bad key for a cancel → 400, and nothing is canceled", async () => {
   const { predictionId } = await user.start("first-frame", { projectId, prompt: uniquePrompt() });
   const body = { projectId, predictionId };
   const reply = await user.post("/api/projects/generate/cancel", body, { "idempotency-key": "" });

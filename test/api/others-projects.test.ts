@@ -1,4 +1,5 @@
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, inject, test } from "vitest";
+import { callApi } from "../support/api-call.ts";
 import { footprint, openDatabase } from "../support/api-database.ts";
 import { startStuck } from "../support/api-stuck.ts";
 import { signUp, type User } from "../support/api-user.ts";
@@ -34,15 +35,48 @@ const ROUTES: Record<string, (user: User, ids: Ids) => ReturnType<User["call"]>>
   "POST cancel": (user, ids) => user.post("/api/projects/generate/cancel", ids),
 };
 
-test.each(Object.entries(ROUTES))(
+const PROJECT_ROUTES: typeof ROUTES = {
+  "GET project": (user, { projectId }) => user.call(`/api/projects/${projectId}`),
+  "PATCH project": (user, { projectId }) =>
+    user.call(`/api/projects/${projectId}`, { method: "PATCH", json: { title: "Mine now" } }),
+  "DELETE project": (user, { projectId }) => user.call(`/api/projects/${projectId}`, { method: "DELETE" }),
+  "GET predictions": (user, { projectId }) => user.call(`/api/projects/${projectId}/predictions`),
+};
+const wholeProject = () => sql`select * from public.projects where id = ${projectId}`;
+
+test.each(Object.entries({ ...ROUTES, ...PROJECT_ROUTES }))(
   "%s of somebody else's project → 404, word for word as for one that never was, and nothing changed",
   async (_name, call) => {
-    const before = await Promise.all([footprint(sql, owner.id), footprint(sql, stranger.id)]);
+    const before = await Promise.all([footprint(sql, owner.id), footprint(sql, stranger.id), wholeProject()]);
     const foreign = await call(stranger, { projectId, predictionId: frameId });
     const unknown = await call(stranger, { projectId: crypto.randomUUID(), predictionId: crypto.randomUUID() });
     expect([foreign.status, foreign.error?.code]).toEqual([404, "not_found"]);
     expect({ ...foreign.error, requestId: "" }).toEqual({ ...unknown.error, requestId: "" });
-    expect(await Promise.all([footprint(sql, owner.id), footprint(sql, stranger.id)])).toEqual(before);
+    expect(await Promise.all([footprint(sql, owner.id), footprint(sql, stranger.id), wholeProject()])).toEqual(before);
+  },
+);
+
+const ANONYMOUS: [string, () => string | undefined][] = [
+  ["no session", () => undefined],
+  ["the secret key", () => inject("stack").secretKey],
+  ["the publishable key", () => inject("stack").publishableKey],
+];
+
+test.each(ANONYMOUS)(
+  "%s, as Authorization and as apikey → 401 on every route, and nothing changed",
+  async (_what, key) => {
+    const before = [await footprint(sql, owner.id), await wholeProject()];
+    const given = key();
+    const headers = given === undefined ? {} : { apikey: given, authorization: `Bearer ${given}` };
+    const call: User["call"] = (path, options = {}) =>
+      callApi(path, { ...options, headers: { ...options.headers, ...headers } });
+    const nobody: User = { ...owner, call, post: (path, json) => call(path, { json }) };
+    const routes: typeof ROUTES = { ...ROUTES, ...PROJECT_ROUTES, "GET projects": () => call("/api/projects") };
+    for (const [name, ask] of Object.entries(routes)) {
+      const { status, error } = await ask(nobody, { projectId, predictionId: frameId });
+      expect([name, status, error?.code]).toEqual([name, 401, "unauthorized"]);
+    }
+    expect([await footprint(sql, owner.id), await wholeProject()]).toEqual(before);
   },
 );
 

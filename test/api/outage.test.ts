@@ -55,6 +55,11 @@ const id = crypto.randomUUID();
 const image = await drawImage();
 const REQUESTS = {
   "POST projects": ["/api/projects", { json: { title: "a title", textPrompt: "a secret prompt" } }],
+  "GET projects": ["/api/projects?include=predictions", {}],
+  "GET project": [`/api/projects/${id}`, {}],
+  "PATCH project": [`/api/projects/${id}`, { method: "PATCH", json: { textPrompt: "a secret prompt" } }],
+  "DELETE project": [`/api/projects/${id}`, { method: "DELETE" }],
+  "GET predictions": [`/api/projects/${id}/predictions`, {}],
   "POST first-frame": ["/api/projects/generate/first-frame", { json: { projectId: id } }],
   "GET status": [`/api/projects/generate/video?projectId=${id}`, {}],
   "POST cancel": ["/api/projects/generate/cancel", { json: { projectId: id, predictionId: id } }],

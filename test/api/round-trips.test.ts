@@ -1,11 +1,10 @@
 import { beforeAll, expect, test } from "vitest";
+import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
 import { createApiApp } from "../support/api-app.ts";
 import { type CallOptions, requestInit } from "../support/api-call.ts";
 import { openDatabase } from "../support/api-database.ts";
 import { readReply } from "../support/api-envelope.ts";
-import { drawImage } from "../support/api-images.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { OPERATION_IDS, prepare, REQUESTS, type Scene, setScene } from "../support/api-requests.ts";
 
 // The function's own code in front of the running platform, with a fetch that notes each call and passes it on.
 
@@ -19,82 +18,93 @@ const app = createApiApp({
   },
 });
 
-let user: User;
-let projectId: string;
-let finished: string;
-let running: string;
+let scene: Scene;
 beforeAll(async () => {
-  user = await signUp();
-  projectId = await user.createProject();
-  finished = (await user.finish(await user.start("first-frame", { projectId }))).predictionId;
-  running = (await startStuck(sql, user, "first-frame", projectId)).predictionId;
+  scene = await setScene(sql);
 });
 
-async function callsOf(path: string, options: CallOptions = {}) {
+async function send(path: string, options: CallOptions = {}): Promise<Response> {
   calls.length = 0;
-  const request = new Request(`http://api.test${path}`, requestInit({ token: user.token, ...options }));
-  const reply = await readReply(await app.fetch(request));
-  return { status: reply.status, calls: [...calls] };
+  return await app.fetch(new Request(`http://api.test${path}`, requestInit({ token: scene.user.token, ...options })));
+}
+
+async function callsOf(path: string, options: CallOptions = {}) {
+  const { status } = await readReply(await send(path, options));
+  return { status, calls: [...calls] };
 }
 
 const rpc = (name: string) => `POST /rest/v1/rpc/${name}`;
-const statusOf = (predictionId: string) =>
-  `/api/projects/generate/first-frame?${new URLSearchParams({ projectId, predictionId })}`;
+const SIGN = "POST /storage/v1/object/sign/generations";
+const statusOf = (predictionId: string) => {
+  const query = new URLSearchParams({ projectId: scene.projectId, predictionId });
+  return `/api/projects/generate/first-frame?${query}`;
+};
 
-test("POST /api/projects → one call", async () => {
-  const json = { title: "Harbour", textPrompt: "Dawn" };
-  expect(await callsOf("/api/projects", { json })).toEqual({ status: 201, calls: [rpc("create_project")] });
+/** What an operation needs of Storage beside its one call of the database. */
+const STORES: Partial<Record<OperationId, RegExp>> = {
+  readProject: new RegExp(`^${SIGN}$`),
+  uploadReferenceImage: /^POST \/storage\/v1\/object\/projects\//,
+};
+
+test.each(OPERATION_IDS)("%s → one call of the database, and of Storage only what it needs there", async (id) => {
+  const { path, options } = await prepare(id, scene);
+  const answer = await callsOf(path, options);
+  expect([answer.status, answer.calls[0]]).toEqual([OPERATIONS[id].status, rpc(REQUESTS[id].calls)]);
+  const stores = STORES[id];
+  if (stores) expect(answer.calls[1]).toMatch(stores);
+  expect(answer.calls.length).toBe(stores ? 2 : 1);
 });
 
-test("POST /api/projects, with an Idempotency-Key and when replayed → one call", async () => {
-  const json = { title: "Harbour", textPrompt: "Dawn" };
-  const headers = { "idempotency-key": crypto.randomUUID() };
+const POSTS = OPERATION_IDS.filter((id) => OPERATIONS[id].method === "POST");
+
+test.each(POSTS)("%s with an Idempotency-Key, and when replayed → one call of the database each time", async (id) => {
+  const { path, options } = await prepare(id, scene);
+  const headers = { ...options.headers, "idempotency-key": crypto.randomUUID() };
   for (const _ of ["first", "replayed"]) {
-    expect(await callsOf("/api/projects", { json, headers })).toEqual({ status: 201, calls: [rpc("create_project")] });
+    const answer = await callsOf(path, { ...options, headers });
+    expect([answer.status, answer.calls[0]]).toEqual([OPERATIONS[id].status, rpc(REQUESTS[id].calls)]);
+    expect(answer.calls.filter((call) => !call.startsWith("POST /storage/")).length).toBe(1);
   }
 });
 
-test.each(["first-frame", "last-frame", "video"])("POST %s → one call", async (step) => {
-  const prompt = "[[fault:rejected]]"; // what becomes of it is no matter here
-  const answer = await callsOf(`/api/projects/generate/${step}`, { json: { projectId, prompt } });
-  expect(answer).toEqual({ status: 202, calls: [rpc("start_prediction")] });
+test("GET of a prediction that succeeded → one call, and one that signs its output", async () => {
+  expect(await callsOf(statusOf(scene.finishedId))).toEqual({ status: 200, calls: [rpc("read_prediction"), SIGN] });
 });
 
-test("GET of a prediction that runs → one call, and none of them to the provider", async () => {
-  expect(await callsOf(statusOf(running))).toEqual({ status: 200, calls: [rpc("read_prediction")] });
+test("GET of one that succeeded, by somebody who has it → 304 after one call: nothing is signed", async () => {
+  const ETag = (await send(statusOf(scene.finishedId))).headers.get("etag") ?? "";
+  const response = await send(statusOf(scene.finishedId), { headers: { "if-none-match": ETag } });
+  expect([response.status, calls]).toEqual([304, [rpc("read_prediction")]]);
 });
 
-test("GET of one that succeeded → one call, and one that signs its output", async () => {
-  const { status, calls } = await callsOf(statusOf(finished));
-  expect([status, calls[0], calls.length]).toEqual([200, rpc("read_prediction"), 2]);
-  expect(calls[1]).toMatch(/^POST \/storage\/v1\/object\/sign\/generations\//);
+test("lists → one call, and one that signs all outputs of the page together", async () => {
+  const { user } = scene;
+  const projectId = await user.createProject();
+  for (const step of ["first-frame", "last-frame"] as const) await user.finish(await user.start(step, { projectId }));
+  expect(await callsOf("/api/projects?include=predictions")).toEqual({
+    status: 200,
+    calls: [rpc("list_projects"), SIGN],
+  });
+  const path = `/api/projects/${projectId}/predictions`;
+  expect(await callsOf(path)).toEqual({ status: 200, calls: [rpc("list_predictions"), SIGN] });
 });
 
 test("GET of one that does not exist → one call", async () => {
   expect(await callsOf(statusOf(crypto.randomUUID()))).toEqual({ status: 404, calls: [rpc("read_prediction")] });
 });
 
-test("POST cancel → one call", async () => {
-  const json = { projectId, predictionId: running };
-  const answer = await callsOf("/api/projects/generate/cancel", { json });
-  expect(answer).toEqual({ status: 200, calls: [rpc("cancel_prediction")] });
-});
-
-test("POST reference-images → one call, and one that stores the image", async () => {
-  const options = { body: await drawImage(), headers: { "content-type": "image/png" } };
-  const { status, calls } = await callsOf("/api/projects/reference-images", options);
-  expect([status, calls[0], calls.length]).toEqual([201, rpc("admit_upload"), 2]);
-  expect(calls[1]).toMatch(/^POST \/storage\/v1\/object\/projects\//);
-});
-
-test("what can be refused without the database → no call: session, path, method, body, query", async () => {
+test("what can be refused without the database → no call: session, path, method, body, query, cursor", async () => {
   const token = "a.b.c";
   for (const [path, options] of [
     ["/api/projects", { token, json: { title: "a", textPrompt: "b" } }],
-    [statusOf(finished), { token }],
+    ["/api/projects", { token }],
+    [statusOf(scene.finishedId), { token }],
     ["/api/nothing", {}],
+    ["/api/projects/none", {}],
     ["/api/projects", { method: "DELETE" }],
     ["/api/projects", { json: { title: "" } }],
+    ["/api/projects?cursor=x", {}],
+    [`/api/projects/${scene.projectId}`, { method: "PATCH", json: {} }],
     ["/api/projects/generate/first-frame", {}],
     ["/api/projects/reference-images", { body: "no image", headers: { "content-type": "image/png" } }],
   ] as const) {
@@ -102,8 +112,4 @@ test("what can be refused without the database → no call: session, path, metho
     expect(status).toBeGreaterThanOrEqual(400);
     expect([path, calls]).toEqual([path, []]);
   }
-});
-
-test("GET /api/health → one call", async () => {
-  expect(await callsOf("/api/health")).toEqual({ status: 200, calls: [rpc("health")] });
 });

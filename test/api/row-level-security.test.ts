@@ -1,5 +1,6 @@
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import { beforeAll, expect, inject, test } from "vitest";
+import { emptyBucket, fillBuckets, tokensTaken } from "../support/api-buckets.ts";
 import { footprint, openDatabase } from "../support/api-database.ts";
 import { startStuck } from "../support/api-stuck.ts";
 import { signUp, type User } from "../support/api-user.ts";
@@ -95,27 +96,99 @@ test("insert of a prediction into somebody else's project → not_found, as for 
   expect(foreign).toEqual(await insert(crypto.randomUUID()));
 });
 
-test("update and delete, of one's own rows too → refused, and nothing changed", async () => {
-  const before = await footprint(sql, user.id);
+const wholeProject = (id: string) => sql`select * from public.projects where id = ${id}`;
+
+test("update and delete of predictions and models, of one's own too → refused, and nothing changed", async () => {
+  const before = [await wholeProject(projectId), await footprint(sql, user.id)];
   for (const { supabase } of [user, stranger]) {
     const errors = await Promise.all([
-      supabase.from("projects").update({ title: "Mine now" }).eq("id", projectId),
-      supabase.from("projects").delete().eq("id", projectId),
       supabase.from("predictions").update({ status: "succeeded" }).eq("id", predictionId),
       supabase.from("predictions").update({ prompt: "another" }).eq("id", predictionId),
       supabase.from("predictions").delete().eq("id", predictionId),
-      supabase.from("projects").upsert({ id: projectId, title: "Mine now", text_prompt: "b" }),
       supabase.from("generation_models").update({ is_default: true }).eq("model", "google/veo-3.1"),
       supabase.from("generation_models").insert({ step: "video", model: "a/b", first_frame_field: "x" }),
     ]);
     expect(errors.map(({ error }) => error?.code)).toEqual(errors.map(() => DENIED));
   }
-  expect(await footprint(sql, user.id)).toEqual(before);
+  expect([await wholeProject(projectId), await footprint(sql, user.id)]).toEqual(before);
 });
 
-test("the rate limit → holds for inserts past the API too", async () => {
+test("update of one's own project → done, updated_at moves, and it takes a token as PATCH does", async () => {
+  const own = await user.createProject();
+  const [before] = await wholeProject(own);
+  await fillBuckets(sql, user.id);
+  const change = { title: "Lighthouse", text_prompt: "A lighthouse", description: "Storm" };
+  const { data, error } = await user.supabase.from("projects").update(change).eq("id", own).select().single();
+  expect(error).toBeNull();
+  expect(data).toMatchObject({ id: own, owner_id: user.id, ...change });
+  const [after] = await wholeProject(own);
+  expect(after?.updated_at > before?.updated_at).toBe(true);
+  expect(await tokensTaken(sql, user.id, "change")).toBe(1);
+});
+
+test.each([
+  { id: crypto.randomUUID() },
+  { owner_id: crypto.randomUUID() },
+  { created_at: "2020-01-01T00:00:00Z" },
+  { updated_at: "2020-01-01T00:00:00Z" },
+])("update of one's own project with %j → refused by the column grant", async (field) => {
+  const before = await wholeProject(projectId);
+  const { error } = await user.supabase.from("projects").update(field).eq("id", projectId);
+  expect(error?.code).toBe(DENIED);
+  expect(await wholeProject(projectId)).toEqual(before);
+});
+
+test.each([
+  ["title", { title: "" }],
+  ["text_prompt", { text_prompt: "p".repeat(4001) }],
+  ["description", { description: "d".repeat(4001) }],
+])("update of one's own project with a %s of no allowed length → refused by its check", async (_column, change) => {
+  const { error } = await user.supabase.from("projects").update(change).eq("id", projectId);
+  expect(error?.code).toBe("23514");
+});
+
+test("delete of one's own project → refused while something runs, then done, with its predictions", async () => {
+  const own = await user.createProject();
+  const running = await startStuck(sql, user, "first-frame", own);
+  const remove = () => user.supabase.from("projects").delete().eq("id", own).select("id");
+  const refused = await remove();
+  expect([refused.error?.code, refused.error?.message]).toEqual(["KEYFR", "generation_in_progress"]);
+  await user.post("/api/projects/generate/cancel", { projectId: own, predictionId: running.predictionId });
+  expect(await remove()).toMatchObject({ error: null, data: [{ id: own }] });
+  expect(await sql`select from public.predictions where project_id = ${own}`).toEqual([]);
+});
+
+test("update, upsert and delete of somebody else's project → nothing is found, nothing changed", async () => {
+  const before = [await wholeProject(projectId), await footprint(sql, user.id)];
+  const projects = () => stranger.supabase.from("projects");
+  expect((await projects().update({ title: "Mine now" }).eq("id", projectId).select()).data).toEqual([]);
+  expect((await projects().delete().eq("id", projectId).select()).data).toEqual([]);
+  const upsert = await projects().upsert({ id: projectId, title: "Mine now", text_prompt: "b" });
+  expect(upsert.error?.code).toBe(DENIED);
+  expect([await wholeProject(projectId), await footprint(sql, user.id)]).toEqual(before);
+});
+
+test("update, insert and delete by nobody signed in → refused", async () => {
+  const before = await wholeProject(projectId);
+  const refusals = await Promise.all([
+    anonymous.from("projects").update({ title: "Mine now" }).eq("id", projectId),
+    anonymous.from("projects").insert({ title: "a", text_prompt: "b" }),
+    anonymous.from("projects").delete().eq("id", projectId),
+  ]);
+  expect(refusals.map(({ error }) => error?.code)).toEqual(refusals.map(() => DENIED));
+  expect(await wholeProject(projectId)).toEqual(before);
+});
+
+test("the rate limit → holds for inserts, updates and deletions past the API too", async () => {
   const hasty = await signUp();
-  await hasty.createProject();
+  const own = await hasty.createProject();
+  await emptyBucket(sql, hasty.id, "change");
+  for (const { error } of [
+    await hasty.supabase.from("projects").update({ title: "b" }).eq("id", own),
+    await hasty.supabase.from("projects").delete().eq("id", own),
+  ]) {
+    expect([error?.code, error?.message]).toEqual(["KEYFR", "rate_limited"]);
+  }
   await sql`update private.rate_buckets set tokens = -29, refilled_at = now() where owner_id = ${hasty.id}`;
   const { error } = await hasty.supabase.from("projects").insert({ title: "a", text_prompt: "b" });
   expect([error?.code, error?.message]).toEqual(["KEYFR", "rate_limited"]);
@@ -124,6 +197,11 @@ test("the rate limit → holds for inserts past the API too", async () => {
 test("every SQL function of the service → refused to users and to nobody signed in", async () => {
   const forUsers = [
     "create_project",
+    "list_projects",
+    "read_project",
+    "update_project",
+    "delete_project",
+    "list_predictions",
     "start_prediction",
     "read_prediction",
     "cancel_prediction",
@@ -139,6 +217,7 @@ test("every SQL function of the service → refused to users and to nobody signe
     "list_webhook_deliveries",
     "redeliver_webhook",
     "recover_webhook_endpoint",
+    "webhook_health",
   ];
   const functions = await sql<{ name: string; names: string[] }[]>`
     select p.proname as name, coalesce(p.proargnames[1:p.pronargs], '{}') as names

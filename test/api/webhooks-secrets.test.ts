@@ -114,6 +114,6 @@ test("no secret is in the log of any process of the stack", async () => {
   await user.post(`/api/webhooks/${webhookId}/secret/rotate`, { overlapHours: 99 });
   const folder = join(inject("stack").dataDir, "logs");
   const logs = [...Deno.readDirSync(folder)].map(({ name }) => Deno.readTextFileSync(join(folder, name)));
-  expect(logs.some((log) => log.includes("/api/webhooks/:id/secret/rotate"))).toBe(true);
+  expect(logs.some((log) => log.includes("/api/webhooks/:webhookId/secret/rotate"))).toBe(true);
   for (const log of logs) for (const one of secrets) expect(log.includes(one)).toBe(false);
 });

@@ -123,6 +123,11 @@ test("the right key beside a good session → the user's own endpoint: the sessi
 
 test.each([
   ["POST", "/api/projects", { title: "Harbour", textPrompt: "A harbour at dawn" }],
+  ["GET", "/api/projects", undefined],
+  ["GET", `/api/projects/${crypto.randomUUID()}`, undefined],
+  ["PATCH", `/api/projects/${crypto.randomUUID()}`, { title: "Harbour" }],
+  ["DELETE", `/api/projects/${crypto.randomUUID()}`, undefined],
+  ["GET", `/api/projects/${crypto.randomUUID()}/predictions`, undefined],
   ["GET", `/api/projects/generate/video?projectId=${crypto.randomUUID()}`, undefined],
   ["POST", "/api/projects/generate/first-frame", { projectId: crypto.randomUUID() }],
 ])("%s %s with the secret key → 401: it opens the webhook paths alone", async (method, path, json) => {

@@ -3,11 +3,14 @@ import { createLog } from "../../shared/log.ts";
 import { checkUrl } from "../../shared/webhooks/check-url.ts";
 import { createApp } from "../../supabase/functions/api/app.ts";
 import { createDatabase } from "../../supabase/functions/api/database.ts";
+import { createDocumentText } from "../../supabase/functions/api/openapi-text.ts";
 import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
+import { sleep } from "../../supabase/functions/api/sleep.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
 import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
 import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
 import { publicJwk } from "./api-tokens.ts";
+import { watched } from "./openapi-watch.ts";
 
 type Options = {
   /** Where the platform is looked for; the sessions are those of the running stack all the same. */
@@ -31,6 +34,10 @@ export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Option
     verifySession,
     verifyManager: createManagerVerifier(verifySession, secretKey),
     refuseUrl: (address) => checkUrl(address, { allowLocal: true }),
+    openApi: createDocumentText(`${supabaseUrl}/functions/v1`),
+    now,
+    sleep,
   });
-  return { fetch: async (request: Request) => await app.fetch(request), log };
+  // Each answer is held against openapi.json.
+  return { fetch: async (request: Request) => watched(request, await app.fetch(request)), log };
 }

@@ -7,15 +7,22 @@ import { until } from "./until.ts";
 
 /**
  * Starts a prediction that has been handed to the provider and stays in `starting`: no callback comes, and the time to ask
- * the provider instead is put off by an hour.
+ * the provider instead is put off by an hour. On a busy machine it may have been asked before that; then another one takes its place.
  */
 export async function startStuck(sql: postgres.Sql, user: User, step: Step, projectId: string): Promise<Prediction> {
-  const prompt = uniquePrompt("[[fault:callback_lost]]");
-  const { predictionId } = await user.start(step, { projectId, prompt });
-  const stuck = await until("the provider's answer", async () => {
-    const now = await user.read(step, projectId, predictionId);
-    return now.status === "queued" ? undefined : now;
-  });
-  await sql`update public.predictions set next_attempt_at = now() + interval '1 hour' where id = ${predictionId}`;
-  return stuck;
+  for (let attempt = 1; attempt <= 5; attempt++) {
+    const prompt = uniquePrompt("[[fault:callback_lost]]");
+    const { predictionId } = await user.start(step, { projectId, prompt });
+    const isStuck = await until("the provider's answer", async () => {
+      const put = await sql`
+        update public.predictions set next_attempt_at = now() + interval '1 hour'
+        where id = ${predictionId} and status = 'starting' and lease_token is null returning id`;
+      if (put.length > 0) return { yes: true };
+      const ended = await sql`select from public.predictions where id = ${predictionId} and completed_at is not null`;
+      return ended.length > 0 ? { yes: false } : undefined;
+    });
+    if (isStuck.yes) return await user.read(step, projectId, predictionId);
+    await sql`delete from public.predictions where id = ${predictionId}`;
+  }
+  throw new Error("No prediction stayed with the provider.");
 }

@@ -3,10 +3,12 @@ import { createLog } from "../../shared/log.ts";
 import { checkUrl } from "../../shared/webhooks/check-url.ts";
 import { createApp } from "../../supabase/functions/api/app.ts";
 import { createDatabase } from "../../supabase/functions/api/database.ts";
+import { createDocumentText } from "../../supabase/functions/api/openapi-text.ts";
 import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
 import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
 import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
+import { watched } from "../support/openapi-watch.ts";
 
 export const OWNER = "7d3f1c52-5a0e-4f6e-9d0b-0a4f6f3f2c11";
 export const PROJECT = "0e8a1f3c-2a1b-4c7d-8e9f-1a2b3c4d5e6f";
@@ -37,6 +39,14 @@ export function sessionToken(
   return new SignJWT(payload).setProtectedHeader({ alg: "ES256", ...(kid ? { kid } : {}) }).sign(key);
 }
 
+type Clock = Pick<Parameters<typeof createApp>[0], "now" | "sleep">;
+/** Stands at NOW; a test that waits brings a clock of its own. */
+const stoppedClock: Clock = {
+  now: () => NOW,
+  sleep: () => Promise.reject(new Error("Nothing waits here.")),
+};
+type Options = { clientUrl?: string; timeoutMs?: number; clock?: Clock };
+
 type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<ArrayBuffer> };
 
 /**
@@ -45,7 +55,7 @@ type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<A
  */
 export async function startApi(
   answer: (request: Seen) => Response | Promise<Response>,
-  { clientUrl, timeoutMs = 10_000 }: { clientUrl?: string; timeoutMs?: number } = {},
+  { clientUrl, timeoutMs = 10_000, clock = stoppedClock }: Options = {},
 ) {
   const seen: Seen[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
@@ -57,7 +67,7 @@ export async function startApi(
   const supabaseUrl = `http://127.0.0.1:${server.addr.port}`;
   const log: string[] = [];
   const client = createPlatformClient(supabaseUrl, "sb_publishable_test", fetch, timeoutMs);
-  const now = () => NOW;
+  const { now, sleep } = clock;
   const verifySession = createSessionVerifier({
     jwks: { keys: [publicJwk] },
     issuers: [`${supabaseUrl}/auth/v1`],
@@ -70,6 +80,9 @@ export async function startApi(
     verifySession,
     verifyManager: createManagerVerifier(verifySession, SECRET_KEY),
     refuseUrl: (url) => checkUrl(url, { allowLocal: false }),
+    openApi: createDocumentText(`${supabaseUrl}/functions/v1`),
+    now,
+    sleep,
   });
   const token = await sessionToken(`${supabaseUrl}/auth/v1`);
 
@@ -77,7 +90,8 @@ export async function startApi(
   const call = async (path: string, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers);
     if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
-    return app.fetch(new Request(`http://api.test${path}`, { ...init, headers }));
+    const request = new Request(`http://api.test${path}`, { ...init, headers });
+    return watched(request, await app.fetch(request)); // held against openapi.json
   };
   const post = (path: string, body: unknown, headers: HeadersInit = {}) =>
     call(path, {
@@ -96,6 +110,27 @@ export type FailedBody = {
 };
 // The envelope is what these tests are about: each looks into the parts it names.
 export const failedBody = async (response: Response) => (await response.json()) as FailedBody;
+
+/** How Storage signs many files at once: each that is asked for, but not those that `isMissing` names. */
+export function signedFiles(
+  { body }: Pick<Seen, "body">,
+  isMissing: (path: string) => boolean = () => false,
+): Response {
+  const { paths }: { paths: string[] } = JSON.parse(new TextDecoder().decode(body));
+  return Response.json(
+    paths.map((path) =>
+      isMissing(path)
+        ? { error: "Either the object does not exist or you do not have access to it", path, signedURL: null }
+        : { error: null, path, signedURL: `/object/sign/generations/${path}?token=t` },
+    ),
+  );
+}
+
+/** The arguments of the last call of the database. */
+export function lastArguments({ seen }: { seen: Seen[] }): unknown {
+  const call = seen.findLast(({ path }) => path.includes("/rpc/"));
+  return JSON.parse(new TextDecoder().decode(call?.body));
+}
 
 export const rate = { policy: "generate", limit: 60, remaining: 59, reset_seconds: 1, window_seconds: 60 };
 
@@ -119,6 +154,28 @@ export const predictionRow = (fields: Record<string, unknown> = {}) => ({
   error_code: null,
   ...fields,
 });
+
+/** A row of projects. */
+export const projectRow = (fields: Record<string, unknown> = {}) => ({
+  id: PROJECT,
+  owner_id: OWNER,
+  title: "Harbour",
+  text_prompt: "A harbour at dawn",
+  description: "",
+  created_at: "2026-11-21T13:00:00.123456+01:00",
+  updated_at: "2026-11-21T12:00:01+00:00",
+  ...fields,
+});
+
+/** The same on the wire. */
+export const projectOnWire = {
+  projectId: PROJECT,
+  title: "Harbour",
+  textPrompt: "A harbour at dawn",
+  description: "",
+  createdAt: "2026-11-21T12:00:00.123Z",
+  updatedAt: "2026-11-21T12:00:01.000Z",
+};
 
 export const succeededFields = {
   status: "succeeded",

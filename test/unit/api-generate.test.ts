@@ -1,13 +1,23 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { prediction as predictionContract } from "../../shared/contract/predictions.ts";
-import { failedBody, PREDICTION, PROJECT, predictionRow, rate, startApi, succeededFields } from "./api-fixture.ts";
+import {
+  failedBody,
+  lastArguments,
+  PREDICTION,
+  PROJECT,
+  predictionRow,
+  rate,
+  signedFiles,
+  startApi,
+  succeededFields,
+} from "./api-fixture.ts";
 
 let row = predictionRow();
 let replayed = false;
-const platform = ({ path }: { path: string }) =>
-  path.startsWith("/storage/")
-    ? Response.json({ signedURL: `${path.replace("/storage/v1", "")}?token=t` })
-    : Response.json({ prediction: row, ...(path.endsWith("start_prediction") ? { replayed, rate } : {}) });
+const platform: Parameters<typeof startApi>[0] = (request) =>
+  request.path.startsWith("/storage/")
+    ? signedFiles(request)
+    : Response.json({ prediction: row, rate, ...(request.path.endsWith("read_prediction") ? {} : { replayed }) });
 const api = await startApi(platform);
 const behindDomain = await startApi(platform, { clientUrl: "https://films.example" });
 afterAll(async () => void (await Promise.all([api.stop(), behindDomain.stop()])));
@@ -16,8 +26,7 @@ beforeEach(() => {
   replayed = false;
 });
 
-const sentArguments = () =>
-  JSON.parse(new TextDecoder().decode(api.seen.findLast(({ path }) => path.includes("/rpc/"))?.body));
+const sentArguments = () => lastArguments(api);
 const read = (step = "first-frame", query = `projectId=${PROJECT}&predictionId=${PREDICTION}`) =>
   api.call(`/api/projects/generate/${step}?${query}`);
 const dataOf = async (response: Response) => predictionContract.strict().parse((await response.json()).data);
@@ -169,9 +178,9 @@ describe("status", () => {
     const path = succeededFields.output_path;
     expect(api.seen.slice(before).map((request) => [request.path, request.headers.get("authorization")])).toEqual([
       ["/rest/v1/rpc/read_prediction", `Bearer ${api.token}`],
-      [`/storage/v1/object/sign/generations/${path}`, `Bearer ${api.token}`],
+      ["/storage/v1/object/sign/generations", `Bearer ${api.token}`],
     ]);
-    expect(new TextDecoder().decode(api.seen.at(-1)?.body)).toBe('{"expiresIn":3600}');
+    expect(JSON.parse(new TextDecoder().decode(api.seen.at(-1)?.body))).toEqual({ expiresIn: 3600, paths: [path] });
     expect(response.headers.get("retry-after")).toBeNull();
     expect(await dataOf(response)).toMatchObject({
       status: "succeeded",
@@ -189,6 +198,24 @@ describe("status", () => {
       },
     });
     expect(api.log.at(-1)).not.toMatch("token=t");
+  });
+
+  test("its file is gone from Storage → 200 all the same, without an output", async () => {
+    const emptied = await startApi((request) =>
+      request.path.startsWith("/storage/") ? signedFiles(request, () => true) : platform(request),
+    );
+    row = predictionRow(succeededFields);
+    const response = await emptied.call(`/api/projects/generate/first-frame?projectId=${PROJECT}`);
+    await emptied.stop();
+    expect([response.status, await dataOf(response)]).toMatchObject([200, { status: "succeeded", output: null }]);
+  });
+
+  test("what is left of the limit of reading is told", async () => {
+    const { headers } = await read();
+    expect([headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([
+      '"generate";r=59;t=1',
+      '"generate";q=60;w=60',
+    ]);
   });
 
   test("a video tells its duration, a frame has no such field", async () => {

@@ -12,6 +12,8 @@ const api = await startApi(async ({ path }) => {
 afterAll(api.stop);
 
 const start = () => api.post("/api/projects/generate/first-frame", { projectId: PROJECT, prompt: "my prompt" });
+const startVideo = () => api.post("/api/projects/generate/video", { projectId: PROJECT });
+const cancel = () => api.post("/api/projects/generate/cancel", { projectId: PROJECT, predictionId: PREDICTION });
 const postgrest = (
   status: number,
   code: string,
@@ -29,27 +31,46 @@ async function expectError(response: Response, status: number, code: string) {
   return body.error;
 }
 
+/** The hint of private.take_token. */
+const refusedBy = (policy: string, wait_seconds: number) =>
+  JSON.stringify({ policy, limit: 60, window_seconds: 60, wait_seconds });
+
 describe("errors we raise in SQL keep their code and sentence", () => {
   test.each([
-    ["not_found", 404],
-    ["frame_not_ready", 409],
-    ["generation_ended", 409],
-    ["idempotency_mismatch", 422],
-    ["unsupported_input", 422],
-    ["invalid_request", 400],
-  ])("%s → %i", async (code, status) => {
+    ["not_found", 404, start],
+    ["frame_not_ready", 409, startVideo],
+    ["generation_ended", 409, cancel],
+    ["idempotency_mismatch", 422, start],
+    ["unsupported_input", 422, start],
+    ["invalid_request", 400, start],
+  ] as const)("%s → %i", async (code, status, request) => {
     postgrest(400, "KEYFR", code, "A sentence for a person.", "");
-    expect((await expectError(await start(), status, code)).message).toBe("A sentence for a person.");
+    expect((await expectError(await request(), status, code)).message).toBe("A sentence for a person.");
   });
   test("rate_limited → 429 with Retry-After from the hint, and RateLimit of that class", async () => {
-    postgrest(400, "KEYFR", "rate_limited", "Wait.", "7");
+    postgrest(400, "KEYFR", "rate_limited", "Wait.", refusedBy("generate", 7));
     const response = await start();
     await expectError(response, 429, "rate_limited");
-    expect([response.headers.get("retry-after"), response.headers.get("ratelimit")]).toEqual([
+    const { headers } = response;
+    expect([headers.get("retry-after"), headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([
       "7",
       '"generate";r=0;t=7',
+      '"generate";q=60;w=60',
     ]);
   });
+  test("rate_limited for less than a second → a Retry-After of 1, never 0", async () => {
+    postgrest(400, "KEYFR", "rate_limited", "Wait.", refusedBy("generate", 0));
+    const { headers } = await start();
+    expect([headers.get("retry-after"), headers.get("ratelimit")]).toEqual(["1", '"generate";r=0;t=1']);
+  });
+  test.each(["", "7", "my prompt", refusedBy('a";q=9', 7), refusedBy("a\r\nset-cookie: x", 7)])(
+    "rate_limited with the hint %j, which SQL never gives → 500 in the envelope",
+    async (hint) => {
+      postgrest(400, "KEYFR", "rate_limited", "Wait.", hint);
+      const response = await start();
+      expect([response.status, (await failedBody(response)).error.code]).toEqual([500, "internal"]);
+    },
+  );
   test("a code that is not in the table → 500 internal, without its words", async () => {
     postgrest(400, "KEYFR", "no_such_code", "my prompt");
     await expectError(await start(), 500, "internal");
@@ -135,7 +156,7 @@ test("no answer within the bound, or one that stops half way → 503", async () 
 
 describe("Storage, when a read signs its output", () => {
   const read = () => {
-    upstream = { status: 200, body: { prediction: predictionRow(succeededFields) } };
+    upstream = { status: 200, body: { prediction: predictionRow(succeededFields), rate: null } };
     return api.call(`/api/projects/generate/first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`);
   };
   test.each<[Upstream, number, string]>([

@@ -183,6 +183,15 @@ describe("a remembered session", () => {
       await refusal(wrong, verifier);
     expect(checks()).toBe(5);
   });
+  test("more than 4096 characters, which a token's metadata or mere spaces can make → checked each time, not kept", async () => {
+    const { verifier, checks } = counting();
+    const long = `Bearer ${await sessionToken(ISSUER, { user_metadata: { about: "x".repeat(4096) } })}`;
+    const spaced = `Bearer ${" ".repeat(4096)}${await sessionToken(ISSUER)}`;
+    for (const authorization of [long, long, spaced, spaced]) {
+      expect(await verifier(authorization)).toMatchObject({ ownerId: OWNER });
+    }
+    expect(checks()).toBe(4);
+  });
   test("no more than the bound are kept; the oldest goes first", async () => {
     const { verifier, checks } = counting();
     const [a, b, c] = await Promise.all(

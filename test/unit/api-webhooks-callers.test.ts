@@ -2,14 +2,15 @@ import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { failedBody, OWNER, PROJECT, SECRET_KEY, startApi } from "./api-fixture.ts";
 import { DELIVERY, deliveryRow, endpointRow, SECRET, WEBHOOK } from "./api-webhooks-rows.ts";
 
+/** The secret key has no limit. */
+const answer = (body: object) => Response.json({ ...body, rate: null });
 const api = await startApi(({ path }) => {
-  if (path.endsWith("/list_webhook_endpoints")) return Response.json({ endpoints: [] });
-  if (path.endsWith("_secret")) return Response.json({ secret: SECRET });
-  if (/delivery|redeliver|test_/.test(path)) return Response.json({ delivery: deliveryRow(), deliveries: [] });
-  if (path.endsWith("/list_webhook_deliveries")) return Response.json({ deliveries: [] });
-  if (path.endsWith("/recover_webhook_endpoint")) return Response.json({ recovered: 0 });
-  const rate = { policy: "create", limit: 60, remaining: 60, reset_seconds: 0, window_seconds: 60 };
-  return Response.json({ endpoint: endpointRow({ owner_id: null }), secret: SECRET, replayed: false, rate });
+  if (path.endsWith("/list_webhook_endpoints")) return answer({ endpoints: [] });
+  if (path.endsWith("_secret")) return answer({ secret: SECRET });
+  if (/redeliver|test_/.test(path)) return answer({ delivery: deliveryRow() });
+  if (path.endsWith("/list_webhook_deliveries")) return answer({ deliveries: [] });
+  if (path.endsWith("/recover_webhook_endpoint")) return answer({ recovered: 0 });
+  return answer({ endpoint: endpointRow({ owner_id: null }), secret: SECRET, replayed: false });
 });
 afterAll(api.stop);
 beforeEach(() => {

@@ -3,7 +3,7 @@ import { failedBody, startApi } from "./api-fixture.ts";
 import { deliveryOnWire, deliveryRow, WEBHOOK } from "./api-webhooks-rows.ts";
 
 let rows: unknown[] = [];
-const api = await startApi(() => Response.json({ deliveries: rows }));
+const api = await startApi(() => Response.json({ deliveries: rows, rate: null }));
 afterAll(api.stop);
 beforeEach(() => {
   api.seen.length = 0;

@@ -18,8 +18,9 @@ beforeEach(() => {
   api.log.length = 0;
 });
 
-const answers = (body: unknown) => {
-  upstream = { status: 200, body };
+/** Answers with what a SQL function gives; beside it stands how the caller's limit is. */
+const answers = (body: object) => {
+  upstream = { status: 200, body: { rate, ...body } };
 };
 /** The one call that reached the platform: which SQL function, with which arguments, on whose behalf. */
 function theCall() {
@@ -38,7 +39,7 @@ const send = (method: string, path: string, body?: unknown) =>
 const dataOf = async (response: Response): Promise<unknown> => (await response.json()).data;
 const url = "https://hooks.example.com/keyframe";
 
-type Route = [method: string, path: string, body: unknown, row: unknown, status: number, call: object, data: unknown];
+type Route = [method: string, path: string, body: unknown, row: object, status: number, call: object, data: unknown];
 const endpoint = endpointRow();
 const ROUTES: Route[] = [
   [
@@ -150,6 +151,7 @@ test.each(ROUTES)(
     expect([response.status, await dataOf(response)]).toEqual([status, data]);
     expect(theCall()).toEqual(call);
     expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(response.headers.get("ratelimit")).toBe('"generate";r=59;t=1');
   },
 );
 
@@ -186,8 +188,9 @@ describe("POST /api/webhooks", () => {
     expect([response.status, (await failedBody(response)).error]).toMatchObject([400, { message: details }]);
   });
 
-  test("too many at once → 429 of the class that projects are created in", async () => {
-    upstream = { status: 400, body: { code: "KEYFR", message: "rate_limited", details: "Wait.", hint: "7" } };
+  test("too many at once → 429 of the class that the database names", async () => {
+    const hint = JSON.stringify({ policy: "create", limit: 60, window_seconds: 60, wait_seconds: 7 });
+    upstream = { status: 400, body: { code: "KEYFR", message: "rate_limited", details: "Wait.", hint } };
     for (const path of ["/api/webhooks", `/api/webhooks/${WEBHOOK}/test`]) {
       const response = await api.post(path, path === "/api/webhooks" ? { url } : {});
       expect([response.status, response.headers.get("ratelimit")]).toEqual([429, '"create";r=0;t=7']);
@@ -336,6 +339,6 @@ test("no secret and no address is written to the log, also when the database ans
   answers({ secret: SECRET });
   expect((await api.call(`/api/webhooks/${WEBHOOK}/secret`)).status).toBe(200);
   expect(api.log.length).toBe(2);
-  expect(JSON.parse(api.log[1] ?? "")).toMatchObject({ route: "/api/webhooks/:id/secret", status: 200 });
+  expect(JSON.parse(api.log[1] ?? "")).toMatchObject({ route: "/api/webhooks/:webhookId/secret", status: 200 });
   expect(api.log.join()).not.toMatch(/whsec_|hooks\.example|MfKQ9r8/);
 });

@@ -1,9 +1,12 @@
 import { z } from "zod";
 
+/** A class of requests as the RateLimit fields name it. */
+export const policyName = z.string().regex(/^[a-z0-9_-]+$/);
+
 /** How the caller's token bucket stands, as private.rate_state tells it; null for a class without a limit. */
 export const rateState = z
   .object({
-    policy: z.string().regex(/^[a-z0-9_-]+$/),
+    policy: policyName,
     limit: z.int(),
     remaining: z.int(),
     reset_seconds: z.int(),
@@ -11,11 +14,11 @@ export const rateState = z
   })
   .nullable();
 
-/** What every SQL function that makes something answers beside it. */
-export const madeOnce = z.object({ replayed: z.boolean(), rate: rateState });
+/** What every SQL function of ours answers beside its rows; `replayed` where an Idempotency-Key may be given. */
+export const answered = z.object({ rate: rateState, replayed: z.boolean().optional() });
 
 /** RateLimit fields (draft-ietf-httpapi-ratelimit-headers) and Idempotency-Replayed. */
-export function madeHeaders({ replayed, rate }: z.infer<typeof madeOnce>): Record<string, string> {
+export function answerHeaders({ rate, replayed }: z.infer<typeof answered>): Record<string, string> {
   return {
     ...(replayed ? { "Idempotency-Replayed": "true" } : {}),
     ...(rate

@@ -1,36 +1,22 @@
 import { type Context, Hono } from "hono";
-import { STEPS } from "../../../shared/contract/fields.ts";
+import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
+import type { Operation } from "../../../shared/contract/operations/operation.ts";
 import { ApiError } from "../../../shared/errors.ts";
-import type { Caller, Needs, UserHandler } from "./call.ts";
+import type { Answer, Caller, Needs } from "./call.ts";
 import { internal } from "./failures.ts";
-import { cancelPrediction, readPrediction, startPrediction } from "./generate.ts";
-import { readHealth } from "./health.ts";
+import { HANDLERS } from "./handlers.ts";
+import { withKnownMethod } from "./known-method.ts";
 import { logRequest } from "./log-request.ts";
-import { createProject } from "./projects.ts";
-import { uploadReferenceImage } from "./reference-images.ts";
+import { type AnyCall, readCall } from "./read-call.ts";
 import { requestIdOf } from "./request-id.ts";
-import { type Answer, respond, respondToPreflight, respondWithError } from "./respond.ts";
-import { listDeliveries, recoverWebhook, redeliver, testWebhook } from "./webhook-deliveries.ts";
-import { revealSecret, rotateSecret } from "./webhook-secrets.ts";
-import { changeWebhook, createWebhook, deleteWebhook, listWebhooks, readWebhook } from "./webhooks.ts";
-
-const METHODS = ["GET", "POST", "PATCH", "DELETE"] as const;
-
-/** What :id of a path must look like; anything else is no path of ours. */
-const UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
+import { respond, respondToPreflight, respondWithDocument, respondWithError } from "./respond.ts";
+import { listRoutes } from "./routes.ts";
 
 /** Kept for the log line of the request, beside its identifier. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string } };
 
-type Handlers =
-  | Partial<Record<(typeof METHODS)[number], UserHandler>>
-  | { public: { GET: (needs: Needs) => Promise<Answer> } };
-
-/** Says who calls, or throws unauthorized. */
-type Identify = (headers: Headers) => Promise<Caller>;
-
-/** The API, below /api. Every response is an envelope, and every request one line in the log. */
-export function createApp(needs: Needs): Hono<Env> {
+/** The API, below /api. Every response is an envelope (but openapi.json), and every request one line in the log. */
+export function createApp(needs: Needs): { fetch: (request: Request) => Response | Promise<Response> } {
   const app = new Hono<Env>();
 
   app.use(async (c, next) => {
@@ -41,15 +27,8 @@ export function createApp(needs: Needs): Hono<Env> {
     else await next();
     const { route, ownerId } = c.var;
     const milliseconds = performance.now() - began;
-    logRequest(needs.log, {
-      requestId,
-      method: c.req.method,
-      route,
-      status: c.res.status,
-      ownerId,
-      milliseconds,
-      error: c.error,
-    });
+    const { method } = c.req;
+    logRequest(needs.log, { requestId, method, route, status: c.res.status, ownerId, milliseconds, error: c.error });
   });
   const answerError = (error: Error, c: Context<Env>) => {
     c.error = error; // where the log line finds it
@@ -58,48 +37,43 @@ export function createApp(needs: Needs): Hono<Env> {
   app.onError(answerError);
   app.notFound((c) => answerError(new ApiError("not_found", "There is nothing at this path. Check its spelling."), c));
 
-  const bySession: Identify = (headers) => needs.verifySession(headers.get("authorization"));
-  const route = (path: string, handlers: Handlers, identify = bySession) =>
-    app.all(`/api${path.replace(":id", `:id{${UUID}}`)}`, async (c) => {
-      c.set("route", `/api${path}`);
-      return respond(c.var.requestId, await answer(c, handlers, identify, needs));
+  for (const { at, pattern, fixed, operations } of listRoutes()) {
+    app.all(`/api${pattern}`, async (c) => {
+      c.set("route", `/api${at}`);
+      const method = c.req.method === "HEAD" ? "GET" : c.req.method;
+      const id = operations[method];
+      if (id === undefined) throw notAllowed(Object.keys(operations));
+      const operation: Operation = OPERATIONS[id];
+      const caller = await identify(operation, c.req.raw.headers, needs);
+      if (caller.ownerId !== null) c.set("ownerId", caller.ownerId);
+      const path = (name: string) => fixed[name] ?? c.req.param(name) ?? "";
+      const call = await readCall(operation, c.req.raw, caller, path);
+      return respond(c.var.requestId, operation.status, await handle(id, call, needs));
     });
-  route("/health", { public: { GET: readHealth } });
-  route("/projects", { POST: createProject });
-  route("/projects/reference-images", { POST: uploadReferenceImage });
-  route("/projects/generate/cancel", { POST: cancelPrediction });
-  for (const step of STEPS) {
-    route(`/projects/generate/${step}`, { GET: readPrediction(step), POST: startPrediction(step) });
   }
-  const manage = (path: string, handlers: Handlers) => route(`/webhooks${path}`, handlers, needs.verifyManager);
-  manage("", { GET: listWebhooks, POST: createWebhook });
-  manage("/:id", { GET: readWebhook, PATCH: changeWebhook, DELETE: deleteWebhook });
-  manage("/:id/secret", { GET: revealSecret });
-  manage("/:id/secret/rotate", { POST: rotateSecret });
-  manage("/:id/test", { POST: testWebhook });
-  manage("/:id/deliveries", { GET: listDeliveries });
-  manage("/:id/recover", { POST: recoverWebhook });
-  manage("/deliveries/:id/redeliver", { POST: redeliver });
-  return app;
+  app.all("/api/openapi.json", (c) => {
+    c.set("route", "/api/openapi.json");
+    if (!["GET", "HEAD"].includes(c.req.method)) throw notAllowed(["GET"]);
+    return respondWithDocument(c.var.requestId, needs.openApi());
+  });
+  return { fetch: (request) => app.fetch(withKnownMethod(request)) };
 }
 
-async function answer(c: Context<Env>, handlers: Handlers, identify: Identify, needs: Needs): Promise<Answer> {
-  const method = c.req.method === "HEAD" ? "GET" : c.req.method;
-  if ("public" in handlers) {
-    if (method !== "GET") throw notAllowed(["GET"]);
-    return handlers.public.GET(needs);
-  }
-  const known = METHODS.find((one) => one === method);
-  const handler = known && handlers[known];
-  if (handler === undefined) throw notAllowed(Object.keys(handlers));
-  const request = c.req.raw;
-  const session = await identify(request.headers);
-  if (session.ownerId !== null) c.set("ownerId", session.ownerId);
-  return handler({ request, url: new URL(request.url), session, id: c.req.param("id") ?? "" }, needs);
+/** Says who calls, or throws unauthorized. */
+async function identify({ caller }: Operation, headers: Headers, needs: Needs): Promise<Caller> {
+  if (caller === "nobody") return { ownerId: null, token: null };
+  return caller === "manager" ? needs.verifyManager(headers) : needs.verifySession(headers.get("authorization"));
+}
+
+/** The one place where types are lost: a call was read by the schemas of the very operation whose handler takes it. */
+function handle(id: OperationId, call: AnyCall, needs: Needs): Promise<Answer> {
+  const handler = HANDLERS[id] as (call: AnyCall, needs: Needs) => Promise<Answer>;
+  return handler(call, needs);
 }
 
 function notAllowed(methods: string[]): ApiError {
-  const allow = methods.map((method) => (method === "GET" ? "GET, HEAD" : method)).join(", ");
+  const known = ["GET", "POST", "PATCH", "DELETE"].filter((method) => methods.includes(method));
+  const allow = known.map((method) => (method === "GET" ? "GET, HEAD" : method)).join(", ");
   return new ApiError("method_not_allowed", `This path takes ${allow} only.`, {
     headers: { Allow: `${allow}, OPTIONS` },
   });

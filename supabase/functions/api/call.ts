@@ -1,6 +1,8 @@
+import type { AnswerOf, BodyOf, OperationId, QueryOf } from "../../../shared/contract/operations/index.ts";
 import type { Log } from "../../../shared/log.ts";
 import type { Database } from "./database.ts";
-import type { Answer } from "./respond.ts";
+import type { Idempotency } from "./idempotency.ts";
+import type { Upload } from "./read-upload.ts";
 import type { Storage } from "./storage.ts";
 import type { ManagerVerifier } from "./verify-manager.ts";
 import type { SessionVerifier } from "./verify-session.ts";
@@ -14,14 +16,35 @@ export type Needs = {
   verifyManager: ManagerVerifier;
   /** Why no webhook may be sent to this address, in a sentence; null when it may. */
   refuseUrl: (url: string) => string | null;
+  /** The text of openapi.json. */
+  openApi: () => string;
   log: Log;
+  now: () => Date;
+  /** Resolves after so many milliseconds, at once when the signal aborts; never rejects. */
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 
-/** Who calls; `ownerId` null: the project, by its secret key. `token` goes on to the platform, which decides by it. */
-export type Caller = { ownerId: string | null; token: string };
+/** Who calls; `ownerId` null: the project, by its secret key, or nobody. `token` goes on to the platform, which decides by it. */
+export type Caller = { ownerId: string | null; token: string | null };
 
-/** One request of somebody who is known. `id` is the :id of the path, a UUID; "" where it has none. */
-export type UserCall = { request: Request; url: URL; session: Caller; id: string };
+type Image = "uploadReferenceImage";
 
-/** Parses, makes one call of the database, answers; throws ApiError. */
-export type UserHandler = (call: UserCall, needs: Needs) => Promise<Answer>;
+/** One request, its parts validated as its operation in the contract says. */
+export type Call<Id extends OperationId> = {
+  token: string | null;
+  /** The value of a parameter of the path; "" when it has none of this name. */
+  path: (name: string) => string;
+  query: QueryOf<Id>;
+  body: Id extends Image ? Upload : BodyOf<Id>;
+  /** What Idempotency-Key stands for; empty without one, and for other methods than POST. */
+  idempotency: Idempotency;
+  headers: Headers;
+  /** Aborts when the caller has gone. */
+  signal: AbortSignal;
+};
+
+/** `data` undefined: 304, what the caller has is still right. */
+export type Answer<Data = unknown> = { data: Data | undefined; headers?: Record<string, string> };
+
+/** Makes one call of the database and answers; throws ApiError. */
+export type Handler<Id extends OperationId> = (call: Call<Id>, needs: Needs) => Promise<Answer<AnswerOf<Id>>>;

@@ -1,17 +1,10 @@
+import { z } from "zod";
 import { ApiError, isErrorCode } from "../../../shared/errors.ts";
+import { policyName } from "./answer-headers.ts";
 import { internal, type UpstreamFailure, unauthorized, unavailable } from "./failures.ts";
 
 /** An error as PostgREST tells it; status 0 when there was no answer. Only `code` may be logged: the rest can hold row data. */
 type Failure = { status: number; code?: string; message?: string; details?: string | null; hint?: string | null };
-
-/** Which token bucket a SQL function draws from. */
-const RATE_CLASS: Record<string, string> = {
-  create_project: "create",
-  create_webhook_endpoint: "create",
-  test_webhook_endpoint: "create",
-  start_prediction: "generate",
-  admit_upload: "upload",
-};
 
 /** The database or its gateway cannot answer now: connection, resources, shutdown, statement timeout, deadlock, PostgREST without a database. */
 const AWAY = /^(08...|53...|57P0.|57014|40001|40P01|PGRST00[0-3])$/;
@@ -21,7 +14,7 @@ export function databaseError(name: string, failure: Failure): ApiError {
   const { status, code = "", message = "" } = failure;
   const cause: UpstreamFailure = { from: "database", operation: name, status, code };
   if (code === "KEYFR" && isErrorCode(message)) {
-    const headers = message === "rate_limited" ? rateLimited(name, failure.hint) : {};
+    const headers = message === "rate_limited" ? rateLimited(failure.hint) : {};
     return new ApiError(message, failure.details || "The request was refused.", { cause, headers });
   }
   if (AWAY.test(code)) return unavailable(cause);
@@ -44,8 +37,25 @@ export function databaseError(name: string, failure: Failure): ApiError {
   return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
 }
 
+/** What private.take_token says as hint. */
+const refusal = z.object({ policy: policyName, limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
+
 /** `t` is the wait until the next request is admitted; `r` that there is none left. */
-function rateLimited(name: string, hint: string | null | undefined): Record<string, string> {
-  const seconds = Math.max(1, Number.parseInt(hint ?? "", 10) || 1);
-  return { "Retry-After": String(seconds), RateLimit: `"${RATE_CLASS[name] ?? "default"}";r=0;t=${seconds}` };
+function rateLimited(hint: string | null | undefined): Record<string, string> {
+  const { policy, limit, window_seconds, wait_seconds } = refusal.parse(jsonOf(hint ?? ""));
+  const seconds = Math.max(1, wait_seconds);
+  return {
+    "Retry-After": String(seconds),
+    "RateLimit-Policy": `"${policy}";q=${limit};w=${window_seconds}`,
+    RateLimit: `"${policy}";r=0;t=${seconds}`,
+  };
+}
+
+/** Undefined for what is no JSON: the parser's own words would quote it in the log. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

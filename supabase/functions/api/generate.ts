@@ -1,38 +1,24 @@
-import { z } from "zod";
+import type { z } from "zod";
 import type { Step } from "../../../shared/contract/fields.ts";
-import {
-  cancelPredictionBody,
-  readPredictionQuery,
-  startFirstFrameBody,
-  startLastFrameBody,
-  startVideoBody,
-} from "../../../shared/contract/predictions.ts";
-import { madeHeaders, madeOnce } from "./answer-headers.ts";
-import type { Needs, UserCall, UserHandler } from "./call.ts";
-import { readIdempotency } from "./idempotency.ts";
-import { mapPrediction, type PredictionRow, predictionRow } from "./map-prediction.ts";
-import { readJson } from "./request-body.ts";
-import { noQuery, readQuery } from "./request-query.ts";
-import type { Answer } from "./respond.ts";
+import type { Prediction } from "../../../shared/contract/predictions.ts";
+import { answered, answerHeaders } from "./answer-headers.ts";
+import type { Answer, Call, Handler, Needs } from "./call.ts";
+import { isCurrent, type KnownTag, readTag, tagOf } from "./entity-tag.ts";
+import { holdAnswer, readWait } from "./hold-answer.ts";
+import { mapPrediction, outputPaths, predictionRow, wireStatus } from "./map-prediction.ts";
 
-/** What each step takes; a field that a step lacks is refused by its schema, so all fit this shape. */
-type StartBody = z.infer<typeof startLastFrameBody> & z.infer<typeof startVideoBody>;
-const START_BODY: Record<Step, z.ZodType<StartBody>> = {
-  "first-frame": startFirstFrameBody,
-  "last-frame": startLastFrameBody,
-  video: startVideoBody,
-};
+const read = answered.extend({ prediction: predictionRow });
+type Read = z.infer<typeof read>;
 
-const read = z.object({ prediction: predictionRow });
-const started = madeOnce.extend({ prediction: predictionRow });
+type Start = "startFirstFrame" | "startLastFrame" | "startVideo";
+/** What the steps take altogether; a field that a step lacks is refused by its schema. */
+type StartBody = Partial<Call<"startLastFrame">["body"] & Call<"startVideo">["body"]>;
 
-/** POST /api/projects/generate/:step → 202 with the prediction; Location is where to poll it. */
+/** POST /api/projects/generate/:step → 202 with the prediction; Location is where to poll it. Prefer: wait holds it to its end. */
 export const startPrediction =
-  (step: Step): UserHandler =>
+  (step: Step): Handler<Start> =>
   async (call, needs) => {
-    const { request, url, session } = call;
-    readQuery(url, noQuery);
-    const body = await readJson(request, START_BODY[step]);
+    const body: StartBody = call.body;
     const args = {
       project_id: body.projectId,
       step,
@@ -41,43 +27,65 @@ export const startPrediction =
       first_frame_prediction_id: body.firstFramePredictionId,
       last_frame_prediction_id: body.lastFramePredictionId,
       duration_seconds: body.durationSeconds,
-      ...(await readIdempotency(request, url.pathname, body)),
+      ...call.idempotency,
     };
-    const { prediction, ...made } = await needs.database("start_prediction", args, session.token, started);
-    const query = new URLSearchParams({ projectId: prediction.project_id, predictionId: prediction.id });
-    const location = `/functions/v1/api/projects/generate/${step}?${query}`;
-    const { headers, ...answer } = await answerWith(202, prediction, call, needs);
-    return { ...answer, headers: { ...headers, ...madeHeaders(made), Location: location } };
+    const started = await needs.database("start_prediction", args, call.token, read);
+    const { id, project_id } = started.prediction;
+    const { answer, waited } = await hold(started, call, needs, (seen) => seen.prediction.completed_at !== null);
+    const query = new URLSearchParams({ projectId: project_id, predictionId: id });
+    const Location = `/functions/v1/api/projects/generate/${step}?${query}`;
+    // What this request did to its own limit and key is told, not what the looks afterwards did.
+    return answerWith(answer.prediction, { ...answerHeaders(started), ...waited, Location }, call, needs);
   };
 
 /** GET /api/projects/generate/:step → 200 with the prediction, also when the generation failed. Never asks the provider. */
-export const readPrediction =
-  (step: Step): UserHandler =>
-  async (call, needs) => {
-    const query = readQuery(call.url, readPredictionQuery);
-    const args = { project_id: query.projectId, step, prediction_id: query.predictionId };
-    const { prediction } = await needs.database("read_prediction", args, call.session.token, read);
-    return answerWith(200, prediction, call, needs);
-  };
+export const readPrediction: Handler<"readPrediction"> = async (call, needs) => {
+  const { projectId, predictionId } = call.query;
+  const args = { project_id: projectId, step: call.path("step"), prediction_id: predictionId };
+  const found = await needs.database("read_prediction", args, call.token, read);
+  const known = readTag(call.headers.get("if-none-match"));
+  const before = known?.status ?? wireStatus(found.prediction);
+  const isNews = ({ prediction }: Read) => prediction.completed_at !== null || wireStatus(prediction) !== before;
+  const { answer, waited } = await hold(found, call, needs, isNews);
+  return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, needs, known);
+};
 
-/** POST /api/projects/generate/cancel → 200 with the prediction. Repeating it is no error, so it needs no Idempotency-Key. */
-export async function cancelPrediction(call: UserCall, needs: Needs): Promise<Answer> {
-  readQuery(call.url, noQuery);
-  const body = await readJson(call.request, cancelPredictionBody);
-  await readIdempotency(call.request, call.url.pathname, body); // a malformed key is refused here too
-  const args = { project_id: body.projectId, prediction_id: body.predictionId };
-  const { prediction } = await needs.database("cancel_prediction", args, call.session.token, read);
-  return answerWith(200, prediction, call, needs);
+/** POST /api/projects/generate/cancel → 200 with the prediction. Repeating it is no error. */
+export const cancelPrediction: Handler<"cancelPrediction"> = async (call, needs) => {
+  const { projectId, predictionId } = call.body;
+  const args = { project_id: projectId, prediction_id: predictionId, ...call.idempotency };
+  const answer = await needs.database("cancel_prediction", args, call.token, read);
+  return answerWith(answer.prediction, answerHeaders(answer), call, needs);
+};
+
+/** Holds the answer as long as Prefer: wait asks for, looking at this one prediction, until there is news. */
+async function hold(
+  first: Read,
+  { token, headers, signal }: Pick<Call<Start>, "token" | "headers" | "signal">,
+  needs: Needs,
+  isNews: (seen: Read) => boolean,
+): Promise<{ answer: Read; waited: Record<string, string> }> {
+  const seconds = readWait(headers.get("prefer"));
+  if (seconds === 0) return { answer: first, waited: {} };
+  const { id, project_id, step } = first.prediction;
+  const look = () => needs.database("read_prediction", { project_id, step, prediction_id: id }, token, read);
+  const answer = await holdAnswer(first, { seconds, look, isNews, signal }, needs);
+  return { answer, waited: { "Preference-Applied": `wait=${seconds}` } };
 }
 
-/** A replayed start may find its prediction succeeded, so every answer signs the output where there is one. */
+/** Signs the output, where there is one and the caller has none that is still good. */
 async function answerWith(
-  status: 200 | 202,
-  row: PredictionRow,
-  { session }: UserCall,
-  { storage }: Needs,
-): Promise<Answer> {
-  const file = row.status === "succeeded" ? await storage.signGenerated(row.output_path, session.token) : undefined;
-  const poll = row.step === "video" ? "2" : "1";
-  return { status, data: mapPrediction(row, file), headers: row.completed_at === null ? { "Retry-After": poll } : {} };
+  row: Read["prediction"],
+  headers: Record<string, string>,
+  { token }: Pick<Call<Start>, "token">,
+  { storage, now }: Needs,
+  known?: KnownTag,
+): Promise<Answer<Prediction>> {
+  const poll = row.completed_at === null ? { "Retry-After": row.step === "video" ? "2" : "1" } : {};
+  if (known && (await isCurrent(known, row, now()))) {
+    return { data: undefined, headers: { ...headers, ...poll, ETag: known.tag } };
+  }
+  const files = await storage.signGenerated(outputPaths([row]), token);
+  const ETag = await tagOf(row, [...files.values()][0]);
+  return { data: mapPrediction(row, files), headers: { ...headers, ...poll, ETag } };
 }

@@ -1,4 +1,5 @@
 import { invalidFields } from "./invalid-request.ts";
+import { sha256 } from "./sha256.ts";
 
 /** The arguments of a SQL function that may be repeated; without a key both are absent. */
 export type Idempotency = { idempotency_key?: string; request_hash?: string };
@@ -18,13 +19,6 @@ export async function readIdempotency(request: Request, path: string, body: unkn
     idempotency_key: key,
     request_hash: await sha256(new TextEncoder().encode(`${request.method} ${path}\n${content}`)),
   };
-}
-
-async function sha256(bytes: Uint8Array): Promise<string> {
-  // The buffers made here and by readBytes are ArrayBuffers, never shared ones, which the type cannot tell.
-  const digest = await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>);
-  // Uint8Array.toHex is newer than the runtime of hosted functions.
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** JSON with the names of every object in one order. */

@@ -4,8 +4,10 @@ import { checkUrl } from "../../../shared/webhooks/check-url.ts";
 import { createApp } from "./app.ts";
 import { createDatabase } from "./database.ts";
 import { apiEnvironment } from "./environment.ts";
+import { createDocumentText } from "./openapi-text.ts";
 import { createPlatformClient } from "./platform-client.ts";
 import { rememberSessions } from "./remember-sessions.ts";
+import { sleep } from "./sleep.ts";
 import { createStorage } from "./storage.ts";
 import { createManagerVerifier } from "./verify-manager.ts";
 import { createSessionVerifier } from "./verify-session.ts";
@@ -32,6 +34,9 @@ const app = createApp({
   verifySession,
   verifyManager: createManagerVerifier(verifySession, environment.SUPABASE_SECRET_KEYS),
   refuseUrl: (url) => checkUrl(url, { allowLocal }),
+  openApi: createDocumentText(`${clientUrl}/functions/v1`),
+  now,
+  sleep,
 });
 
 Deno.serve((request) => app.fetch(request));

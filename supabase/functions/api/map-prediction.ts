@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { step } from "../../../shared/contract/fields.ts";
-import type { Output, Prediction } from "../../../shared/contract/predictions.ts";
+import type { Output, Prediction, PredictionStatus } from "../../../shared/contract/predictions.ts";
 import type { SignedFile } from "./storage.ts";
 import { isoTime } from "./time.ts";
 
@@ -12,7 +12,8 @@ const common = {
   queue_position: z.int().nullable(),
   model: z.string(),
   attempt: z.int(),
-  created_at: isoTime,
+  /** As Postgres writes it: a cursor needs its microseconds. */
+  created_at: z.iso.datetime({ offset: true }),
   started_at: isoTime.nullable(),
   completed_at: isoTime.nullable(),
 };
@@ -41,18 +42,27 @@ export const predictionRow = z.discriminatedUnion("status", [
 ]);
 export type PredictionRow = z.infer<typeof predictionRow>;
 
-/** The row as an app sees it. `file` is the signed output of one that succeeded. */
-export function mapPrediction(row: PredictionRow, file?: SignedFile): Prediction {
+/** The status as an app sees it. */
+export const wireStatus = ({ status }: PredictionRow): PredictionStatus =>
+  status === "storing" ? "processing" : status;
+
+/** Where the outputs of those that succeeded lie. */
+export const outputPaths = (rows: PredictionRow[]): string[] =>
+  rows.flatMap((row) => (row.status === "succeeded" ? [row.output_path] : []));
+
+/** The row as an app sees it. `files` are signed outputs by path; one that is missing there has been removed from Storage. */
+export function mapPrediction(row: PredictionRow, files: Map<string, SignedFile>): Prediction {
+  const file = row.status === "succeeded" ? files.get(row.output_path) : undefined;
   return {
     predictionId: row.id,
     projectId: row.project_id,
     step: row.step,
-    status: row.status === "storing" ? "processing" : row.status,
+    status: wireStatus(row),
     progress: row.progress,
     queuePosition: row.queue_position,
     model: row.model,
     attempt: row.attempt,
-    createdAt: row.created_at,
+    createdAt: isoTime.parse(row.created_at),
     startedAt: row.started_at,
     completedAt: row.completed_at,
     output: row.status === "succeeded" && file ? mapOutput(row, file) : null,

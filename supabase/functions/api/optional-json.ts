@@ -1,8 +1,5 @@
-import { z } from "zod";
+import type { z } from "zod";
 import { JSON_LIMIT_BYTES, readBytes, readJson } from "./request-body.ts";
-
-/** For paths that take no fields: an empty body or {}. */
-export const noFields = z.strictObject({});
 
 /** Reads JSON as readJson does, but an empty body, whatever its Content-Type, counts as {}. Throws as readJson does. */
 export async function readOptionalJson<Output>(request: Request, schema: z.ZodType<Output>): Promise<Output> {

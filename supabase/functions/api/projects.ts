@@ -1,42 +1,37 @@
-import { z } from "zod";
-import { createProjectBody, type Project } from "../../../shared/contract/projects.ts";
-import { madeHeaders, madeOnce } from "./answer-headers.ts";
-import type { Needs, UserCall } from "./call.ts";
-import { readIdempotency } from "./idempotency.ts";
-import { readJson } from "./request-body.ts";
-import { noQuery, readQuery } from "./request-query.ts";
-import type { Answer } from "./respond.ts";
-import { isoTime } from "./time.ts";
+import { answered, answerHeaders } from "./answer-headers.ts";
+import type { Handler } from "./call.ts";
+import { outputPaths } from "./map-prediction.ts";
+import { latestRows, mapLatest, mapProject, projectRow } from "./map-project.ts";
 
-const projectRow = z.object({
-  id: z.string(),
-  title: z.string(),
-  text_prompt: z.string(),
-  description: z.string(),
-  created_at: isoTime,
-  updated_at: isoTime,
-});
-const created = madeOnce.extend({ project: projectRow });
+const one = answered.extend({ project: projectRow });
+const withLatest = one.extend({ predictions: latestRows });
 
 /** POST /api/projects → 201 with the project. */
-export async function createProject({ request, url, session }: UserCall, { database }: Needs): Promise<Answer> {
-  readQuery(url, noQuery);
-  const body = await readJson(request, createProjectBody);
-  const args = {
-    title: body.title,
-    text_prompt: body.textPrompt,
-    description: body.description,
-    ...(await readIdempotency(request, url.pathname, body)),
-  };
-  const answer = await database("create_project", args, session.token, created);
-  return { status: 201, data: toProject(answer.project), headers: madeHeaders(answer) };
-}
+export const createProject: Handler<"createProject"> = async ({ body, idempotency, token }, { database }) => {
+  const { title, textPrompt, description } = body;
+  const args = { title, text_prompt: textPrompt, description, ...idempotency };
+  const answer = await database("create_project", args, token, one);
+  return { data: mapProject(answer.project), headers: answerHeaders(answer) };
+};
 
-const toProject = (row: z.infer<typeof projectRow>): Project => ({
-  projectId: row.id,
-  title: row.title,
-  textPrompt: row.text_prompt,
-  description: row.description,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-});
+/** GET /api/projects/:projectId → 200 with the project and its latest prediction per step. */
+export const readProject: Handler<"readProject"> = async ({ path, token }, { database, storage }) => {
+  const answer = await database("read_project", { project_id: path("projectId") }, token, withLatest);
+  const files = await storage.signGenerated(outputPaths(answer.predictions), token);
+  const data = { ...mapProject(answer.project), predictions: mapLatest(answer.predictions, files) };
+  return { data, headers: answerHeaders(answer) };
+};
+
+/** PATCH /api/projects/:projectId → 200 with the project as it is now. */
+export const changeProject: Handler<"changeProject"> = async ({ path, body, token }, { database }) => {
+  const { title, textPrompt, description } = body;
+  const args = { project_id: path("projectId"), title, text_prompt: textPrompt, description };
+  const answer = await database("update_project", args, token, one);
+  return { data: mapProject(answer.project), headers: answerHeaders(answer) };
+};
+
+/** DELETE /api/projects/:projectId → 200 with the project that is gone; its files follow within moments. */
+export const deleteProject: Handler<"deleteProject"> = async ({ path, token }, { database }) => {
+  const answer = await database("delete_project", { project_id: path("projectId") }, token, one);
+  return { data: mapProject(answer.project), headers: answerHeaders(answer) };
+};

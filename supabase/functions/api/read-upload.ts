@@ -9,7 +9,7 @@ const FORM_LIMIT_BYTES = IMAGE_LIMIT_BYTES + 16 * 1024;
 const RAW_TYPES = ["image/png", "image/jpeg", "image/webp", "application/octet-stream"];
 
 /** A file and the media type its sender gave it. */
-type Upload = { bytes: Uint8Array; declared: string };
+export type Upload = { bytes: Uint8Array; declared: string };
 
 /** Reads a file of at most 10 MiB, sent as the body itself or as the one field of a form. */
 export async function readUpload(request: Request): Promise<Upload> {

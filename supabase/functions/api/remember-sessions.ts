@@ -1,7 +1,8 @@
 import type { Session, SessionVerifier } from "./verify-session.ts";
 
-/** About a megabyte of tokens. */
+/** About a megabyte of tokens, and never more than a few: how long a token is, its user's metadata decide. */
 const MOST_SESSIONS = 1000;
+const LONGEST_KEPT = 4096;
 
 /**
  * Remembers tokens that passed, because checking a signature costs more than all else a request does here (0.5 ms).
@@ -14,9 +15,10 @@ export function rememberSessions(verify: SessionVerifier, now: () => Date, most 
     if (kept !== undefined && kept.expiresAt > now()) return kept;
     if (authorization !== null) known.delete(authorization);
     const session = await verify(authorization);
+    if (authorization === null || authorization.length > LONGEST_KEPT) return session;
     const oldest = known.keys().next().value;
     if (known.size >= most && oldest !== undefined) known.delete(oldest);
-    if (authorization !== null) known.set(authorization, session);
+    known.set(authorization, session);
     return session;
   };
 }

@@ -6,9 +6,10 @@ export const noQuery = z.strictObject({});
 
 /** Parses the query string. Throws invalid_request for a parameter that is unknown, repeated or does not fit. */
 export function readQuery<Output>(url: URL, schema: z.ZodType<Output>): Output {
-  const names = [...url.searchParams.keys()];
-  const repeated = names.filter((name, index) => names.indexOf(name) !== index);
-  if (repeated.length > 0) throw invalidFields(repeated.map((path) => ({ path, message: "Must be given once." })));
+  const names = new Set<string>();
+  const repeated = new Set<string>();
+  for (const name of url.searchParams.keys()) (names.has(name) ? repeated : names).add(name);
+  if (repeated.size > 0) throw invalidFields([...repeated].map((path) => ({ path, message: "Must be given once." })));
   const parsed = schema.safeParse(Object.fromEntries(url.searchParams), { error: issueSentence });
   if (!parsed.success) throw invalidRequest(parsed.error);
   return parsed.data;

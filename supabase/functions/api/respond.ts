@@ -1,14 +1,12 @@
 import { type Envelope, failed, succeeded } from "../../../shared/envelope.ts";
 import type { ApiError } from "../../../shared/errors.ts";
-
-/** What a handler returns: the data of the envelope, and the headers that belong to it. */
-export type Answer = { status: 200 | 201 | 202; data: unknown; headers?: Record<string, string> };
+import type { Answer } from "./call.ts";
 
 /** Any web page may call: sessions travel in a header, never in a cookie. */
 const ALWAYS = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers":
-    "x-request-id, retry-after, location, ratelimit, ratelimit-policy, idempotency-replayed",
+    "x-request-id, retry-after, location, etag, preference-applied, ratelimit, ratelimit-policy, idempotency-replayed",
   "Cache-Control": "no-store",
   "X-Content-Type-Options": "nosniff",
 };
@@ -20,8 +18,10 @@ const PREFLIGHT = {
   "Access-Control-Max-Age": "86400",
 };
 
-export const respond = (requestId: string, { status, data, headers }: Answer): Response =>
-  envelope(requestId, status, succeeded(data), headers);
+export const respond = (requestId: string, status: number, { data, headers }: Answer): Response =>
+  data === undefined
+    ? new Response(null, { status: 304, headers: { ...ALWAYS, ...headers, "X-Request-Id": requestId } })
+    : envelope(requestId, status, succeeded(data), headers);
 
 export const respondWithError = (requestId: string, { code, message, status, extra }: ApiError): Response =>
   envelope(
@@ -30,6 +30,10 @@ export const respondWithError = (requestId: string, { code, message, status, ext
     failed({ code, message, ...(extra.details ? { details: extra.details } : {}), requestId }),
     extra.headers,
   );
+
+/** JSON that tools read as it is: not in an envelope. */
+export const respondWithDocument = (requestId: string, json: string): Response =>
+  new Response(json, { headers: { ...ALWAYS, "Content-Type": "application/json", "X-Request-Id": requestId } });
 
 export const respondToPreflight = (requestId: string): Response =>
   new Response(null, { status: 204, headers: { ...ALWAYS, ...PREFLIGHT, "X-Request-Id": requestId } });

@@ -9,27 +9,33 @@ export type SignedFile = { url: string; expiresAt: string };
 
 /** Files, as the holder of `token` may reach them. Each function is one call of the Storage API and throws ApiError. */
 export type Storage = {
-  signGenerated(path: string, token: string): Promise<SignedFile>;
+  /** By path; a file that is not there is left out. No call for an empty list. */
+  signGenerated(paths: string[], token: string | null): Promise<Map<string, SignedFile>>;
   /** Returns false when a file of this name is there already; it is left as it is. */
-  uploadReference(name: string, bytes: Uint8Array, contentType: string, token: string): Promise<boolean>;
+  uploadReference(name: string, bytes: Uint8Array, contentType: string, token: string | null): Promise<boolean>;
 };
 
 /** `clientUrl` takes the place of `supabaseUrl` in signed URLs, so that the app can reach them. */
 type Settings = { supabaseUrl: string; clientUrl: string; now: () => Date };
 
 export function createStorage(client: SupabaseClient, { supabaseUrl, clientUrl, now }: Settings): Storage {
-  const bucket = (name: string, token: string) =>
+  const bucket = (name: string, token: string | null) =>
     client.storage.from(name).setHeader("Authorization", `Bearer ${token}`);
+  const asClientsReachIt = (url: string) =>
+    url.startsWith(supabaseUrl) ? clientUrl + url.slice(supabaseUrl.length) : url;
   return {
-    async signGenerated(path, token) {
+    async signGenerated(paths, token) {
+      if (paths.length === 0) return new Map();
       const expiresAt = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000).toISOString();
-      const { data, error } = await bucket("generations", token).createSignedUrl(path, SIGNED_FOR_SECONDS);
+      const { data, error } = await bucket("generations", token).createSignedUrls(paths, SIGNED_FOR_SECONDS);
       if (error) throw storageError("sign", error);
-      const { signedUrl } = data;
-      return {
-        url: signedUrl.startsWith(supabaseUrl) ? clientUrl + signedUrl.slice(supabaseUrl.length) : signedUrl,
-        expiresAt,
-      };
+      return new Map(
+        data.flatMap(({ path, signedUrl, error }) =>
+          path === null || signedUrl === null || error !== null
+            ? []
+            : [[path, { url: asClientsReachIt(signedUrl), expiresAt }]],
+        ),
+      );
     },
     async uploadReference(name, bytes, contentType, token) {
       const { error } = await bucket("projects", token).upload(name, bytes, {

@@ -1,27 +1,19 @@
-import { rotateSecretBody, webhookSecretAnswer } from "../../../shared/contract/webhooks.ts";
-import type { Needs, UserCall } from "./call.ts";
-import { readIdempotency } from "./idempotency.ts";
-import { readOptionalJson } from "./optional-json.ts";
-import { noQuery, readQuery } from "./request-query.ts";
-import type { Answer } from "./respond.ts";
+import { z } from "zod";
+import { answered, answerHeaders } from "./answer-headers.ts";
+import type { Handler } from "./call.ts";
 
-/** GET /api/webhooks/:id/secret → 200 { secret }: the one that signs now. */
-export async function revealSecret({ id, url, session }: UserCall, { database }: Needs): Promise<Answer> {
-  readQuery(url, noQuery);
-  const data = await database("reveal_webhook_secret", { endpoint_id: id }, session.token, webhookSecretAnswer);
-  return { status: 200, data };
-}
+const one = answered.extend({ secret: z.string() });
 
-/**
- * POST /api/webhooks/:id/secret/rotate → 200 { secret }: the new one, which signs at once. An Idempotency-Key is checked
- * but not kept: each request rotates.
- */
-export async function rotateSecret(call: UserCall, { database }: Needs): Promise<Answer> {
-  const { id, request, url, session } = call;
-  readQuery(url, noQuery);
-  const body = await readOptionalJson(request, rotateSecretBody);
-  await readIdempotency(request, url.pathname, body);
-  const args = { endpoint_id: id, overlap_hours: body.overlapHours };
-  const data = await database("rotate_webhook_secret", args, session.token, webhookSecretAnswer);
-  return { status: 200, data };
-}
+/** GET /api/webhooks/:webhookId/secret → 200 { secret }: the one that signs now. */
+export const revealSecret: Handler<"revealSecret"> = async ({ path, token }, { database }) => {
+  const answer = await database("reveal_webhook_secret", { endpoint_id: path("webhookId") }, token, one);
+  return { data: { secret: answer.secret }, headers: answerHeaders(answer) };
+};
+
+/** POST /api/webhooks/:webhookId/secret/rotate → 200 { secret }: the new one, which signs at once. */
+export const rotateSecret: Handler<"rotateSecret"> = async (call, { database }) => {
+  const { path, body, idempotency, token } = call;
+  const args = { endpoint_id: path("webhookId"), overlap_hours: body.overlapHours, ...idempotency };
+  const answer = await database("rotate_webhook_secret", args, token, one);
+  return { data: { secret: answer.secret }, headers: answerHeaders(answer) };
+};

@@ -3,14 +3,14 @@ import { invalidFields } from "./invalid-request.ts";
 
 /** Where a page ended: the last row's created_at, to the microsecond, and its id, since many rows share a time. */
 const position = z.tuple([z.iso.datetime({ offset: true }), z.guid()]);
-export type Position = { created_at: string; id: string };
+type Position = { created_at: string; id: string };
 
 /** An opaque cursor that goes on after `row`: both values in base64url. */
-export const writeCursor = ({ created_at, id }: Position): string =>
+const writeCursor = ({ created_at, id }: Position): string =>
   btoa(`${created_at} ${id}`).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
 /** Throws invalid_request unless the cursor is one that writeCursor can have written. */
-export function readCursor(cursor: string): Position {
+function readCursor(cursor: string): Position {
   const parsed = position.safeParse(decode(cursor)?.split(" "));
   if (!parsed.success) {
     throw invalidFields([
@@ -28,4 +28,17 @@ function decode(cursor: string): string | undefined {
   } catch {
     return undefined; // a length that base64 cannot have
   }
+}
+
+/** The page arguments that every listing SQL function takes: one row more than asked for tells whether there is another page. */
+export function pageArguments({ limit, cursor }: { limit: number; cursor?: string | undefined }) {
+  const after = cursor === undefined ? undefined : readCursor(cursor);
+  return { max_rows: limit + 1, before_created_at: after?.created_at, before_id: after?.id };
+}
+
+/** The rows of the page asked for, and where the next one begins. */
+export function cutPage<Row extends Position>(rows: Row[], limit: number): { rows: Row[]; nextCursor: string | null } {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return { rows: shown, nextCursor: last !== undefined && rows.length > limit ? writeCursor(last) : null };
 }

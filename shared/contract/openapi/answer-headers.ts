@@ -1,0 +1,86 @@
+import { z } from "zod";
+import type { ErrorCode } from "../../errors.ts";
+import type { Operation } from "../operations/operation.ts";
+
+// Each stands once among the components, under its id.
+export const requestId = z.string().meta({
+  description: "Yours, or one made for this request.",
+  example: "0f6c2f0e-4a0a-4f0c-8f43-0c2a9c9a7b91",
+  header: { id: "RequestId" },
+});
+const retryAfter = z
+  .string()
+  .optional()
+  .meta({ description: "How many seconds to wait before asking again.", example: "2", header: { id: "RetryAfter" } });
+const mustWait = retryAfter.unwrap().meta({
+  description: "How many seconds to wait before trying again.",
+  example: "2",
+  header: { id: "MustWait" },
+});
+const rateLimit = z
+  .string()
+  .optional()
+  .meta({
+    description:
+      "What is left of the limit (r), and in how many seconds: until it is full again, or until the next request (t).",
+    example: '"generate";r=59;t=1',
+    header: { id: "RateLimit" },
+  });
+const rateLimitPolicy = z
+  .string()
+  .optional()
+  .meta({
+    description: "The limit: so many requests (q) in so many seconds (w).",
+    example: '"generate";q=60;w=60',
+    header: { id: "RateLimitPolicy" },
+  });
+const replayed = z
+  .string()
+  .optional()
+  .meta({
+    description: "true when this is the answer to a repeated request.",
+    example: "true",
+    header: { id: "IdempotencyReplayed" },
+  });
+const etag = z
+  .string()
+  .meta({ description: "For If-None-Match.", example: 'W/"processing-1f0c9d8e7b6a5f43-0"', header: { id: "ETag" } });
+const preferenceApplied = z
+  .string()
+  .optional()
+  .meta({ description: "The wait that was granted.", example: "wait=20", header: { id: "PreferenceApplied" } });
+const location = z.string().meta({ description: "Where to read the prediction.", header: { id: "Location" } });
+const wwwAuthenticate = z
+  .string()
+  .meta({ description: "How to sign in.", example: "Bearer", header: { id: "WwwAuthenticate" } });
+const allow = z.string().meta({
+  description: "The methods this path takes.",
+  example: "GET, HEAD, POST, OPTIONS",
+  header: { id: "Allow" },
+});
+
+const rate = { RateLimit: rateLimit, "RateLimit-Policy": rateLimitPolicy };
+
+/** What a success of the operation carries. */
+export function answerHeaders({ method, caller, tagged, waits }: Operation): z.ZodObject {
+  return z.object({
+    "X-Request-Id": requestId,
+    ...(caller === "nobody" ? {} : rate),
+    ...(method === "POST" ? { "Idempotency-Replayed": replayed } : {}),
+    ...(tagged ? { "Retry-After": retryAfter, ETag: etag } : {}),
+    ...(waits ? { "Preference-Applied": preferenceApplied } : {}),
+    ...(waits && method === "POST" ? { Location: location } : {}),
+  });
+}
+
+/** What the errors of one status carry. */
+export function errorHeaders(codes: ErrorCode[]): z.ZodObject {
+  const has = (...wanted: ErrorCode[]) => wanted.some((code) => codes.includes(code));
+  return z.object({
+    "X-Request-Id": requestId,
+    ...(has("rate_limited", "unavailable") ? { "Retry-After": mustWait } : {}),
+    ...(has("rate_limited") ? rate : {}),
+    ...(has("unauthorized") ? { "WWW-Authenticate": wwwAuthenticate } : {}),
+    ...(has("method_not_allowed") ? { Allow: allow } : {}),
+  });
+}

@@ -1,0 +1,32 @@
+import { z } from "zod";
+import type { ZodOpenApiPathItemObject } from "zod-openapi";
+import { requestId } from "./answer-headers.ts";
+import { requestIdGiven } from "./request-headers.ts";
+import { errorResponses } from "./responses.ts";
+
+const document = z.looseObject({
+  openapi: z.string().regex(/^3\.1\.\d+$/),
+  info: z.looseObject({ title: z.string(), version: z.string() }),
+  paths: z.looseObject({}),
+});
+
+/** GET /api/openapi.json. No operation of the contract, because it is the one answer that stands in no envelope. */
+export const selfPath: ZodOpenApiPathItemObject = {
+  get: {
+    operationId: "readOpenApi",
+    tags: ["Service"],
+    summary: "Read this document",
+    description: "As tools expect it, so it is the one answer that is not in the envelope.",
+    security: [],
+    requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
+    responses: {
+      "200": {
+        description: "Done.",
+        headers: z.object({ "X-Request-Id": requestId }),
+        content: { "application/json": { schema: document } },
+      },
+      ...errorResponses(["method_not_allowed", "internal"]),
+    },
+    "x-examples": [{ summary: "No session needed" }],
+  },
+};

@@ -1,0 +1,44 @@
+import type { z } from "zod";
+import type { ErrorCode } from "../../errors.ts";
+
+/** One request that works as it stands, once its sample identifiers (samples.ts) are replaced by real ones. */
+export type RequestExample = {
+  summary: string;
+  /** Values of the path's parameters. */
+  path?: Record<string, string>;
+  query?: Record<string, string>;
+  body?: unknown;
+};
+
+/**
+ * What one method of one path takes and answers. The function `api` routes and validates by it, the client takes its
+ * types from it, and openapi.json is made of it.
+ */
+export type Operation = {
+  method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** Below /api; `:name` is a parameter of `path`. */
+  at: `/${string}`;
+  tag: "Projects" | "Generation" | "Webhooks" | "Service";
+  summary: string;
+  /** More than the summary tells, in Markdown. */
+  description?: string;
+  /** session: a user's session token; manager: that, or the project's secret key; nobody: open to all. */
+  caller: "session" | "manager" | "nobody";
+  path?: z.ZodObject;
+  query?: z.ZodObject;
+  /** A JSON body, or an image. */
+  body?: z.ZodType | "image";
+  /** An empty body counts as {}. */
+  bodyMayBeEmpty?: true;
+  status: 200 | 201 | 202;
+  /** `data` of the envelope. */
+  answer: z.ZodType;
+  /** Answers with an ETag: for reads also 304. */
+  tagged?: true;
+  /** Takes Prefer: wait=N. */
+  waits?: true;
+  /** Beside those that any request can meet (errors-of.ts). */
+  errors?: readonly ErrorCode[];
+  /** One example per kind of request; the first one is shown first. */
+  examples: readonly [RequestExample, ...RequestExample[]];
+};

@@ -1,0 +1,87 @@
+/** The identifiers that stand in examples. Whoever sends an example puts real ones in their place. */
+export const SAMPLE = {
+  projectId: "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11",
+  firstFrameId: "8b1f6a3e-2d57-4f0a-9a86-2f6a2f5f7e21",
+  lastFrameId: "c0a5b7d4-93f1-4b7e-8a52-6f1f0f9f9a31",
+  videoId: "2b9a1c6e-7f43-4d0e-b1b8-1d5c2e7a4f41",
+  webhookId: "e1d2c3b4-a596-4788-8990-0a1b2c3d4e51",
+  deliveryId: "a7c1e5d3-4b2f-4c6d-9e8f-7a6b5c4d3e61",
+  eventId: "f3b8d2a6-1c9e-4e7b-8d5a-9c0b1a2d3e71",
+  ownerId: "9d8c7b6a-5f4e-4d3c-8b2a-1f0e9d8c7b91",
+  referenceImagePath: "projects/6d3f2b1a-0e9c-4b8d-8f7a-5c4e3d2b1a81.png",
+} as const;
+
+const path = `${SAMPLE.ownerId}/${SAMPLE.projectId}/${SAMPLE.firstFrameId}.png`;
+
+export const SAMPLE_PROJECT = {
+  projectId: SAMPLE.projectId,
+  title: "Harbour",
+  textPrompt: "A harbour at dawn, fog, one red boat",
+  description: "Keep the colours of the reference image.",
+  createdAt: "2026-11-21T12:00:00.000Z",
+  updatedAt: "2026-11-21T12:00:00.000Z",
+};
+
+export const SAMPLE_PREDICTION = {
+  predictionId: SAMPLE.firstFrameId,
+  projectId: SAMPLE.projectId,
+  step: "first-frame",
+  status: "succeeded",
+  progress: 1,
+  queuePosition: null,
+  model: "google/nano-banana",
+  attempt: 1,
+  createdAt: "2026-11-21T12:00:01.000Z",
+  startedAt: "2026-11-21T12:00:01.200Z",
+  completedAt: "2026-11-21T12:00:09.500Z",
+  output: {
+    url: `https://abcdefghijklmnopqrst.supabase.co/storage/v1/object/sign/generations/${path}?token=eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl`,
+    path,
+    contentType: "image/png",
+    bytes: 1_483_223,
+    sha256: "3b7e0f2c4d5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0",
+    width: 1344,
+    height: 768,
+    expiresAt: "2026-11-21T13:00:10.000Z",
+  },
+  error: null,
+};
+
+export const SAMPLE_WEBHOOK = {
+  webhookId: SAMPLE.webhookId,
+  url: "https://crm.example.com/keyframe",
+  description: "",
+  eventTypes: [],
+  enabled: true,
+  disabledAt: null,
+  disabledReason: null,
+  failingSince: null,
+  serviceWide: false,
+  createdAt: "2026-11-21T12:00:00.000Z",
+  updatedAt: "2026-11-21T12:00:00.000Z",
+};
+
+export const SAMPLE_DELIVERY = {
+  deliveryId: SAMPLE.deliveryId,
+  webhookId: SAMPLE.webhookId,
+  eventId: SAMPLE.eventId,
+  eventType: "generation.succeeded",
+  status: "delivered",
+  attempts: 1,
+  nextAttemptAt: null,
+  lastAttemptAt: "2026-11-21T12:00:09.600Z",
+  lastStatusCode: 204,
+  lastError: null,
+  createdAt: "2026-11-21T12:00:09.500Z",
+  completedAt: "2026-11-21T12:00:09.640Z",
+  attemptLog: [
+    {
+      attempt: 1,
+      startedAt: "2026-11-21T12:00:09.600Z",
+      durationMs: 38,
+      statusCode: 204,
+      error: null,
+      responseExcerpt: "",
+    },
+  ],
+};

@@ -1,0 +1,173 @@
+import { beforeAll, expect, inject, test } from "vitest";
+import type { Step } from "../../shared/contract/fields.ts";
+import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
+import { sendToApi } from "../support/api-call.ts";
+import { openDatabase } from "../support/api-database.ts";
+import { expectOpenHeaders, readReply } from "../support/api-envelope.ts";
+import { startStuck } from "../support/api-stuck.ts";
+import { signUp, type User } from "../support/api-user.ts";
+import { download } from "../support/flow-ending.ts";
+import { until } from "../support/until.ts";
+
+const sql = openDatabase();
+let user: User;
+let projectId: string;
+let done: Prediction;
+let running: Prediction;
+beforeAll(async () => {
+  user = await signUp();
+  projectId = await user.createProject();
+  done = await user.finish(await user.start("first-frame", { projectId }));
+  running = await startStuck(sql, user, "last-frame", projectId);
+});
+
+const pathOf = ({ step, projectId, predictionId }: Prediction) =>
+  `/api/projects/generate/${step}?${new URLSearchParams({ projectId, predictionId })}`;
+
+const send = (of: Prediction, headers: Record<string, string> = {}, method = "GET") =>
+  sendToApi(pathOf(of), { method, token: user.token, headers });
+
+async function read(of: Prediction, tag?: string) {
+  const { status, headers, data } = await readReply(await send(of, tag === undefined ? {} : { "if-none-match": tag }));
+  expect(status).toBe(200);
+  return { tag: headers.get("etag") ?? "", data: prediction.parse(data) };
+}
+
+/** Fails unless the answer says that nothing has changed. */
+async function expectUnchanged(response: Response, tag: string): Promise<void> {
+  expect([response.status, await response.text(), response.headers.get("etag")]).toEqual([304, "", tag]);
+  expect(response.headers.get("content-type")).toBeNull();
+  expectOpenHeaders(response.headers);
+}
+
+test("GET twice of a prediction that runs → the same weak ETag; with it 304, when to ask again, and no body", async () => {
+  const { tag } = await read(running);
+  expect(tag).toMatch(/^W\/"[\x21\x23-\x7e]+"$/);
+  expect((await read(running)).tag).toBe(tag);
+  const response = await send(running, { "if-none-match": tag });
+  expect(response.headers.get("retry-after")).toBe("1");
+  expect(response.headers.get("ratelimit-policy")).toMatch(/^"read";q=\d+;w=\d+$/);
+  await expectUnchanged(response, tag);
+});
+
+test("HEAD with the ETag → 304 too", async () => {
+  const { tag } = await read(running);
+  await expectUnchanged(await send(running, { "if-none-match": tag }, "HEAD"), tag);
+});
+
+test("the ETag among others, as a cache sends them → 304", async () => {
+  const { tag } = await read(running);
+  await expectUnchanged(await send(running, { "if-none-match": `"abc", ${tag} , W/"def"` }), tag);
+});
+
+test.each([
+  "",
+  "abc",
+  '"abc"',
+  'W/"succeeded"',
+  "*",
+  'W/"queued-0000000000000000-0"',
+  'W/"nonsense-0123456789abcdef-0"',
+])("If-None-Match: %s → 200: it is not what the caller has", async (tag) => {
+  expect((await read(running, tag)).data.predictionId).toBe(running.predictionId);
+});
+
+test("the ETag of another prediction → 200", async () => {
+  const { tag } = await read(done);
+  expect((await read(running, tag)).data.predictionId).toBe(running.predictionId);
+});
+
+test("somebody else with the right ETag → 404", async () => {
+  const { tag } = await read(running);
+  const stranger = await signUp();
+  const response = await sendToApi(pathOf(running), { token: stranger.token, headers: { "if-none-match": tag } });
+  expect((await readReply(response)).error?.code).toBe("not_found");
+});
+
+test("one that succeeded, with the ETag → 304 while its address is good; a new read has the same row under another address", async () => {
+  const { tag, data } = await read(done);
+  await expectUnchanged(await send(done, { "if-none-match": tag }), tag);
+  await download(data);
+});
+
+test("one that succeeded, with the ETag of an answer whose address has run out, or is about to → 200 with a fresh one", async () => {
+  const { tag } = await read(done);
+  const now = Math.floor(Date.now() / 1000);
+  for (const expires of [0, now - 1, now + 30]) {
+    const old = tag.replace(/\d+"$/, `${expires}"`);
+    expect(old).not.toBe(tag);
+    const { data, tag: fresh } = await read(done, old);
+    expect(fresh).not.toBe(old);
+    await download(data);
+  }
+});
+
+test("progress or a new place in line → another ETag, and 200 for the old one", async () => {
+  const busy = await signUp();
+  const own = await busy.createProject();
+  const at = (step: Step, predictionId: string, tag = "") =>
+    sendToApi(`/api/projects/generate/${step}?${new URLSearchParams({ projectId: own, predictionId })}`, {
+      token: busy.token,
+      headers: { "if-none-match": tag },
+    });
+  const stuck = await Promise.all(Array.from({ length: 4 }, () => startStuck(sql, busy, "first-frame", own)));
+  const [first, second] = [
+    await busy.start("first-frame", { projectId: own, prompt: "[[fault:failed]]" }),
+    await busy.start("first-frame", { projectId: own, prompt: "[[fault:failed]]" }),
+  ];
+  const before = await readReply(await at("first-frame", second.predictionId));
+  expect(prediction.parse(before.data).queuePosition).toBe(2);
+  await busy.post("/api/projects/generate/cancel", { projectId: own, predictionId: first.predictionId });
+  const after = await readReply(await at("first-frame", second.predictionId, before.headers.get("etag") ?? ""));
+  expect(prediction.parse(after.data).queuePosition).toBe(1);
+  expect(after.headers.get("etag")).not.toBe(before.headers.get("etag"));
+
+  const id = stuck[0]?.predictionId ?? "";
+  const still = await readReply(await at("first-frame", id));
+  await sql`update public.predictions set progress = 0.5 where id = ${id}`;
+  const moved = await readReply(await at("first-frame", id, still.headers.get("etag") ?? ""));
+  expect(prediction.parse(moved.data)).toMatchObject({ status: prediction.parse(still.data).status, progress: 0.5 });
+});
+
+test("the ETag of POST → good for the first poll; polled with the latest one, 304 until it changes and 200 when it has", async () => {
+  const busy = await signUp();
+  const own = await busy.createProject();
+  const stuck = await Promise.all(Array.from({ length: 4 }, () => startStuck(sql, busy, "first-frame", own)));
+  const reply = await busy.post("/api/projects/generate/first-frame", { projectId: own });
+  const location = new URL(reply.headers.get("location") ?? "", inject("stack").url);
+  const poll = (tag: string) =>
+    fetch(location, { headers: { authorization: `Bearer ${busy.token}`, "if-none-match": tag } });
+  let tag = reply.headers.get("etag") ?? "";
+  for (const _ of ["first", "second", "third"]) await expectUnchanged(await poll(tag), tag);
+
+  await busy.post("/api/projects/generate/cancel", { projectId: own, predictionId: stuck[0]?.predictionId });
+  const tags = [tag];
+  const ended = await until("the end, by polling with what was told last", async () => {
+    const response = await poll(tag);
+    if (response.status === 304) {
+      await expectUnchanged(response, tag);
+      return undefined;
+    }
+    const next = await readReply(response);
+    tag = next.headers.get("etag") ?? "";
+    expect(tags).not.toContain(tag); // a 200 is news
+    tags.push(tag);
+    const now = prediction.parse(next.data);
+    return now.completedAt === null ? undefined : now;
+  });
+  expect(ended.status).toBe("succeeded");
+  await expectUnchanged(await poll(tag), tag);
+});
+
+test("the ETag of a cancel → good for the next read", async () => {
+  const { step, predictionId } = await startStuck(sql, user, "first-frame", projectId);
+  const { headers } = await user.post("/api/projects/generate/cancel", { projectId, predictionId });
+  const tag = headers.get("etag") ?? "";
+  await expectUnchanged(await send({ ...running, step, predictionId }, { "if-none-match": tag }), tag);
+});
+
+test("what can change without a status of its own → no ETag: lists, projects, webhooks", async () => {
+  for (const path of ["/api/projects", `/api/projects/${projectId}`, "/api/webhooks"]) {
+    expect((await user.call(path)).headers.get("etag")).toBeNull();
+  }
+});

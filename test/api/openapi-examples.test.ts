@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sendToApi } from "../support/api-call.ts";
+import { openDatabase } from "../support/api-database.ts";
+import { drawImage } from "../support/api-images.ts";
+import type { User } from "../support/api-user.ts";
+import { listDeliveries } from "../support/api-webhooks.ts";
+import { checkAnswer } from "../support/openapi-check.ts";
+import { type Example, type Place, places } from "../support/openapi-document.ts";
+import { until } from "../support/until.ts";
+import { prepareScene, type Real, type Scene, withReal } from "../support/openapi-scene.ts";
+
+// Every request to try in openapi.json, sent to the running service as it stands there but for its sample identifiers.
+
+const sql = openDatabase();
+let scene: Scene;
+beforeAll(async () => {
+  scene = await prepareScene(sql);
+});
+afterAll(() => scene?.receiver.close());
+
+const asItIs = async () => scene.real;
+const nothing = async (): Promise<Real> => ({});
+
+/** What has to be there before each request. An operation that is new must be thought about here. */
+const PREPARE: Record<string, () => Promise<Real>> = {
+  createProject: nothing,
+  listProjects: nothing,
+  readProject: asItIs,
+  changeProject: asItIs,
+  deleteProject: () => scene.freshProject(),
+  listPredictions: asItIs,
+  uploadReferenceImage: nothing,
+  startFirstFrame: asItIs,
+  startLastFrame: asItIs,
+  startVideo: asItIs,
+  readPrediction: asItIs,
+  cancelPrediction: () => scene.freshRun(),
+  createWebhook: nothing,
+  listWebhooks: nothing,
+  readWebhook: asItIs,
+  changeWebhook: () => scene.freshWebhook(),
+  deleteWebhook: () => scene.freshWebhook(),
+  revealSecret: asItIs,
+  rotateSecret: asItIs,
+  testWebhook: asItIs,
+  listDeliveries: asItIs,
+  redeliver: asItIs,
+  recoverWebhook: asItIs,
+  readHealth: nothing,
+  readOpenApi: nothing,
+};
+
+test("every operation of the document is prepared here, and nothing else", () => {
+  expect(Object.keys(PREPARE).toSorted()).toEqual(places.map(({ id }) => id).toSorted());
+});
+
+/** The status that the document has for the success; there is one. */
+const successOf = ({ described }: Place) =>
+  Object.keys(described.responses)
+    .map(Number)
+    .filter((status) => status < 300);
+
+async function send(place: Place, { path = {}, query = {}, body }: Example, { token }: User) {
+  const filled = place.template.replaceAll(/\{(\w+)\}/g, (_, name: string) => path[name] ?? "");
+  const search = new URLSearchParams(query);
+  const isImage = "image/png" in (place.described.requestBody?.content ?? {});
+  const response = await sendToApi(search.size === 0 ? filled : `${filled}?${search}`, {
+    method: place.method,
+    ...(place.described.security.length === 0 ? {} : { token }),
+    ...(body === undefined ? {} : { json: body }),
+    ...(isImage ? { body: await drawImage(), headers: { "content-type": "image/png" } } : {}),
+  });
+  const { status, headers } = response;
+  return { method: place.method, path: filled, status, headers, text: await response.text() };
+}
+
+const each = places.flatMap((place) =>
+  place.described["x-examples"].map((example) => ({ name: `${place.id}: ${example.summary}`, place, example })),
+);
+
+describe.each(each)("$name", ({ place, example }) => {
+  test(`→ ${successOf(place)}, as the document has it`, async () => {
+    const prepare = PREPARE[place.id];
+    if (prepare === undefined) throw new Error(`${place.id} is not prepared in this file.`);
+    const real = withReal(example, await prepare());
+    const seen = await send(place, real, place.id === "createWebhook" ? scene.newcomer : scene.user);
+    expect([seen.status], seen.text).toEqual(successOf(place));
+    expect(checkAnswer(seen)).toEqual([]);
+    if (place.id === "createWebhook") await expectNothingSent(seen.text);
+  });
+});
+
+/** The address in the example is nobody's: nothing may be waiting to go there. */
+async function expectNothingSent(text: string): Promise<void> {
+  const { webhookId } = JSON.parse(text).data;
+  expect((await listDeliveries(scene.newcomer, webhookId)).deliveries).toEqual([]);
+  expect((await scene.newcomer.call(`/api/webhooks/${webhookId}`, { method: "DELETE" })).status).toBe(200);
+}
+
+test("the test events were sent, to this machine", async () => {
+  const types = () => scene.receiver.arrivals.map(({ body }) => JSON.parse(body).type);
+  await until("two test events", () => types().length >= 2);
+  expect(new Set(types())).toEqual(new Set(["webhook.test"]));
+});
+
+test("an example with a sample that is not prepared, or with an identifier of its own → it is refused here", () => {
+  const [place] = places.filter(({ id }) => id === "readProject");
+  const [example] = place?.described["x-examples"] ?? [];
+  expect(() => withReal(example, {})).toThrow("projectId, which was not prepared");
+  expect(() => withReal({ path: { id: crypto.randomUUID() } }, scene.real)).toThrow("no sample");
+});

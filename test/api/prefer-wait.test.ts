@@ -1,0 +1,173 @@
+import { beforeAll, expect, test } from "vitest";
+import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
+import { createApiApp } from "../support/api-app.ts";
+import { requestInit, sendToApi } from "../support/api-call.ts";
+import { openDatabase } from "../support/api-database.ts";
+import { readReply } from "../support/api-envelope.ts";
+import { uniquePrompt } from "../support/api-provider.ts";
+import { startStuck } from "../support/api-stuck.ts";
+import { signUp, type User } from "../support/api-user.ts";
+import { download } from "../support/flow-ending.ts";
+
+const sql = openDatabase();
+let user: User;
+let projectId: string;
+let done: Prediction;
+beforeAll(async () => {
+  user = await signUp();
+  projectId = await user.createProject();
+  done = await user.finish(await user.start("first-frame", { projectId }));
+});
+
+const pathOf = ({ step, projectId, predictionId }: Prediction) =>
+  `/api/projects/generate/${step}?${new URLSearchParams({ projectId, predictionId })}`;
+const cancel = ({ projectId, predictionId }: Prediction) =>
+  user.post("/api/projects/generate/cancel", { projectId, predictionId });
+
+/** Reads with a preference; `seconds` is how long the answer took. */
+async function read(of: Prediction, prefer: string, headers: Record<string, string> = {}) {
+  const began = performance.now();
+  const response = await sendToApi(pathOf(of), { token: user.token, headers: { prefer, ...headers } });
+  const body = response.status === 304 ? undefined : await readReply(response);
+  const seconds = (performance.now() - began) / 1000;
+  return {
+    seconds,
+    status: response.status,
+    applied: response.headers.get("preference-applied"),
+    headers: response.headers,
+    data: body === undefined ? undefined : prediction.parse(body.data),
+  };
+}
+
+test("POST with Prefer: wait=20 → 202 with the ended prediction and its output: one request is all it takes", async () => {
+  const body = { projectId, prompt: uniquePrompt() };
+  const { status, headers, data } = await user.post("/api/projects/generate/first-frame", body, { prefer: "wait=20" });
+  expect([status, headers.get("preference-applied"), headers.get("retry-after")]).toEqual([202, "wait=20", null]);
+  expect(headers.get("ratelimit")).toMatch(/^"generate";r=\d+;t=\d+$/);
+  const ended = prediction.parse(data);
+  expect(ended).toMatchObject({ status: "succeeded", progress: 1 });
+  await download(ended);
+  const location = headers.get("location") ?? "";
+  expect(location).toContain(ended.predictionId);
+});
+
+test("POST with Prefer: wait of a run that fails → 202 with the failure", async () => {
+  const body = { projectId, prompt: uniquePrompt("[[fault:failed=The sea was too rough.]]") };
+  const { status, data } = await user.post("/api/projects/generate/first-frame", body, { prefer: "wait=20" });
+  expect([status, prediction.parse(data).error?.message]).toEqual([202, "The sea was too rough."]);
+});
+
+test("POST with Prefer: wait=1 of a run that takes longer → 202 after a second with how it stands, and when to poll", async () => {
+  const began = performance.now();
+  const body = { projectId, prompt: uniquePrompt("[[fault:callback_lost]] [[fault:output_slow=4000]]") };
+  const { status, headers, data } = await user.post("/api/projects/generate/last-frame", body, { prefer: "wait=1" });
+  const seconds = (performance.now() - began) / 1000;
+  expect([status, headers.get("preference-applied"), headers.get("retry-after")]).toEqual([202, "wait=1", "1"]);
+  expect(prediction.parse(data).completedAt).toBeNull();
+  expect(seconds).toBeGreaterThan(0.95);
+  expect(seconds).toBeLessThan(5);
+  await cancel(prediction.parse(data));
+});
+
+test("a POST that is refused → at once, whatever it would have waited", async () => {
+  const began = performance.now();
+  const body = { projectId: crypto.randomUUID() };
+  const reply = await user.post("/api/projects/generate/first-frame", body, { prefer: "wait=25" });
+  expect([reply.status, reply.headers.get("preference-applied")]).toEqual([404, null]);
+  expect(performance.now() - began).toBeLessThan(5000);
+});
+
+test("GET with Prefer: wait=20 → held, and answered as soon as the status changes", async () => {
+  const stuck = await startStuck(sql, user, "first-frame", projectId);
+  const held = read(stuck, "wait=20");
+  let isOver = false;
+  held.then(() => (isOver = true));
+  await read(stuck, "wait=1"); // a second in which nothing happens
+  expect(isOver).toBe(false);
+  await cancel(stuck);
+  const { status, applied, seconds, data } = await held;
+  expect([status, applied, data?.status]).toEqual([200, "wait=20", "canceled"]);
+  expect(seconds).toBeLessThan(8);
+});
+
+test("GET with wait=1 of one that does not change → 200 after a second; with its ETag 304", async () => {
+  const stuck = await startStuck(sql, user, "first-frame", projectId);
+  const first = await read(stuck, "wait=1");
+  const tag = first.headers.get("etag") ?? "";
+  const second = await read(stuck, "wait=1", { "if-none-match": tag });
+  expect([first.status, first.applied, first.data?.status]).toEqual([200, "wait=1", "starting"]);
+  expect([second.status, second.applied, second.headers.get("etag")]).toEqual([304, "wait=1", tag]);
+  expect([first, second].map(({ headers }) => headers.get("retry-after"))).toEqual(["1", "1"]);
+  for (const { seconds } of [first, second]) {
+    expect(seconds).toBeGreaterThan(0.95);
+    expect(seconds).toBeLessThan(5);
+  }
+  await cancel(stuck);
+});
+
+test("GET with wait and the ETag of an earlier status → 200 at once: the news is there already", async () => {
+  const stuck = await startStuck(sql, user, "first-frame", projectId);
+  const { headers } = await read(stuck, "");
+  const earlier = (headers.get("etag") ?? "").replace(/^W\/"starting/, 'W/"queued');
+  const { status, seconds, data } = await read(stuck, "wait=20", { "if-none-match": earlier });
+  expect([status, data?.status]).toEqual([200, "starting"]);
+  expect(seconds).toBeLessThan(5);
+  await cancel(stuck);
+});
+
+test.each([
+  ["wait=5", "wait=5"],
+  ["wait=60", "wait=25"],
+  ["wait=999999999", "wait=25"],
+  ['wait="5"', "wait=5"],
+  ["respond-async, wait=5", "wait=5"],
+  ["WAIT = 5; foo", "wait=5"],
+  ["wait=0", null],
+  ["wait=-1", null],
+  ["wait=abc", null],
+  ["wait=1.5", null],
+  ["wait", null],
+  ["await=5", null],
+  ["respond-async", null],
+])("Prefer: %s, of one that has ended → at once, with Preference-Applied: %s", async (prefer, applied) => {
+  const answer = await read(done, prefer);
+  expect([answer.status, answer.applied, answer.data?.status]).toEqual([200, applied, "succeeded"]);
+  expect(answer.seconds).toBeLessThan(4);
+});
+
+test("a preference on other operations → no matter", async () => {
+  for (const path of ["/api/projects", `/api/projects/${projectId}`, "/api/health"]) {
+    const reply = await user.call(path, { headers: { prefer: "wait=20" } });
+    expect([reply.status, reply.headers.get("preference-applied")]).toEqual([200, null]);
+  }
+});
+
+test("a held answer whose owner's tokens run out meanwhile → 200 with what was seen, not 429", async () => {
+  const poor = await signUp();
+  const own = await poor.createProject();
+  const { predictionId } = await startStuck(sql, poor, "first-frame", own);
+  // One token is left, and the clock gives none back for an hour.
+  await sql`
+    update private.rate_buckets set tokens = 1, refilled_at = now() + interval '1 hour'
+    where owner_id = ${poor.id} and route_class = 'read'`;
+  const began = performance.now();
+  const query = new URLSearchParams({ projectId: own, predictionId });
+  const path = `/api/projects/generate/first-frame?${query}`;
+  const { status, data } = await poor.call(path, { headers: { prefer: "wait=20" } });
+  expect([status, prediction.parse(data).status]).toEqual([200, "starting"]);
+  expect(performance.now() - began).toBeLessThan(8000);
+  expect((await poor.call(path)).status).toBe(429);
+});
+
+test("a caller who leaves while the answer is held → the looking ends", async () => {
+  const stuck = await startStuck(sql, user, "first-frame", projectId);
+  const app = createApiApp({});
+  const leaving = new AbortController();
+  const init = { ...requestInit({ token: user.token, headers: { prefer: "wait=25" } }), signal: leaving.signal };
+  const held = app.fetch(new Request(`http://api.test${pathOf(stuck)}`, init));
+  const began = performance.now();
+  leaving.abort();
+  await held;
+  expect(performance.now() - began).toBeLessThan(5000);
+  await cancel(stuck);
+});

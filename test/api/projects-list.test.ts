@@ -1,0 +1,142 @@
+import { beforeAll, expect, test } from "vitest";
+import { openDatabase } from "../support/api-database.ts";
+import { walkPages } from "../support/api-pages.ts";
+import { listProjects, listProjectsWithPredictions, readProject } from "../support/api-projects.ts";
+import { uniquePrompt } from "../support/api-provider.ts";
+import { signUp, type User } from "../support/api-user.ts";
+import { download } from "../support/flow-ending.ts";
+
+const sql = openDatabase();
+let user: User;
+/** Newest first. */
+let made: string[];
+beforeAll(async () => {
+  user = await signUp();
+  made = [];
+  for (const title of ["first", "second", "third"]) made.unshift(await user.createProject({ title }));
+});
+
+const idsOf = (projects: { projectId: string }[]) => projects.map(({ projectId }) => projectId);
+const readPage = (by: User, limit: number) => async (query: Record<string, string>) => {
+  const { projects, nextCursor } = await listProjects(by, { ...query, limit: String(limit) });
+  return { ids: idsOf(projects), nextCursor };
+};
+
+test("GET /api/projects → 200 with one's own, newest first, each as its creation told it; nothing after them", async () => {
+  const { projects, nextCursor } = await listProjects(user);
+  expect([idsOf(projects), nextCursor]).toEqual([made, null]);
+  expect(projects.map(({ title }) => title)).toEqual(["third", "second", "first"]);
+  const { predictions: _, ...alone } = await readProject(user, made[0] ?? "");
+  expect(projects[0]).toEqual(alone);
+});
+
+test("of somebody without projects → an empty page", async () => {
+  expect(await listProjects(await signUp())).toEqual({ projects: [], nextCursor: null });
+});
+
+test.each([
+  [1, [1, 1, 1]],
+  [2, [2, 1]],
+  [3, [3]],
+  [4, [3]],
+  [100, [3]],
+])("pages of %i → %j projects on them, and the last one names no next", async (limit, sizes) => {
+  const pages = await walkPages(readPage(user, limit));
+  expect(pages.map(({ length }) => length)).toEqual(sizes);
+  expect(pages.flat()).toEqual(made);
+});
+
+test("without a limit → 20", async () => {
+  const busy = await signUp();
+  await sql`
+    insert into public.projects (owner_id, title, text_prompt) select ${busy.id}, 't', 'p' from generate_series(1, 21)`;
+  const { projects, nextCursor } = await listProjects(busy);
+  expect([projects.length, typeof nextCursor]).toEqual([20, "string"]);
+});
+
+test.each(["0", "101", "1000", "-1", "1.5", "abc", "", "1e1", "0x1", " 1"])(
+  "the limit %j → 400 that names it, on both lists",
+  async (limit) => {
+    const query = new URLSearchParams({ limit });
+    for (const path of ["/api/projects", `/api/projects/${made[0]}/predictions`]) {
+      const { status, error } = await user.call(`${path}?${query}`);
+      expect([status, error?.code, error?.details]).toEqual([
+        400,
+        "invalid_request",
+        [{ path: "limit", message: "Must be a whole number from 1 to 100." }],
+      ]);
+    }
+  },
+);
+
+const encode = (text: string) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+const ID = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";
+
+test.each([
+  ["that is empty", ""],
+  ["of one letter", "x"],
+  ["that is not base64url", "%%%%"],
+  ["that is an identifier", ID],
+  ["of an impossible date", encode(`2026-13-01T00:00:00+00:00 ${ID}`)],
+  ["of a time alone", encode("2026-01-01T00:00:00+00:00")],
+  ["of another identifier", encode("2026-01-01T00:00:00+00:00 1")],
+  ["of SQL", encode(`2026-01-01T00:00:00+00:00 ' or 1=1 --`)],
+  ["of three parts", encode(`2026-01-01T00:00:00+00:00 ${ID} ${ID}`)],
+  ["that is too long", "A".repeat(5000)],
+])("a cursor %s → 400 that names it, on both lists", async (_what, cursor) => {
+  const query = new URLSearchParams({ cursor });
+  for (const path of ["/api/projects", `/api/projects/${made[0]}/predictions`]) {
+    const { status, error } = await user.call(`${path}?${query}`);
+    expect([status, error?.code, error?.details?.[0]?.path]).toEqual([400, "invalid_request", "cursor"]);
+  }
+});
+
+test("a cursor with one character cut off or changed → 400, or a page of one's own: never a fault", async () => {
+  const { nextCursor } = await listProjects(user, { limit: "1" });
+  const cursor = nextCursor ?? "";
+  for (let at = 0; at < cursor.length; at += 7) {
+    for (const broken of [cursor.slice(0, at), `${cursor.slice(0, at)}A${cursor.slice(at + 1)}`]) {
+      const { status } = await user.call(`/api/projects?${new URLSearchParams({ cursor: broken })}`);
+      expect([200, 400]).toContain(status);
+    }
+  }
+});
+
+test("somebody else's cursor → a place in time, and one's own projects alone", async () => {
+  const other = await signUp();
+  const own = await other.createProject();
+  await other.createProject();
+  const { nextCursor } = await listProjects(other, { limit: "1" });
+  const { projects } = await listProjects(user, { cursor: nextCursor ?? "" });
+  expect(idsOf(projects)).toEqual(made);
+  expect(idsOf(projects)).not.toContain(own);
+});
+
+test.each([
+  ["include=everything", "include"],
+  ["include=", "include"],
+  ["include=predictions&include=predictions", "include"],
+  ["page=2", "page"],
+  ["limit=1&limit=2", "limit"],
+])("GET /api/projects?%s → 400 that names %s", async (query, field) => {
+  const { status, error } = await user.call(`/api/projects?${query}`);
+  expect([status, error?.code, error?.details?.[0]?.path]).toEqual([400, "invalid_request", field]);
+});
+
+test("include=predictions → each project with the latest of each step, outputs signed and there to download", async () => {
+  const maker = await signUp();
+  const bare = await maker.createProject();
+  const full = await maker.createProject();
+  const frame = await maker.finish(await maker.start("first-frame", { projectId: full }));
+  const failing = { projectId: full, prompt: uniquePrompt("[[fault:failed]]") };
+  const failed = await maker.finish(await maker.start("last-frame", failing));
+  const page = await listProjectsWithPredictions(maker);
+  expect(idsOf(page.projects)).toEqual([full, bare]);
+  const [first, second] = page.projects;
+  expect(second?.predictions).toEqual({ "first-frame": null, "last-frame": null, video: null });
+  expect(first?.predictions["last-frame"]).toEqual(failed);
+  expect(first?.predictions.video).toBeNull();
+  const listed = first?.predictions["first-frame"];
+  expect(listed).toMatchObject({ predictionId: frame.predictionId, status: "succeeded" });
+  if (listed) await download(listed);
+});

@@ -1,0 +1,75 @@
+import fc from "fast-check";
+import { inject } from "vitest";
+import { checkAnswer } from "./openapi-check.ts";
+import type { Place } from "./openapi-document.ts";
+import { type Asker, type FuzzRequest, requestsFor, SIGNED_IN } from "./openapi-fuzz-request.ts";
+import { unwatchedFetch } from "./openapi-watch.ts";
+
+/** A request has to be answered within so long. */
+const PATIENCE_MS = 5000;
+const IN_FLIGHT = 8;
+/** One operation's requests, and looking for the smallest that fails, end then. */
+const LONGEST_MS = 240_000;
+
+/** How often each status came, and the report of what failed: null when nothing did. */
+export type FuzzResult = { statuses: Map<number, number>; report: string | null };
+
+type Details = fc.RunDetails<[FuzzRequest]>;
+
+type Plan = { place: Place; runs: number; asker: Asker; token: string };
+
+/** A report shows no more than this of a request, or of what was wrong. */
+const LONGEST_TEXT = 1500;
+
+/** Runs every plan, some side by side, and tells for each operation, as soon as it has ended, what came of it. */
+export function runPlans(plans: Plan[], seed: number): Map<string, Promise<FuzzResult>> {
+  const waiting = plans.map((plan) => ({ plan, ended: Promise.withResolvers<FuzzResult>() }));
+  const results = new Map(waiting.map(({ plan, ended }) => [plan.place.id, ended.promise]));
+  const work = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      await runPlan(next.plan, seed).then(next.ended.resolve, next.ended.reject);
+    }
+  };
+  for (let worker = 0; worker < IN_FLIGHT; worker++) void work();
+  return results;
+}
+
+async function runPlan({ place, runs, asker, token }: Plan, seed: number): Promise<FuzzResult> {
+  const statuses = new Map<number, number>();
+  const property = fc.asyncProperty(requestsFor(place, asker), async (request) => {
+    const { status, faults } = await send(request, token);
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    if (status >= 500) faults.push(`the status is ${status}`);
+    if (faults.length > 0) throw new Error(faults.join("; "));
+  });
+  const details = await fc.check(property, { seed, numRuns: runs, interruptAfterTimeLimit: LONGEST_MS });
+  return { statuses, report: reportOf(details, runs) };
+}
+
+function reportOf(
+  { failed, interrupted, numRuns, seed, counterexamplePath, counterexample, errorInstance }: Details,
+  runs: number,
+) {
+  if (!failed)
+    return numRuns === runs && !interrupted ? null : `Only ${numRuns} of ${runs} requests were made in time.`;
+  const lines = [
+    `Request ${numRuns}, and smaller ones after it, failed. KEYFRAME_FUZZ_SEED=${seed} sends the same again (path ${counterexamplePath}).`,
+    fc.stringify(counterexample?.[0]).slice(0, LONGEST_TEXT),
+    String(errorInstance).slice(0, LONGEST_TEXT),
+  ];
+  return lines.join("\n");
+}
+
+async function send(
+  { method, path, headers: given, body }: FuzzRequest,
+  token: string,
+): Promise<{ status: number; faults: string[] }> {
+  const isSignedIn = given.authorization === SIGNED_IN;
+  const headers = { ...given, ...(isSignedIn ? { authorization: `Bearer ${token}` } : {}) };
+  const url = `${inject("stack").url}/functions/v1${path}`;
+  const init = { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(PATIENCE_MS) };
+  const response = await unwatchedFetch(url, init);
+  const text = await response.text();
+  const answered = { method, path: new URL(url).pathname.slice("/functions/v1".length), status: response.status };
+  return { status: response.status, faults: checkAnswer({ ...answered, headers: response.headers, text }) };
+}

@@ -1,0 +1,188 @@
+import { describe, expect, test } from "vitest";
+import { ApiError, type ErrorCode } from "../../shared/errors.ts";
+import { holdAnswer, readWait } from "../../supabase/functions/api/hold-answer.ts";
+import { sleep } from "../../supabase/functions/api/sleep.ts";
+import { createClock } from "./api-clock.ts";
+
+describe("Prefer", () => {
+  test.each<[string | null, number]>([
+    ["wait=1", 1],
+    ["wait=25", 25],
+    ["wait=26", 25],
+    ["wait=86400", 25],
+    ["wait=99999999999999999999", 25],
+    [`wait=${"9".repeat(400)}`, 25],
+    ["WAIT=5", 5],
+    ["wait = 5", 5],
+    ['wait="5"', 5],
+    ["wait=05", 5],
+    [" wait=5 ", 5],
+    ["respond-async, wait=5", 5],
+    ["wait=5, respond-async", 5],
+    ["return=minimal;foo, wait=5;bar=baz", 5],
+    ["wait=5, wait=9", 5],
+    ["foo=bar, wait=9, wait=5", 9],
+  ])("%s → waits %i seconds", (prefer, seconds) => {
+    expect(readWait(prefer)).toBe(seconds);
+  });
+
+  test.each([
+    null,
+    "",
+    "wait",
+    "wait=",
+    "wait=0",
+    "wait=00",
+    "wait=-1",
+    "wait=+1",
+    "wait=1.5",
+    "wait=1e1",
+    "wait=0x10",
+    "wait=ten",
+    "wait=5s",
+    "wait=٥",
+    "await=5",
+    "no-wait=5",
+    "wait5",
+    "wait:5",
+    "foo wait=5",
+    "foo; wait=5",
+    "wait=5 6",
+    "respond-async",
+  ])("%s → does not wait", (prefer) => {
+    expect(readWait(prefer)).toBe(0);
+  });
+
+  test("repeated headers are one list → the first that is understood counts", () => {
+    const headers = new Headers([
+      ["prefer", "respond-async"],
+      ["prefer", "wait=7"],
+      ["prefer", "wait=9"],
+    ]);
+    expect(readWait(headers.get("prefer"))).toBe(7);
+  });
+
+  test.each([",", " ", "wait=", ",wait=1x", "9", ", ", ",wait=9 ", '"', "wait"])(
+    "64 KiB of %j → looked through in no time",
+    (piece) => {
+      const filler = piece.repeat(65_536 / piece.length);
+      const began = performance.now();
+      for (const prefer of [filler, `wait=1${filler}x`, `wait${filler}x`, `,${filler}x`]) {
+        expect(readWait(prefer)).toBeLessThanOrEqual(25);
+      }
+      expect(performance.now() - began).toBeLessThan(2000); // a search that goes back and forth takes many seconds
+    },
+  );
+});
+
+/** A row that is news once the clock has reached `newsAfter`; every look is counted. */
+function watch({ newsAfter = Number.POSITIVE_INFINITY, seconds = 25, fails }: Partial<Watch> = {}) {
+  const clock = createClock();
+  const gone = new AbortController();
+  let looks = 0;
+  const look = async () => {
+    looks += 1;
+    if (fails && looks === fails.at) throw fails.error;
+    return { seen: looks, isNews: clock.elapsed() >= newsAfter };
+  };
+  const first = { seen: 0, isNews: newsAfter === 0 };
+  const hold = { seconds, look, isNews: (seen: typeof first) => seen.isNews, signal: gone.signal };
+  return { clock, gone, looks: () => looks, held: () => holdAnswer(first, hold, clock) };
+}
+type Watch = { newsAfter: number; seconds: number; fails: { at: number; error: unknown } };
+
+describe("holding", () => {
+  test("news from the start → at once, without a look or a sleep", async () => {
+    const { held, looks, clock } = watch({ newsAfter: 0 });
+    expect(await held()).toEqual({ seen: 0, isNews: true });
+    expect([looks(), clock.pauses]).toEqual([0, []]);
+  });
+
+  test("news after a moment → at the next look, which comes within a fifth of a second at first", async () => {
+    const { held, clock } = watch({ newsAfter: 150 });
+    expect(await held()).toEqual({ seen: 1, isNews: true });
+    expect(clock.elapsed()).toBe(200);
+  });
+
+  test("news after 10 seconds → told at most a second late", async () => {
+    const { held, clock } = watch({ newsAfter: 10_000 });
+    expect((await held()).isNews).toBe(true);
+    expect(clock.elapsed()).toBeLessThanOrEqual(11_000);
+  });
+
+  test("no news → what was seen last, when the time is up and not later", async () => {
+    const { held, looks, clock } = watch({ seconds: 3 });
+    expect(await held()).toEqual({ seen: looks(), isNews: false });
+    expect([clock.elapsed(), clock.pauses]).toEqual([3000, [200, 300, 450, 675, 1000, 375]]);
+  });
+
+  test("the longest wait, 25 seconds → 28 looks, so as many tokens of the caller", async () => {
+    const { held, looks, clock } = watch();
+    await held();
+    expect([looks(), clock.elapsed()]).toEqual([28, 25_000]);
+    expect(clock.pauses.reduce((sum, pause) => sum + pause)).toBe(25_000);
+  });
+
+  test("looks that are slow count in the wait, and there are fewer of them", async () => {
+    const clock = createClock();
+    let looks = 0;
+    const look = async () => {
+      clock.advance(4000);
+      looks += 1;
+      return looks;
+    };
+    const signal = new AbortController().signal;
+    expect(await holdAnswer(0, { seconds: 10, look, isNews: () => false, signal }, clock)).toBe(looks);
+    expect([looks, clock.elapsed() < 15_000]).toEqual([3, true]);
+  });
+});
+
+describe("a look that fails", () => {
+  const error = (code: ErrorCode) => new ApiError(code, "A sentence.");
+  test.each<ErrorCode>(["rate_limited", "unavailable", "unauthorized"])(
+    "%s → the wait is over, and what was seen last is told",
+    async (code) => {
+      const { held, looks } = watch({ fails: { at: 3, error: error(code) } });
+      expect([await held(), looks()]).toEqual([{ seen: 2, isNews: false }, 3]);
+    },
+  );
+  test("the first look already → what there was at the start", async () => {
+    const { held } = watch({ fails: { at: 1, error: error("rate_limited") } });
+    expect(await held()).toEqual({ seen: 0, isNews: false });
+  });
+  test.each([error("not_found"), error("internal"), new TypeError("a fault of ours")])("%s → fails", async (thrown) => {
+    const { held, looks } = watch({ fails: { at: 2, error: thrown } });
+    await expect(held()).rejects.toBe(thrown);
+    expect(looks()).toBe(2);
+  });
+});
+
+describe("the caller has gone", () => {
+  test("while we sleep → no further look", async () => {
+    const { held, looks, clock, gone } = watch();
+    clock.whenSleeping(() => {
+      if (clock.pauses.length === 3) gone.abort();
+    });
+    expect(await held()).toEqual({ seen: 2, isNews: false });
+    expect(looks()).toBe(2);
+  });
+  test("before the wait began → no look at all", async () => {
+    const { held, looks, clock, gone } = watch();
+    gone.abort();
+    await held();
+    expect([looks(), clock.pauses]).toEqual([0, []]);
+  });
+});
+
+describe("sleep", () => {
+  test("aborted meanwhile, or before → over at once", async () => {
+    const gone = new AbortController();
+    const asleep = sleep(600_000, gone.signal);
+    gone.abort();
+    await asleep;
+    await sleep(600_000, gone.signal);
+  });
+  test("0 milliseconds → over", async () => {
+    await sleep(0, new AbortController().signal);
+  });
+});
