@@ -1,28 +1,28 @@
-import { z } from "zod";
+import type { KeyframeClient } from "../../client/index.ts";
 import { type ReceivedEvent, startReceiver } from "../receiver/start-receiver.ts";
-import type { Call } from "./call-api.ts";
 
 const EXPECTED = ["project.created", "generation.succeeded", "generation.succeeded", "generation.succeeded"];
 const PATIENCE_MS = 20_000;
-const registered = z.object({ webhookId: z.string(), secret: z.string() });
+const FAREWELL_MS = 5_000;
 
 /** A receiver on this machine that the service was told of; it lets in only what is signed with the endpoint's secret. */
 export type EventReceiver = {
   /** Resolves with what arrived once the events of a whole film have; throws when they do not come. */
-  filmEvents(projectId: string, signal: AbortSignal): Promise<ReceivedEvent[]>;
+  filmEvents(projectId: string): Promise<ReceivedEvent[]>;
   stop(): Promise<void>;
 };
 
 /** Starts a receiver and registers it as a webhook endpoint of the caller. */
-export async function registerReceiver(call: Call): Promise<EventReceiver> {
+export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSignal): Promise<EventReceiver> {
   const receiver = startReceiver({ port: 0, secrets: [] });
-  const { webhookId, secret } = await call(registered, "POST", "/api/webhooks", {
-    url: receiver.url,
-    description: "npm run demo",
+  const endpoint = { url: receiver.url, description: "npm run demo" };
+  const { webhookId, secret } = await keyframe.webhooks.create(endpoint, { signal }).catch(async (error) => {
+    await receiver.stop();
+    throw error;
   });
   receiver.setSecrets([secret]);
   return {
-    async filmEvents(projectId, signal) {
+    async filmEvents(projectId) {
       const ofFilm = () =>
         receiver.events.filter(
           ({ event, duplicate }) => !duplicate && "projectId" in event.data && event.data.projectId === projectId,
@@ -41,8 +41,9 @@ export async function registerReceiver(call: Call): Promise<EventReceiver> {
       return arrived;
     },
     async stop() {
-      // The endpoint would point at nothing; the demo leaves none behind.
-      await call(z.unknown(), "DELETE", `/api/webhooks/${webhookId}`).catch(() => undefined);
+      // The endpoint would point at nothing; the demo leaves none behind, even when it was cut short.
+      const brief = AbortSignal.timeout(FAREWELL_MS);
+      await keyframe.webhooks.delete(webhookId, { signal: brief }).catch(() => undefined);
       await receiver.stop();
     },
   };

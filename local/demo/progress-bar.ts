@@ -1,30 +1,45 @@
 const WIDTH = 28;
+const REDRAW_MS = 100;
 
 /** Draws one line that fills up. On a terminal it is redrawn in place; elsewhere only the last state is printed. */
 export class ProgressBar {
   readonly #label: string;
   readonly #start = performance.now();
   readonly #write: (text: string) => void;
+  readonly #redraw: ReturnType<typeof setInterval> | undefined;
+  #fraction = 0;
+  #status = "";
 
   constructor(label: string, write: (text: string) => void) {
     this.#label = label;
     this.#write = write;
+    // Between two states of the run, which can be seconds apart, the time goes on.
+    if (Deno.stdout.isTerminal()) this.#redraw = setInterval(() => this.#draw(), REDRAW_MS);
   }
 
   show(fraction: number, status: string): void {
+    this.#fraction = fraction;
+    this.#status = status;
+    if (this.#redraw !== undefined) this.#draw();
+  }
+
+  /** Leaves the last state standing. To be called in any case: until then it draws. */
+  end(): void {
+    clearInterval(this.#redraw);
+    if (this.#redraw !== undefined) this.#draw();
+    this.#write(this.#redraw === undefined ? `${this.#line()}\n` : "\n");
+  }
+
+  #draw(): void {
     // The escape sequence clears what a longer line before has left.
-    if (Deno.stdout.isTerminal()) this.#write(`\r${this.#line(fraction, status)}\x1b[K`);
+    this.#write(`\r${this.#line()}\x1b[K`);
   }
 
-  end(fraction: number, status: string): void {
-    this.show(fraction, status);
-    this.#write(Deno.stdout.isTerminal() ? "\n" : `${this.#line(fraction, status)}\n`);
-  }
-
-  #line(fraction: number, status: string): string {
-    const filled = Math.round(Math.min(1, Math.max(0, fraction)) * WIDTH);
+  #line(): string {
+    const filled = Math.round(Math.min(1, Math.max(0, this.#fraction)) * WIDTH);
     const seconds = ((performance.now() - this.#start) / 1000).toFixed(1);
     const bar = "█".repeat(filled) + "░".repeat(WIDTH - filled);
-    return `  ${this.#label.padEnd(12)} ${bar} ${String(Math.round(fraction * 100)).padStart(3)} %  ${status.padEnd(10)} ${seconds} s`;
+    const percent = String(Math.round(this.#fraction * 100)).padStart(3);
+    return `  ${this.#label.padEnd(12)} ${bar} ${percent} %  ${this.#status.padEnd(10)} ${seconds} s`;
   }
 }

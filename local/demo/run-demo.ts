@@ -1,15 +1,19 @@
 import { createClient } from "@supabase/supabase-js";
+import {
+  createKeyframeClient,
+  type KeyframeClient,
+  mustSucceed,
+  type StepBody,
+  type SucceededPrediction,
+} from "../../client/index.ts";
 import type { Step } from "../../shared/contract/fields.ts";
-import { type Prediction, prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
-import { project } from "../../shared/contract/projects.ts";
+import type { Prediction } from "../../shared/contract/predictions.ts";
 import { drawReferencePhoto } from "../replicate/draw-reference-photo.ts";
-import { apiCaller, type Call } from "./call-api.ts";
 import { checkFrame, checkVideo } from "./check-files.ts";
 import { type EventReceiver, registerReceiver } from "./expect-events.ts";
 import { ProgressBar } from "./progress-bar.ts";
 
 const PROMPT = "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea";
-const POLL_MS = 150;
 
 export type DemoOptions = {
   url: string;
@@ -50,14 +54,14 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     },
     () => email,
   );
-  const call = apiCaller(`${url}/functions/v1`, session.access_token, signal);
+  const keyframe = createKeyframeClient({ url, apikey: publishableKey, getToken: () => session.access_token });
   const receiver = await timed(
     "webhook",
-    () => registerReceiver(call),
+    () => registerReceiver(keyframe, signal),
     () => "a receiver on this machine, registered",
   );
   try {
-    await makeFilm(call, receiver, timed, options);
+    await makeFilm(keyframe, receiver, timed, options);
   } finally {
     await receiver.stop();
   }
@@ -67,35 +71,44 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 type Timed = <T>(name: string, work: () => Promise<T>, result: (made: T) => string) => Promise<T>;
 
 /** From project to video, with every file and every event checked. */
-async function makeFilm(call: Call, receiver: EventReceiver, timed: Timed, options: DemoOptions): Promise<void> {
+async function makeFilm(
+  keyframe: KeyframeClient,
+  receiver: EventReceiver,
+  timed: Timed,
+  options: DemoOptions,
+): Promise<void> {
   const { write, signal } = options;
   const { projectId } = await timed(
     "project",
     () =>
-      call(project, "POST", "/api/projects", {
-        title: "Lighthouse",
-        textPrompt: PROMPT,
-        description: "Keep the evening light of the reference image.",
-      }),
+      keyframe.createProject(
+        {
+          title: "Lighthouse",
+          textPrompt: PROMPT,
+          description: "Keep the evening light of the reference image.",
+        },
+        { signal },
+      ),
     (made) => made.projectId,
   );
   const photo = drawReferencePhoto(projectId);
   const { referenceImagePath } = await timed(
     "reference",
-    () => call(uploadedReferenceImage, "POST", "/api/projects/reference-images", photo),
+    () => keyframe.uploadReferenceImage(photo, { signal }),
     (made) => made.referenceImagePath,
   );
 
-  const run = (step: Step, body: Record<string, unknown>) =>
+  const run = <S extends Step>(step: S, body: StepBody[S]) =>
     timed(
       step,
-      () => generate(call, step, { projectId, ...body }, options),
-      ({ output }) => `${output?.width} × ${output?.height}, ${Math.round((output?.bytes ?? 0) / 1024)} KiB`,
+      () => generate(keyframe, step, body, options),
+      ({ output }) => `${output.width} × ${output.height}, ${Math.round(output.bytes / 1024)} KiB`,
     );
   write("\n");
-  const first = await run("first-frame", { referenceImagePath });
-  const last = await run("last-frame", { referenceImagePath, prompt: `${PROMPT}, now in the deep blue of night` });
-  const video = await run("video", {});
+  const first = await run("first-frame", { projectId, referenceImagePath });
+  const night = `${PROMPT}, now in the deep blue of night`;
+  const last = await run("last-frame", { projectId, referenceImagePath, prompt: night });
+  const video = await run("video", { projectId });
   write("\n");
 
   const files = await timed(
@@ -117,34 +130,29 @@ async function makeFilm(call: Call, receiver: EventReceiver, timed: Timed, optio
   );
   await timed(
     "events",
-    () => receiver.filmEvents(projectId, signal),
+    () => receiver.filmEvents(projectId),
     (arrived) => `${arrived.length} arrived, each signed: project.created and three generation.succeeded`,
   );
 }
 
-/** Starts a step and polls it to its end, with a progress bar. Throws when it does not succeed. */
-async function generate(call: Call, step: Step, body: unknown, options: DemoOptions): Promise<Prediction> {
-  const bar = new ProgressBar(step, options.write);
-  const patience = performance.now() + options.patienceMs;
-  let made = await call(prediction, "POST", `/api/projects/generate/${step}`, body);
-  const isOver = () => made.status === "succeeded" || made.status === "failed" || made.status === "canceled";
-  const fraction = () => (made.status === "succeeded" ? 1 : (made.progress ?? 0));
-  while (!isOver() && performance.now() < patience && !options.signal.aborted) {
-    bar.show(fraction(), made.status);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    const query = new URLSearchParams({ projectId: made.projectId, predictionId: made.predictionId });
-    made = await call(prediction, "GET", `/api/projects/generate/${step}?${query}`);
+/** Starts a step and waits for its end, with a progress bar. Throws when it does not succeed. */
+async function generate<S extends Step>(
+  keyframe: KeyframeClient,
+  step: S,
+  body: StepBody[S],
+  { write, signal, patienceMs }: DemoOptions,
+): Promise<SucceededPrediction> {
+  const started = await keyframe.generate(step, body, { signal });
+  const bar = new ProgressBar(step, write);
+  const onProgress = ({ progress, status }: Prediction) => bar.show(progress ?? 0, status);
+  try {
+    return mustSucceed(await keyframe.waitFor(started, { signal, onProgress, timeoutMs: patienceMs }));
+  } finally {
+    bar.end();
   }
-  bar.end(fraction(), made.status);
-  options.signal.throwIfAborted();
-  if (!isOver()) throw new Error(`${step} is still ${made.status} after ${options.patienceMs / 1000} s.`);
-  if (made.status !== "succeeded")
-    throw new Error(`${step} ${made.status}: ${made.error?.message ?? "no reason given"}`);
-  return made;
 }
 
-async function downloadOutput({ step, output }: Prediction, signal: AbortSignal): Promise<Uint8Array> {
-  if (!output) throw new Error(`${step} succeeded without an output.`);
+async function downloadOutput({ step, output }: SucceededPrediction, signal: AbortSignal): Promise<Uint8Array> {
   const response = await fetch(output.url, { signal }).catch(() => {
     throw new Error(`The ${step} cannot be downloaded: no answer from ${new URL(output.url).host}.`);
   });

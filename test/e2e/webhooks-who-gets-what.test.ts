@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { z } from "zod";
-import { apiCaller } from "../../local/demo/call-api.ts";
+import { apiCaller } from "../support/flow-call.ts";
 import { delivery, recoveredDeliveries, webhook } from "../../shared/contract/webhooks.ts";
 import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.ts";

@@ -1,5 +1,5 @@
 import { createClient } from "@supabase/supabase-js";
-import { apiCaller, type Call } from "../../local/demo/call-api.ts";
+import { apiCaller, type Call } from "./flow-call.ts";
 import type { Step } from "../../shared/contract/fields.ts";
 import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";

@@ -1,0 +1,34 @@
+import { generationMethods } from "./generation.ts";
+import { projectMethods } from "./projects.ts";
+import { type KeyframeOptions, resolveSettings } from "./settings.ts";
+import { webhookMethods } from "./webhooks.ts";
+
+export type { Step } from "../shared/contract/fields.ts";
+export type { Output, Prediction, PredictionStatus } from "../shared/contract/predictions.ts";
+export type { PredictionPage, Project, ProjectPage, ProjectWithPredictions } from "../shared/contract/projects.ts";
+export type { CreatedWebhook, Delivery, DeliveryPage, Webhook } from "../shared/contract/webhooks.ts";
+export type { ErrorCode, ErrorDetail } from "../shared/errors.ts";
+export type { Clock } from "./clock.ts";
+export { GenerationError, hasEnded, mustSucceed, type SucceededPrediction } from "./endings.ts";
+export { KeyframeError, type KeyframeErrorCode } from "./error.ts";
+export type { HoldOptions, StepBody } from "./generation.ts";
+export type { CallOptions, StartOptions } from "./operate.ts";
+export type { ListedProject } from "./projects.ts";
+export type { KeyframeOptions } from "./settings.ts";
+export type { PredictionRef, WaitOptions } from "./wait-for.ts";
+
+/**
+ * The API as functions, for one caller. They need no `this`, keep nothing between calls but what the last answer about a
+ * prediction told, and reject with a KeyframeError, or with the signal's reason. Throws a TypeError for a url that cannot be.
+ */
+export function createKeyframeClient(options: KeyframeOptions) {
+  const settings = resolveSettings(options);
+  return {
+    ...projectMethods(settings),
+    ...generationMethods(settings),
+    /** Endpoints and their deliveries. With the project's secret key as token (on a server): those of everybody. */
+    webhooks: webhookMethods(settings),
+  };
+}
+
+export type KeyframeClient = ReturnType<typeof createKeyframeClient>;

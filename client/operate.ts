@@ -1,0 +1,95 @@
+import type { AnswerOf } from "../shared/contract/operations/index.ts";
+import { type Answer, readRetryAfter } from "./read-answer.ts";
+import { send } from "./retry.ts";
+import { type AppOperationId, ROUTES } from "./routes.ts";
+import type { Call } from "./send-once.ts";
+import type { Settings } from "./settings.ts";
+
+/** What every method takes. When the signal is aborted, the call rejects with its reason. */
+export type CallOptions = { signal?: AbortSignal | undefined };
+
+/** What every method that makes something takes. Without a key a random one is sent; a repeated request has the same one. */
+export type StartOptions = CallOptions & { idempotencyKey?: string | undefined };
+
+/** The parameters of a path: `projectId` of /projects/:projectId. */
+type ParametersOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParametersOf<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+type PathOf<Id extends AppOperationId> = Record<ParametersOf<(typeof ROUTES)[Id][1]>, string>;
+
+export type Input = StartOptions & {
+  query?: Record<string, string | number | undefined>;
+  json?: unknown;
+  bytes?: Blob;
+  headers?: Record<string, string>;
+  limitMs?: number;
+};
+
+/** An answer as the operation has it. `etag` and `retryAfterSeconds` are null where there is none. */
+export type Outcome<Data> = { data: Data; etag: string | null; retryAfterSeconds: number | null; held: boolean };
+
+/** Makes the request of one operation. Throws a TypeError for what cannot be put into a path or a header. */
+export function requestOf<Id extends AppOperationId>(
+  id: Id,
+  path: PathOf<Id>,
+  input: Input,
+  { randomKey, requestTimeoutMs }: Settings,
+): Call {
+  const [method, at] = ROUTES[id];
+  const { json, bytes, signal } = input;
+  const headers = { ...input.headers };
+  if (json !== undefined) headers["content-type"] = "application/json";
+  if (bytes !== undefined) headers["content-type"] = "application/octet-stream";
+  if (method === "POST") headers["idempotency-key"] = checkKey(input.idempotencyKey ?? randomKey());
+  const body = json === undefined ? bytes : JSON.stringify(json);
+  return {
+    method,
+    path: fill(at, path) + queryOf(input.query ?? {}),
+    headers,
+    ...(body === undefined ? {} : { body }),
+    limitMs: input.limitMs ?? requestTimeoutMs,
+    signal,
+  };
+}
+
+/** Does one operation of the contract, with retries. */
+export async function operate<Id extends AppOperationId>(
+  id: Id,
+  path: PathOf<Id>,
+  input: Input,
+  settings: Settings,
+): Promise<Outcome<AnswerOf<Id>>> {
+  return outcomeOf(await send(requestOf(id, path, input, settings), settings), settings);
+}
+
+/** The service is tested to answer by its contract, so what it says is believed to have the contract's type. */
+export function outcomeOf<Data>({ data, headers }: Answer, { clock }: Settings): Outcome<Data> {
+  return {
+    data: data as Data,
+    etag: headers.get("etag"),
+    retryAfterSeconds: readRetryAfter(headers, clock.now()),
+    held: headers.has("preference-applied"),
+  };
+}
+
+function fill(at: string, path: Record<string, string>): string {
+  return at.replace(/:(\w+)/g, (_, name: string) => {
+    const value = path[name] ?? "";
+    // A URL takes dots for a step up, which would be another operation.
+    if (/^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be an identifier.`);
+    return encodeURIComponent(value);
+  });
+}
+
+function queryOf(query: Record<string, string | number | undefined>): string {
+  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+}
+
+function checkKey(key: string): string {
+  if (/^[\x21-\x7e]{1,255}$/.test(key)) return key;
+  throw new TypeError("idempotencyKey must have 1 to 255 visible ASCII characters.");
+}

@@ -1,0 +1,82 @@
+import type { BodyInput, QueryOf } from "../shared/contract/operations/index.ts";
+import type { Prediction, UploadedReferenceImage } from "../shared/contract/predictions.ts";
+import type { PredictionPage, Project, ProjectPage, ProjectWithPredictions } from "../shared/contract/projects.ts";
+import { type CallOptions, operate, type StartOptions } from "./operate.ts";
+import { eachRow } from "./pages.ts";
+import type { Settings } from "./settings.ts";
+
+export type ListedProject = ProjectPage["projects"][number];
+
+/** 10 MiB over a slow line. */
+const UPLOAD_LIMIT_MS = 5 * 60_000;
+
+export function projectMethods(settings: Settings) {
+  const listProjects = async (
+    query: Partial<QueryOf<"listProjects">> = {},
+    options: CallOptions = {},
+  ): Promise<ProjectPage> => (await operate("listProjects", {}, { ...options, query }, settings)).data;
+
+  const listPredictions = async (
+    projectId: string,
+    query: Partial<QueryOf<"listPredictions">> = {},
+    options: CallOptions = {},
+  ): Promise<PredictionPage> => (await operate("listPredictions", { projectId }, { ...options, query }, settings)).data;
+
+  return {
+    createProject: async (json: BodyInput<"createProject">, options: StartOptions = {}): Promise<Project> =>
+      (await operate("createProject", {}, { ...options, json }, settings)).data,
+
+    /** One page, newest first; `nextCursor` is the `cursor` of the next one. */
+    listProjects,
+
+    /** All of them, page by page: `for await (const project of keyframe.eachProject())`. */
+    eachProject: (
+      query: Partial<QueryOf<"listProjects">> = {},
+      options: CallOptions = {},
+    ): AsyncGenerator<ListedProject, void, undefined> =>
+      eachRow(
+        (cursor) => listProjects({ ...query, cursor }, options),
+        ({ projects }) => projects,
+        query.cursor,
+      ),
+
+    /** With the latest prediction of each step. */
+    readProject: async (projectId: string, options: CallOptions = {}): Promise<ProjectWithPredictions> =>
+      (await operate("readProject", { projectId }, options, settings)).data,
+
+    changeProject: async (
+      projectId: string,
+      json: BodyInput<"changeProject">,
+      options: CallOptions = {},
+    ): Promise<Project> => (await operate("changeProject", { projectId }, { ...options, json }, settings)).data,
+
+    /** With its predictions and files, for good. */
+    deleteProject: async (projectId: string, options: CallOptions = {}): Promise<Project> =>
+      (await operate("deleteProject", { projectId }, options, settings)).data,
+
+    /** One page of a project's predictions, newest first. */
+    listPredictions,
+
+    eachPrediction: (
+      projectId: string,
+      query: Partial<QueryOf<"listPredictions">> = {},
+      options: CallOptions = {},
+    ): AsyncGenerator<Prediction, void, undefined> =>
+      eachRow(
+        (cursor) => listPredictions(projectId, { ...query, cursor }, options),
+        ({ predictions }) => predictions,
+        query.cursor,
+      ),
+
+    /** PNG, JPEG or WebP of at most 10 MiB. What kind it is, its bytes say. */
+    uploadReferenceImage: async (
+      image: Blob | Uint8Array | ArrayBuffer,
+      options: StartOptions = {},
+    ): Promise<UploadedReferenceImage> => {
+      // A Blob takes any bytes; its type alone rules out those in memory that threads share.
+      const bytes = image instanceof Blob ? image : new Blob([image as ArrayBuffer]);
+      const input = { ...options, bytes, limitMs: UPLOAD_LIMIT_MS };
+      return (await operate("uploadReferenceImage", {}, input, settings)).data;
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { type ErrorDetail, isErrorCode } from "../shared/errors.ts";
+import { KeyframeError, type KeyframeErrorFields } from "./error.ts";
+
+/** What an answer brought: `data` of the envelope, or undefined where the caller's copy is still good (304). */
+export type Answer = { data: unknown; headers: Headers };
+
+/** Takes the envelope off. Throws a KeyframeError for a refusal, and for what is no answer of the service. */
+export function readAnswer(status: number, headers: Headers, body: string, now: number): Answer {
+  if (status === 304) return { data: undefined, headers };
+  const about: KeyframeErrorFields = {
+    status,
+    requestId: headers.get("x-request-id"),
+    retryAfterSeconds: readRetryAfter(headers, now),
+  };
+  const envelope = fieldsOf(parse(body));
+  const isOk = status >= 200 && status < 300;
+  // Whatever the contract answers with is an object.
+  if (isOk && envelope?.success === true && fieldsOf(envelope.data)) return { data: envelope.data, headers };
+  const error = envelope?.success === false ? fieldsOf(envelope.error) : null;
+  if (isOk || typeof error?.code !== "string" || typeof error.message !== "string") {
+    throw new KeyframeError("not_an_envelope", `The answer (${status}) is not the service's. Check the url.`, about);
+  }
+  if (typeof error.requestId === "string") about.requestId = error.requestId;
+  if (Array.isArray(error.details)) about.details = error.details.filter(isDetail);
+  throw new KeyframeError(isErrorCode(error.code) ? error.code : "unknown", error.message, about);
+}
+
+/** Seconds until the service wants to be asked again: Retry-After as a number or as a date; null without one. */
+export function readRetryAfter(headers: Headers, now: number): number | null {
+  const value = headers.get("retry-after")?.trim() ?? "";
+  if (/^\d+$/.test(value)) return Number(value);
+  const date = value.endsWith("GMT") ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(date) ? null : Math.max(0, Math.ceil((date - now) / 1000));
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+const fieldsOf = (value: unknown): Record<string, unknown> | null =>
+  // What an object of JSON is; an array has none of the fields asked for.
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
+
+const isDetail = (value: unknown): value is ErrorDetail => {
+  const detail = fieldsOf(value);
+  return typeof detail?.path === "string" && typeof detail.message === "string";
+};

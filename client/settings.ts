@@ -1,0 +1,61 @@
+import { type Clock, systemClock } from "./clock.ts";
+import { randomKey } from "./random-key.ts";
+
+export type KeyframeOptions = {
+  /** The project's Supabase URL, as createClient of supabase-js takes it; not the address of the functions. */
+  url: string;
+  /**
+   * The session's access token, or null when nobody is signed in. Asked before each request, so a refreshed session is used.
+   * When it rejects, the call is tried again as after a network failure.
+   */
+  getToken: () => string | null | Promise<string | null>;
+  /** The publishable key, sent as the header `apikey` that some gateways ask for. */
+  apikey?: string;
+  /** How often a call is repeated after a passing failure (default 3). 0: never. */
+  retries?: number;
+  /** How long one request may take, in ms (default 30,000); what the service was asked to hold comes on top. */
+  requestTimeoutMs?: number;
+  fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  /** For tests. */
+  clock?: Clock;
+  /** From 0 to below 1. For tests. */
+  random?: () => number;
+  /** Makes an Idempotency-Key. For tests. */
+  randomKey?: () => string;
+};
+
+/** The options with nothing left open. `base` is where the paths of the contract begin. */
+export type Settings = Required<Omit<KeyframeOptions, "url" | "apikey">> & { base: string; apikey: string | null };
+
+/** Throws a TypeError for a url or a number that cannot be meant. */
+export function resolveSettings(options: KeyframeOptions): Settings {
+  const { retries = 3, requestTimeoutMs = 30_000, apikey = null } = options;
+  if (!Number.isInteger(retries) || retries < 0) throw new TypeError("retries must be a whole number from 0 on.");
+  if (!(requestTimeoutMs > 0)) throw new TypeError("requestTimeoutMs must be more than 0.");
+  if (apikey !== null && !/^[\x21-\x7e]+$/.test(apikey))
+    throw new TypeError("apikey must be visible ASCII characters.");
+  return {
+    base: `${supabaseUrl(options.url)}/functions/v1/api`,
+    apikey,
+    retries,
+    requestTimeoutMs,
+    getToken: options.getToken,
+    // Called late and without `this`: a browser's fetch insists on it.
+    fetch: options.fetch ?? ((url, init) => fetch(url, init)),
+    clock: options.clock ?? systemClock,
+    random: options.random ?? Math.random,
+    randomKey: options.randomKey ?? randomKey,
+  };
+}
+
+function supabaseUrl(given: string): string {
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    throw new TypeError("url must be the project's Supabase URL, such as https://abc.supabase.co.");
+  }
+  const path = url.pathname.replace(/\/+$/, "");
+  if (path.includes("/functions")) {
+    throw new TypeError("url must be the project's Supabase URL, without /functions/v1: the client adds that.");
+  }
+  return url.origin + path;
+}

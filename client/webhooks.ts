@@ -1,0 +1,81 @@
+import type { AnswerOf, BodyInput, QueryOf } from "../shared/contract/operations/index.ts";
+import type {
+  CreatedWebhook,
+  Delivery,
+  DeliveryPage,
+  RecoveredDeliveries,
+  Webhook,
+  WebhookSecret,
+} from "../shared/contract/webhooks.ts";
+import { type CallOptions, operate, type StartOptions } from "./operate.ts";
+import { eachRow } from "./pages.ts";
+import type { Settings } from "./settings.ts";
+
+export function webhookMethods(settings: Settings) {
+  const deliveries = async (
+    webhookId: string,
+    query: Partial<QueryOf<"listDeliveries">> = {},
+    options: CallOptions = {},
+  ): Promise<DeliveryPage> => (await operate("listDeliveries", { webhookId }, { ...options, query }, settings)).data;
+
+  return {
+    /** The answer holds the secret that signs. */
+    create: async (json: BodyInput<"createWebhook">, options: StartOptions = {}): Promise<CreatedWebhook> =>
+      (await operate("createWebhook", {}, { ...options, json }, settings)).data,
+
+    /** All of them: there are few. */
+    list: async (options: CallOptions = {}): Promise<AnswerOf<"listWebhooks">> =>
+      (await operate("listWebhooks", {}, options, settings)).data,
+
+    read: async (webhookId: string, options: CallOptions = {}): Promise<Webhook> =>
+      (await operate("readWebhook", { webhookId }, options, settings)).data,
+
+    change: async (webhookId: string, json: BodyInput<"changeWebhook">, options: CallOptions = {}): Promise<Webhook> =>
+      (await operate("changeWebhook", { webhookId }, { ...options, json }, settings)).data,
+
+    /** With its secrets and deliveries, for good. */
+    delete: async (webhookId: string, options: CallOptions = {}): Promise<Webhook> =>
+      (await operate("deleteWebhook", { webhookId }, options, settings)).data,
+
+    /** The secret that signs now. */
+    secret: async (webhookId: string, options: CallOptions = {}): Promise<WebhookSecret> =>
+      (await operate("revealSecret", { webhookId }, options, settings)).data,
+
+    /** A new secret signs at once; the old one signs beside it for overlapHours (24 unless told). */
+    rotate: async (
+      webhookId: string,
+      json: BodyInput<"rotateSecret"> = {},
+      options: StartOptions = {},
+    ): Promise<WebhookSecret> => (await operate("rotateSecret", { webhookId }, { ...options, json }, settings)).data,
+
+    /** Sends `webhook.test` to the endpoint. */
+    test: async (webhookId: string, options: StartOptions = {}): Promise<Delivery> =>
+      (await operate("testWebhook", { webhookId }, { ...options, json: {} }, settings)).data,
+
+    /** One page with every attempt, newest first. */
+    deliveries,
+
+    eachDelivery: (
+      webhookId: string,
+      query: Partial<QueryOf<"listDeliveries">> = {},
+      options: CallOptions = {},
+    ): AsyncGenerator<Delivery, void, undefined> =>
+      eachRow(
+        (cursor) => deliveries(webhookId, { ...query, cursor }, options),
+        (page) => page.deliveries,
+        query.cursor,
+      ),
+
+    /** Sends a delivery again, whatever came of it. */
+    redeliver: async (deliveryId: string, options: StartOptions = {}): Promise<Delivery> =>
+      (await operate("redeliver", { deliveryId }, { ...options, json: {} }, settings)).data,
+
+    /** Sends again what failed, or was missed, since a time. */
+    recover: async (
+      webhookId: string,
+      json: BodyInput<"recoverWebhook">,
+      options: StartOptions = {},
+    ): Promise<RecoveredDeliveries> =>
+      (await operate("recoverWebhook", { webhookId }, { ...options, json }, settings)).data,
+  };
+}

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { KeyframeClient } from "../../client/index.ts";
+import {
+  hang,
+  predictionWith,
+  REF,
+  refusal,
+  type ScriptedServer,
+  startScriptedServer,
+  type Turn,
+} from "../support/client-server.ts";
+import { until } from "../support/until.ts";
+
+let server: ScriptedServer;
+beforeAll(async () => {
+  server = await startScriptedServer();
+});
+beforeEach(() => server.time.onPause(() => undefined));
+afterAll(() => server.stop());
+
+const reason = new Error("The page was left.");
+
+/** The methods that differ in how they wait. */
+const CALLS: [name: string, call: (client: KeyframeClient, signal: AbortSignal) => Promise<unknown>][] = [
+  ["a GET", (client, signal) => client.readProject("p", { signal })],
+  ["a POST", (client, signal) => client.createProject({ title: "a", textPrompt: "b" }, { signal })],
+  ["an upload", (client, signal) => client.uploadReferenceImage(new Uint8Array(9), { signal })],
+  ["a page of many", (client, signal) => client.eachProject({}, { signal }).next()],
+  ["waitFor", (client, signal) => client.waitFor(REF, { signal })],
+  ["a delivery's redelivery", (client, signal) => client.webhooks.redeliver("d", { signal })],
+];
+
+const startOfAnswer: Turn = (response) => {
+  response.writeHead(200, { "content-length": "1000" });
+  response.write("{");
+};
+
+test.each(CALLS)("%s, aborted before → the reason, nothing sent, no token asked for", async (_, call) => {
+  server.play();
+  let asked = 0;
+  const client = server.client({
+    getToken: () => {
+      asked += 1;
+      return "token-1";
+    },
+  });
+  await expect(call(client, AbortSignal.abort(reason))).rejects.toBe(reason);
+  expect([server.seen.length, asked]).toEqual([0, 0]);
+});
+
+test.each(CALLS)("%s, aborted while getToken is under way → the reason, nothing sent", async (_, call) => {
+  server.play();
+  const abort = new AbortController();
+  const asked = Promise.withResolvers<void>();
+  const getToken = () => {
+    asked.resolve();
+    return new Promise<string>(() => undefined);
+  };
+  const made = call(server.client({ getToken }), abort.signal);
+  await asked.promise;
+  abort.abort(reason);
+  await expect(made).rejects.toBe(reason);
+  expect([server.seen.length, server.time.underWay()]).toEqual([0, []]);
+});
+
+test.each(
+  CALLS.flatMap(([name, call]) => [
+    [name, "waiting for the answer", hang, call] as const,
+    [name, "reading it", startOfAnswer, call] as const,
+  ]),
+)("%s, aborted while %s → the reason, the connection cut, nothing repeated", async (_name, _when, turn, call) => {
+  let cut = false;
+  server.play((response, request) => {
+    response.on("close", () => {
+      cut = true;
+    });
+    if (typeof turn === "function") turn(response, request);
+  });
+  const abort = new AbortController();
+  const made = call(server.client(), abort.signal);
+  await until("the request is there", () => server.seen.length === 1);
+  abort.abort(reason);
+  await expect(made).rejects.toBe(reason);
+  await until("the connection is cut", () => cut);
+  expect([server.seen.length, server.time.pauses, server.time.underWay()]).toEqual([1, [], []]);
+});
+
+test.each(CALLS)(
+  "%s, aborted in the pause after a failure → the reason, not the failure, and no second request",
+  async (_, call) => {
+    const abort = new AbortController();
+    server.play(refusal(503, "unavailable", { "retry-after": "3" }));
+    server.time.onPause(() => abort.abort(reason));
+    await expect(call(server.client(), abort.signal)).rejects.toBe(reason);
+    expect(server.seen).toHaveLength(1);
+  },
+);
+
+test("waitFor, aborted in the pause between two looks → the reason", async () => {
+  const abort = new AbortController();
+  server.play({ data: predictionWith() });
+  server.time.onPause(() => abort.abort(reason));
+  await expect(server.client().waitFor(REF, { signal: abort.signal })).rejects.toBe(reason);
+  expect(server.seen).toHaveLength(1);
+});
+
+test("waitFor of what is known, or has ended, aborted before → the reason, no progress told", async () => {
+  let told = 0;
+  const onProgress = () => void told++;
+  for (const status of ["starting", "succeeded"] as const) {
+    const wait = server.client().waitFor(predictionWith({ status }), { signal: AbortSignal.abort(reason), onProgress });
+    await expect(wait).rejects.toBe(reason);
+  }
+  expect(told).toBe(0);
+});
+
+test("waitFor, aborted by onProgress → the reason", async () => {
+  const abort = new AbortController();
+  server.play({ data: predictionWith() });
+  const wait = server.client().waitFor(REF, { signal: abort.signal, onProgress: () => abort.abort(reason) });
+  await expect(wait).rejects.toBe(reason);
+});
+
+test("abort() without a reason → an AbortError, as fetch has it", async () => {
+  server.play(hang);
+  const abort = new AbortController();
+  const made = server.client().readProject("p", { signal: abort.signal });
+  await until("the request is there", () => server.seen.length === 1);
+  abort.abort();
+  await expect(made).rejects.toMatchObject({ name: "AbortError" });
+});
+
+test("a fetch that does not heed its signal → the call ends all the same", async () => {
+  const abort = new AbortController();
+  const asked = Promise.withResolvers<void>();
+  const fetch = () => {
+    asked.resolve();
+    return new Promise<Response>(() => undefined);
+  };
+  const made = server.client({ fetch }).readProject("p", { signal: abort.signal });
+  await asked.promise;
+  abort.abort(reason);
+  await expect(made).rejects.toBe(reason);
+});
+
+test("a signal for a thousand calls → no listener stays on it", async () => {
+  let listeners = 0;
+  const { signal } = new AbortController();
+  const { addEventListener, removeEventListener } = signal;
+  signal.addEventListener = (...args: Parameters<typeof addEventListener>) => {
+    listeners += 1;
+    addEventListener.apply(signal, args);
+  };
+  signal.removeEventListener = (...args: Parameters<typeof removeEventListener>) => {
+    listeners -= 1;
+    removeEventListener.apply(signal, args);
+  };
+  server.play({ data: {} }, refusal(404, "not_found"), refusal(503, "unavailable"), { data: {} });
+  const client = server.client();
+  await client.readProject("p", { signal });
+  await client.readProject("p", { signal }).catch(() => undefined);
+  await client.readProject("p", { signal });
+  expect(listeners).toBe(0);
+});

@@ -1,0 +1,178 @@
+import { inspect } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type KeyframeClient, KeyframeError } from "../../client/index.ts";
+import { ERROR_STATUS } from "../../shared/errors.ts";
+import {
+  breakOff,
+  hang,
+  predictionWith,
+  REF,
+  type ScriptedServer,
+  startScriptedServer,
+  type Turn,
+} from "../support/client-server.ts";
+import { until } from "../support/until.ts";
+
+let server: ScriptedServer;
+beforeAll(async () => {
+  server = await startScriptedServer();
+});
+afterAll(() => server.stop());
+
+/** What a call without retries is refused with. */
+async function refused(turn: Turn, options = {}): Promise<KeyframeError> {
+  server.play(turn);
+  const error = await server
+    .client({ retries: 0, ...options })
+    .readProject("p")
+    .catch((thrown: unknown) => thrown);
+  if (error instanceof KeyframeError) return error;
+  throw new Error(`No KeyframeError: ${inspect(error)}`);
+}
+
+test.each(Object.entries(ERROR_STATUS))(
+  "%s (%i) → the same code, status, sentence and requestId",
+  async (code, status) => {
+    const error = await refused({ status, error: { code, message: "Do this.", requestId: "r-1" } });
+    expect(error).toMatchObject({
+      name: "KeyframeError",
+      code,
+      status,
+      message: "Do this.",
+      requestId: "r-1",
+      details: [],
+    });
+  },
+);
+
+test("invalid_request → the fields in details; what is no detail is left out", async () => {
+  const details = [{ path: "title", message: "Must not be empty." }, null, { path: 1 }];
+  const error = await refused({
+    status: 400,
+    error: { code: "invalid_request", message: "No.", details, requestId: "r" },
+  });
+  expect(error.details).toEqual([{ path: "title", message: "Must not be empty." }]);
+});
+
+test.each([
+  ["7", 7],
+  ["0", 0],
+  [new Date(Date.UTC(2026, 2, 1, 0, 0, 90)).toUTCString(), 90],
+  [new Date(0).toUTCString(), 0],
+  ["soon", null],
+  ["-5", null],
+])("Retry-After: %s → retryAfterSeconds %s", async (header, seconds) => {
+  const turn = { status: 429, headers: { "retry-after": header }, error: { code: "rate_limited", message: "Slower." } };
+  expect((await refused(turn)).retryAfterSeconds).toBe(seconds);
+});
+
+test("a code that is newer than the client → unknown, with its status and sentence", async () => {
+  const error = await refused({
+    status: 409,
+    error: { code: "frame_too_old", message: "Make a new frame.", requestId: "r" },
+  });
+  expect(error).toMatchObject({ code: "unknown", status: 409, message: "Make a new frame." });
+});
+
+test.each<[what: string, turn: Turn, status: number]>([
+  ["a web page", { text: "<h1>It works!</h1>" }, 200],
+  ["a gateway's page", { status: 504, text: "<h1>504</h1>" }, 504],
+  ["a gateway's JSON", { status: 546, text: '{"code":"WORKER_LIMIT","message":"no"}' }, 546],
+  ["nothing", { text: "" }, 200],
+  ["JSON that is cut short", { text: '{"success":true,"data":{' }, 200],
+  ["null", { text: "null" }, 200],
+  ["an array", { text: "[]" }, 200],
+  ["success without data", { text: '{"success":true}' }, 200],
+  ["data of no kind the contract has", { data: "ok" }, 200],
+  ["success as a word", { text: '{"success":"true","data":{}}' }, 200],
+  ["200 and a refusal", { status: 200, error: { code: "internal", message: "no" } }, 200],
+  ["500 and success", { status: 500, data: {} }, 500],
+  ["a refusal without a sentence", { status: 400, text: '{"success":false,"error":{"code":"internal"}}' }, 400],
+])("%s → not_an_envelope, with its status and the requestId of the header", async (_, turn, status) => {
+  const error = await refused(typeof turn === "function" ? turn : { ...turn, headers: { "x-request-id": "r-2" } });
+  expect(error).toMatchObject({ code: "not_an_envelope", status, requestId: "r-2" });
+});
+
+test.each<[what: string, turn: Turn]>([
+  ["an answer that breaks off", breakOff],
+  ["a connection that is cut", (response) => response.destroy()],
+])("%s → network, no status", async (_, turn) => {
+  const error = await refused(turn);
+  expect(error).toMatchObject({ code: "network", status: null, requestId: null });
+  expect(error.message).toContain("GET /projects/p");
+});
+
+test("nobody listens → network", async () => {
+  expect(await refused(hang, { url: "http://127.0.0.1:1" })).toMatchObject({ code: "network", status: null });
+});
+
+test("no answer in time → network, and the request is given up", async () => {
+  let cut = false;
+  server.play((response) =>
+    response.on("close", () => {
+      cut = true;
+    }),
+  );
+  const call = server.client({ retries: 0 }).readProject("p");
+  await until("the request is there", () => server.seen.length === 1);
+  server.time.endLimits();
+  await expect(call).rejects.toMatchObject({ code: "network", message: "No answer came within 30 s. Try again." });
+  await until("the connection is cut", () => cut);
+});
+
+test.each<[what: string, seconds: number, call: (client: KeyframeClient, signal: AbortSignal) => Promise<unknown>]>([
+  ["a read", 30, (client, signal) => client.readProject("p", { signal })],
+  ["an upload, which may be slow", 300, (client, signal) => client.uploadReferenceImage(new Uint8Array(1), { signal })],
+  ["a read that is held", 35, (client, signal) => client.readPrediction(REF, { signal, wait: 5 })],
+  ["a start that is held", 55, (client, signal) => client.generate("video", { projectId: "p" }, { signal, wait: 25 })],
+  ["a look of waitFor", 30, (client, signal) => client.waitFor(REF, { signal })],
+  ["a look with little time left", 5, (client, signal) => client.waitFor(REF, { signal, timeoutMs: 5000 })],
+  ["a look with no time left", 1, (client, signal) => client.waitFor(REF, { signal, timeoutMs: 0 })],
+])("%s → has %i s", async (_, seconds, call) => {
+  server.play(hang);
+  const abort = new AbortController();
+  const made = call(server.client(), abort.signal);
+  await until("the request is there", () => server.seen.length === 1);
+  expect(server.time.underWay()).toEqual([seconds * 1000]);
+  abort.abort("enough");
+  await expect(made).rejects.toBe("enough");
+});
+
+test("a held look of waitFor → has the hold on top", async () => {
+  server.play({ headers: { etag: 'W/"a"', "retry-after": "1" }, data: predictionWith() }, hang);
+  const abort = new AbortController();
+  const made = server.client().waitFor(REF, { signal: abort.signal });
+  await until("the second look is there", () => server.seen.length === 2);
+  expect(server.time.underWay()).toEqual([55_000]);
+  abort.abort("enough");
+  await expect(made).rejects.toBe("enough");
+});
+
+test("however a call fails → nothing the error shows or holds has the token in it", async () => {
+  const token = "secret-token-1";
+  const fetch = (_: string, init: RequestInit) =>
+    Promise.reject(Object.assign(new Error(`cannot send ${JSON.stringify(init.headers)}`), { init }));
+  const errors = [
+    await refused({ status: 401, error: { code: "unauthorized", message: "no" } }, { getToken: () => token }),
+    await refused(breakOff, { getToken: () => token }),
+    await refused(hang, { getToken: () => token, fetch }),
+    await refused(hang, { getToken: () => `${token}\nX: y` }),
+    await refused(hang, { getToken: () => `${token} ü` }),
+  ];
+  for (const error of errors) {
+    const shown = [
+      inspect(error, { depth: 9, showHidden: true }),
+      JSON.stringify(error),
+      String(error.cause),
+      error.stack,
+    ];
+    expect(shown.join("\n")).not.toContain(token);
+  }
+  expect(errors.map(({ code }) => code)).toEqual([
+    "unauthorized",
+    "network",
+    "network",
+    "unauthorized",
+    "unauthorized",
+  ]);
+});

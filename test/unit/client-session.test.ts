@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { refusal, type ScriptedServer, startScriptedServer } from "../support/client-server.ts";
+
+let server: ScriptedServer;
+beforeAll(async () => {
+  server = await startScriptedServer();
+});
+afterAll(() => server.stop());
+
+const expired = refusal(401, "unauthorized");
+const fine = { data: { title: "Harbour" } };
+const tokensSent = () => server.seen.map(({ headers }) => headers.authorization);
+
+/** Gives these tokens, one at each question, and counts the questions. */
+function tokens(...given: (string | null | Error)[]) {
+  let asked = 0;
+  const getToken = async () => {
+    const token = given[Math.min(asked++, given.length - 1)] ?? null;
+    if (token instanceof Error) throw token;
+    return token;
+  };
+  return { getToken, asked: () => asked };
+}
+
+test("every request → getToken is asked anew", async () => {
+  const { getToken } = tokens("a", "b");
+  const keyframe = server.client({ getToken });
+  server.play(fine, fine);
+  await keyframe.readProject("p");
+  await keyframe.readProject("p");
+  expect(tokensSent()).toEqual(["Bearer a", "Bearer b"]);
+});
+
+test("401, and getToken has another token by then → sent once more with that, with no pause", async () => {
+  const { getToken } = tokens("old", "new");
+  server.play(expired, fine);
+  expect(await server.client({ getToken }).readProject("p")).toEqual(fine.data);
+  expect([tokensSent(), server.time.pauses]).toEqual([["Bearer old", "Bearer new"], []]);
+});
+
+test("a POST with 401 → the same key the second time", async () => {
+  const { getToken } = tokens("old", "new");
+  server.play(expired, { status: 201, data: {} });
+  await server.client({ getToken }).createProject({ title: "a", textPrompt: "b" });
+  const [first, second] = server.seen.map(({ headers }) => headers["idempotency-key"]);
+  expect(second).toBe(first);
+});
+
+test("401, and the token is the same → unauthorized, asked once", async () => {
+  server.play(expired, fine);
+  await expect(server.client().readProject("p")).rejects.toMatchObject({ code: "unauthorized", status: 401 });
+  expect(server.seen).toHaveLength(1);
+});
+
+test("401 with the fresh token too → unauthorized, no third try", async () => {
+  const { getToken } = tokens("a", "b", "c");
+  server.play(expired, expired, fine);
+  await expect(server.client({ getToken }).readProject("p")).rejects.toMatchObject({ code: "unauthorized" });
+  expect(server.seen).toHaveLength(2);
+});
+
+test("401, and signed out meanwhile → the service's own refusal", async () => {
+  const { getToken } = tokens("a", null);
+  server.play(expired, fine);
+  await expect(server.client({ getToken }).readProject("p")).rejects.toMatchObject({
+    status: 401,
+    requestId: "request-1",
+  });
+  expect(server.seen).toHaveLength(1);
+});
+
+test.each([null, "", "a b", "a\r\nx: y"])(
+  "getToken gives %j → unauthorized, nothing sent, nothing repeated",
+  async (token) => {
+    const { getToken, asked } = tokens(token);
+    server.play(fine);
+    await expect(server.client({ getToken }).readProject("p")).rejects.toMatchObject({
+      code: "unauthorized",
+      status: null,
+    });
+    expect([server.seen, asked()]).toEqual([[], 1]);
+  },
+);
+
+test("getToken rejects as it cannot refresh, then has one → the answer, after a pause", async () => {
+  const { getToken } = tokens(new Error("fetch failed"), "new");
+  server.play(fine);
+  expect(await server.client({ getToken }).readProject("p")).toEqual(fine.data);
+  expect(server.time.pauses).toHaveLength(1);
+});
+
+test("getToken always rejects → no_token with its sentence, after the retries", async () => {
+  const { getToken, asked } = tokens(new Error("no storage"));
+  server.play();
+  await expect(server.client({ getToken }).readProject("p")).rejects.toMatchObject({
+    code: "no_token",
+    cause: "Error: no storage",
+  });
+  expect([server.seen, asked()]).toEqual([[], 4]);
+});
+
+test("getToken throws at once instead of rejecting → the same", async () => {
+  const getToken = () => {
+    throw new Error("no storage");
+  };
+  await expect(server.client({ getToken, retries: 0 }).readProject("p")).rejects.toMatchObject({ code: "no_token" });
+});

@@ -1,0 +1,65 @@
+import { describe, expectTypeOf, test } from "vitest";
+import {
+  createKeyframeClient,
+  type ErrorCode,
+  KeyframeError,
+  mustSucceed,
+  type Output,
+  type Prediction,
+  type Project,
+} from "../../client/index.ts";
+
+// The assertions are the type check's (npm run types): a line after @ts-expect-error that compiles fails it.
+// Nothing here is called, so nothing is sent.
+const keyframe = createKeyframeClient({ url: "https://abc.supabase.co", getToken: () => null });
+const projectId = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";
+const later = (_: () => Promise<unknown>) => undefined;
+
+describe("what does not fit the contract does not compile", () => {
+  test("bodies of the steps", () => {
+    later(() => keyframe.generate("first-frame", { projectId, referenceImagePath: "projects/a.png", prompt: "b" }));
+    later(() => keyframe.generate("last-frame", { projectId, firstFramePredictionId: projectId }));
+    later(() => keyframe.generate("video", { projectId, durationSeconds: 5 }));
+    // @ts-expect-error a first frame has no duration
+    later(() => keyframe.generate("first-frame", { projectId, durationSeconds: 5 }));
+    // @ts-expect-error a video takes its look from its frames
+    later(() => keyframe.generate("video", { projectId, referenceImagePath: "projects/a.png" }));
+    // @ts-expect-error a first frame has none before it
+    later(() => keyframe.generate("first-frame", { projectId, firstFramePredictionId: projectId }));
+    // @ts-expect-error the project is missing
+    later(() => keyframe.generate("video", {}));
+    // @ts-expect-error seconds are a number
+    later(() => keyframe.generate("video", { projectId, durationSeconds: "5" }));
+    // @ts-expect-error there is no such step
+    later(() => keyframe.generate("middle-frame", { projectId }));
+  });
+
+  test("bodies and queries of the others", () => {
+    later(() => keyframe.createProject({ title: "a", textPrompt: "b" }));
+    // @ts-expect-error the prompt is missing
+    later(() => keyframe.createProject({ title: "a" }));
+    // @ts-expect-error there is no such field
+    later(() => keyframe.changeProject(projectId, { name: "a" }));
+    // @ts-expect-error a page is asked for by number
+    later(() => keyframe.listProjects({ limit: "5" }));
+    // @ts-expect-error nothing else can be included
+    later(() => keyframe.listProjects({ include: "webhooks" }));
+    // @ts-expect-error there is no such event
+    later(() => keyframe.webhooks.create({ url: "https://a.example", eventTypes: ["project.deleted"] }));
+    // @ts-expect-error there is no such state of a delivery
+    later(() => keyframe.webhooks.deliveries(projectId, { status: "failed" }));
+    // @ts-expect-error a stream could not be sent twice
+    later(() => keyframe.uploadReferenceImage(new ReadableStream()));
+    // @ts-expect-error a read makes nothing, so it has no key
+    later(() => keyframe.readProject(projectId, { idempotencyKey: "a" }));
+  });
+});
+
+test("answers have the contract's types", () => {
+  expectTypeOf(keyframe.createProject).returns.resolves.toEqualTypeOf<Project>();
+  expectTypeOf(keyframe.waitFor).returns.resolves.toEqualTypeOf<Prediction>();
+  expectTypeOf(mustSucceed).returns.toHaveProperty("output").toEqualTypeOf<Output>();
+  expectTypeOf<ErrorCode>().toExtend<KeyframeError["code"]>();
+  // @ts-expect-error an app that compares with a code that cannot be is told
+  later(async () => new KeyframeError("timeout", "").code === "rate_limit");
+});

@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Prediction } from "../../shared/contract/predictions.ts";
+import {
+  breakOff,
+  predictionWith,
+  REF,
+  refusal,
+  type ScriptedServer,
+  startScriptedServer,
+  type Turn,
+} from "../support/client-server.ts";
+
+let server: ScriptedServer;
+beforeAll(async () => {
+  server = await startScriptedServer();
+});
+afterAll(() => server.stop());
+
+/** An answer of the status endpoint. `held`: how long the service held it, in ms. */
+function state(
+  fields: Partial<Prediction>,
+  { tag, told = "2", held }: { tag?: string; told?: string; held?: number } = {},
+): Turn {
+  return (response) => {
+    server.time.pass(held ?? 0);
+    const headers = {
+      ...(tag === undefined ? {} : { etag: `W/"${tag}"` }),
+      ...(fields.completedAt === undefined ? { "retry-after": told } : {}),
+      ...(held === undefined ? {} : { "preference-applied": "wait=25" }),
+    };
+    response.writeHead(200, { "content-type": "application/json", ...headers });
+    response.end(JSON.stringify({ success: true, data: predictionWith(fields), error: null }));
+  };
+}
+
+const same =
+  ({ tag = "a", told = "2", held }: { tag?: string; told?: string; held?: number } = {}): Turn =>
+  (response) => {
+    server.time.pass(held ?? 0);
+    const applied = held === undefined ? {} : { "preference-applied": "wait=25" };
+    response.writeHead(304, { etag: `W/"${tag}"`, "retry-after": told, ...applied }).end();
+  };
+
+const ended = { status: "succeeded", completedAt: "2026-03-01T00:01:00Z", progress: 1 } as const;
+const headersOf = (name: string) => server.seen.map(({ headers }) => headers[name]);
+/** The time between one request and the next, in ms. */
+const gaps = () => server.seen.slice(1).map(({ at }, index) => at - (server.seen[index]?.at ?? 0));
+
+test("a service that neither tags nor holds → asked at its own pace, never earlier", async () => {
+  for (const chance of [0, 0.999]) {
+    server.play(
+      state({}, { told: "1" }),
+      state({ status: "starting" }, { told: "4" }),
+      state({}, { told: "0" }),
+      state(ended),
+    );
+    const made = await server.client({ random: () => chance }).waitFor(REF);
+    expect(made).toMatchObject(ended);
+    const [first = 0, second = 0, third = 0] = gaps();
+    expect(first).toBeGreaterThanOrEqual(1000);
+    expect(second).toBeGreaterThanOrEqual(4000);
+    expect(second).toBeLessThan(4400);
+    // A Retry-After of 0 is no reason to run hot.
+    expect(third).toBeGreaterThanOrEqual(200);
+    expect(headersOf("if-none-match")).toEqual([undefined, undefined, undefined, undefined]);
+    expect(headersOf("prefer")).toEqual([undefined, undefined, undefined, undefined]);
+  }
+});
+
+test("no Retry-After at all → a second between two looks", async () => {
+  server.play({ data: predictionWith() }, state(ended));
+  await server.client({ random: () => 0 }).waitFor(REF);
+  expect(gaps()).toEqual([1000]);
+});
+
+test("tags, not held → conditional requests; 304 keeps what is known", async () => {
+  server.play(state({}, { tag: "a" }), same(), same(), state({ status: "processing" }, { tag: "b" }), state(ended));
+  await server.client().waitFor(REF);
+  expect(headersOf("if-none-match")).toEqual([undefined, 'W/"a"', 'W/"a"', 'W/"a"', 'W/"b"']);
+  for (const gap of gaps()) expect(gap).toBeGreaterThanOrEqual(2000);
+});
+
+test("an answer that lost its tag on the way → the next look is a plain one, not by the tag before", async () => {
+  server.play(state({}, { tag: "a" }), state({ status: "starting" }), state(ended));
+  await server.client().waitFor(REF);
+  expect(headersOf("if-none-match")).toEqual([undefined, 'W/"a"', undefined]);
+});
+
+test("a service that holds → asked for 25 s, and again at once when the status changed or the time was up", async () => {
+  server.play(
+    state({}, { tag: "a" }),
+    same({ held: 25_000 }),
+    state({ status: "starting" }, { tag: "b", held: 300 }),
+    state({ status: "processing" }, { tag: "c", held: 100 }),
+    state(ended, { held: 9000 }),
+  );
+  await server.client({ random: () => 0 }).waitFor(REF);
+  expect(headersOf("prefer")).toEqual([undefined, "wait=25", "wait=25", "wait=25", "wait=25"]);
+  // The first look was not held: two seconds' pause. The others came at once, so what lies between is the holding.
+  expect(gaps()).toEqual([2000, 25_000, 300, 100]);
+});
+
+test("a service that says it holds, and does not → asked at its own pace", async () => {
+  server.play(state({}, { tag: "a" }), same({ held: 0 }), same({ held: 500 }), state(ended));
+  await server.client({ random: () => 0 }).waitFor(REF);
+  expect(gaps()).toEqual([2000, 2000, 2000]);
+});
+
+test("what generate answered → the first look is held already, by the tag of that answer", async () => {
+  const keyframe = server.client();
+  server.play({ status: 202, headers: { etag: 'W/"s"', "retry-after": "2" }, data: predictionWith() }, state(ended));
+  const started = await keyframe.generate("video", { projectId: REF.projectId });
+  await keyframe.waitFor(started);
+  expect([server.seen[1]?.headers["if-none-match"], server.seen[1]?.headers.prefer]).toEqual(['W/"s"', "wait=25"]);
+  expect(gaps()).toEqual([0]);
+});
+
+test("what generate answered without a tag → not asked before its Retry-After", async () => {
+  const keyframe = server.client({ random: () => 0 });
+  server.play({ status: 202, headers: { "retry-after": "3" }, data: predictionWith() }, state(ended));
+  await keyframe.waitFor(await keyframe.generate("video", { projectId: REF.projectId }));
+  expect(gaps()).toEqual([3000]);
+});
+
+test("progress is watched → the hold is as short as the pace, and every change is told once", async () => {
+  const told: unknown[] = [];
+  const onProgress = ({ status, progress, queuePosition }: Prediction) =>
+    void told.push([status, progress, queuePosition]);
+  server.play(
+    state({ queuePosition: 2 }, { tag: "a" }),
+    same({ held: 2000 }),
+    state({ queuePosition: 1 }, { tag: "b", held: 2000 }),
+    state({ status: "processing", progress: 0.25 }, { tag: "c", held: 700 }),
+    state({ status: "processing", progress: 0.25, attempt: 1 }, { tag: "d", held: 2000 }),
+    state({ status: "processing", progress: 0.5 }, { tag: "e", held: 2000 }),
+    state(ended, { held: 100 }),
+  );
+  await server.client({ random: () => 0 }).waitFor(REF, { onProgress });
+  expect(told).toEqual([
+    ["queued", null, 2],
+    ["queued", null, 1],
+    ["processing", 0.25, null],
+    ["processing", 0.5, null],
+    ["succeeded", 1, null],
+  ]);
+  expect(new Set(headersOf("prefer").slice(1))).toEqual(new Set(["wait=2"]));
+  expect(gaps()).toEqual([2000, 2000, 2000, 700, 2000, 2000]);
+});
+
+test("a prediction that is known → told first; one that has ended → returned without asking", async () => {
+  const told: string[] = [];
+  const onProgress = ({ status }: Prediction) => void told.push(status);
+  server.play(state(ended));
+  await server.client().waitFor(predictionWith({ status: "starting" }), { onProgress });
+  expect(told).toEqual(["starting", "succeeded"]);
+  server.play();
+  const failed = predictionWith({ status: "failed" });
+  expect(await server.client().waitFor(failed)).toBe(failed);
+  expect(server.seen).toEqual([]);
+});
+
+test.each(["failed", "canceled"] as const)("a generation that ends %s → resolves with it", async (status) => {
+  server.play(state({ status, completedAt: "2026-03-01T00:01:00Z" }));
+  expect(await server.client().waitFor(REF)).toMatchObject({ status });
+});
+
+test("an outage, with every kind of failure → waited out, Retry-After kept, and the look after it not held", async () => {
+  server.play(
+    state({}, { tag: "a" }),
+    refusal(503, "unavailable", { "retry-after": "5" }),
+    breakOff,
+    { status: 502, text: "<h1>502</h1>" },
+    refusal(429, "rate_limited", { "retry-after": "90" }),
+    same(),
+    state(ended),
+  );
+  expect(await server.client({ random: () => 0 }).waitFor(REF)).toMatchObject(ended);
+  expect(gaps()).toEqual([2000, 5000, 500, 1000, 90_000, 2000]);
+  expect(headersOf("prefer")).toEqual([undefined, "wait=25", undefined, undefined, undefined, undefined, "wait=25"]);
+});
+
+test("an outage without end → given up after minutes, with the last failure", async () => {
+  server.play(...Array.from({ length: 40 }, () => breakOff));
+  const began = server.time.clock.now();
+  await expect(server.client({ random: () => 0.5 }).waitFor(REF)).rejects.toMatchObject({ code: "network" });
+  const minutes = (server.time.clock.now() - began) / 60_000;
+  expect([server.seen.length, minutes > 5 && minutes < 10]).toEqual([21, true]);
+});
+
+test("failures with successes between them → never given up", async () => {
+  const turns = Array.from({ length: 30 }, () => [breakOff, state({})]).flat();
+  server.play(...turns, state(ended));
+  expect(await server.client().waitFor(REF)).toMatchObject(ended);
+});
+
+test.each<[what: string, turn: Turn, code: string]>([
+  ["not_found", refusal(404, "not_found"), "not_found"],
+  ["a page of somebody else", { text: "<h1>Log in</h1>" }, "not_an_envelope"],
+  ["a session that ended for good", refusal(401, "unauthorized"), "unauthorized"],
+])("%s → thrown at once", async (_, turn, code) => {
+  server.play(state({}), turn, state(ended));
+  await expect(server.client().waitFor(REF)).rejects.toMatchObject({ code });
+  expect(server.left()).toBe(1);
+});
+
+test("a session that ends while it waits → goes on with the new one", async () => {
+  let token = "old";
+  server.time.onPause(() => {
+    token = "new";
+  });
+  server.play(state({}), state({}), state(ended));
+  await server.client({ getToken: () => token }).waitFor(REF);
+  server.time.onPause(() => undefined);
+  expect(headersOf("authorization")).toEqual(["Bearer old", "Bearer new", "Bearer new"]);
+});
+
+test("timeoutMs → timeout when it is over, no look earlier than told, and no hold beyond it", async () => {
+  server.play(state({}, { tag: "a" }), same({ held: 4000 }), same({ held: 1000 }), state(ended));
+  const began = server.time.clock.now();
+  const wait = server.client({ random: () => 0 }).waitFor(REF, { timeoutMs: 7500 });
+  await expect(wait).rejects.toMatchObject({
+    code: "timeout",
+    status: null,
+    message: expect.stringContaining("within 7.5 s"),
+  });
+  expect(headersOf("prefer")).toEqual([undefined, "wait=5", "wait=1"]);
+  expect(server.time.clock.now() - began).toBe(7500);
+});
+
+test("a laptop that slept through timeoutMs, and through the end of the run → the end, not a timeout", async () => {
+  let asleep = true;
+  server.time.onPause(() => {
+    if (asleep) server.time.pass(8 * 3_600_000);
+    asleep = false;
+  });
+  server.play(state({}), state(ended));
+  expect(await server.client().waitFor(REF, { timeoutMs: 60_000 })).toMatchObject(ended);
+  server.time.onPause(() => undefined);
+});
+
+test("onProgress throws → waitFor rejects with that, and asks no more", async () => {
+  server.play(state({}), state(ended));
+  const onProgress = () => {
+    throw new RangeError("no such element");
+  };
+  await expect(server.client().waitFor(REF, { onProgress })).rejects.toThrow(RangeError);
+  expect(server.left()).toBe(1);
+});
