@@ -171,7 +171,8 @@ describe("prune", () => {
     await db.sql`
       insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at) values
         (${world.owner}, 'create', 1, now() - interval '25 hours'), (${world.owner}, 'upload', 1, now() - interval '1 hour')`;
-    await db.sql`select private.prune()`;
+    const [job] = await db.sql<{ command: string }[]>`select command from cron.job where jobname = 'keyframe-prune-rates'`;
+    await db.sql.unsafe(job?.command ?? "");
     expect(await left("select route_class as name from private.rate_buckets")).toEqual(["upload"]);
     const slow = await left(`select route_class as name from private.rate_limits where capacity / per_second > 86400`);
     expect(slow).toEqual([]);
@@ -206,7 +207,7 @@ describe("prune", () => {
   });
 });
 
-test("pg_cron → sweeps every five seconds, prunes every minute and its own records every hour", async () => {
+test("pg_cron → sweeps every five seconds, prunes every minute, buckets and its own records every hour", async () => {
   const jobs = await db.sql`select jobname, schedule, command, active from cron.job order by jobname`;
   expect([...jobs]).toEqual([
     { jobname: "keyframe-prune", schedule: "* * * * *", command: "select private.prune()", active: true },
@@ -214,6 +215,12 @@ test("pg_cron → sweeps every five seconds, prunes every minute and its own rec
       jobname: "keyframe-prune-cron",
       schedule: "17 * * * *",
       command: "delete from cron.job_run_details where end_time < now() - interval '1 day'",
+      active: true,
+    },
+    {
+      jobname: "keyframe-prune-rates",
+      schedule: "23 * * * *",
+      command: "delete from private.rate_buckets where refilled_at < now() - interval '1 day'",
       active: true,
     },
     { jobname: "keyframe-sweep", schedule: "5 seconds", command: "select private.sweep()", active: true },

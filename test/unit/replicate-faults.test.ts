@@ -70,8 +70,9 @@ test("lost_answer → the connection closes with no answer, the prediction exist
 test("lost_answer to a client that sends again at once by itself → a prediction per request, every answer lost", async () => {
   const since = new Date().toISOString();
   const prompt = "y [[fault:lost_answer]]";
-  await expect(createOnce(prompt)).rejects.toThrow();
-  await expect(createOnce(prompt)).rejects.toThrow();
+  // Together, for "at once" is a tenth of a second, which a busy machine may take between the two.
+  const answers = await Promise.allSettled([createOnce(prompt), createOnce(prompt)]);
+  expect(answers.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   expect(await promptsSince(since)).toEqual([prompt, prompt]);
 });
 
