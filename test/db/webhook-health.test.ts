@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { plansOf } from "../support/db-plans.ts";
+import { refusalOf } from "../support/db-refusal.ts";
+import { addEndpoint, call, clearWebhooks, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
+
+type Hour = { hour: string; delivered: number; retrying: number; exhausted: number };
+type Health = {
+  since: string;
+  endpoints: {
+    endpoint_id: string;
+    last: { at: string; status_code: number | null; error: string | null } | null;
+    hours: Hour[];
+  }[];
+};
+
+const HOUR_MS = 3_600_000;
+let db: ClonedDatabase;
+let owner: string;
+let endpoint: string;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  owner = await db.addUser();
+});
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  endpoint = await addEndpoint(db.sql, owner);
+});
+afterAll(() => db.drop());
+
+const ask = (caller: string, args: { endpoint_id?: string } = {}) => call<Health>(db, caller, "webhook_health", args);
+const read = async () => (await ask(owner)).endpoints.find(({ endpoint_id }) => endpoint_id === endpoint);
+const hoursAgo = (hours: number) => new Date(Date.now() - hours * HOUR_MS);
+const hourOf = (at: Date) => Math.floor(at.getTime() / HOUR_MS) * HOUR_MS;
+const tried = (at: Date, status: "pending" | "delivered" | "exhausted", last_error: string | null) => ({
+  status,
+  last_attempt_at: at,
+  last_error,
+  attempts: 1,
+  completed_at: status === "pending" ? null : at,
+});
+const delivered = (at: Date) => tried(at, "delivered", null);
+
+describe("webhook_health", () => {
+  test("an endpoint that was sent nothing → no hours and no last attempt", async () => {
+    await seedDeliveries(db.sql, endpoint, 2);
+    expect(await read()).toEqual({ endpoint_id: endpoint, last: null, hours: [] });
+  });
+
+  test("deliveries as the sender records them → each once, as what became of it, with the last attempt", async () => {
+    await seedDeliveries(db.sql, endpoint, 2);
+    await sendNext(db.sql, { status_code: 204 });
+    await seedDeliveries(db.sql, endpoint, 3);
+    await sendNext(db.sql, { error: "timeout" });
+    const health = await read();
+    const sum = (of: "delivered" | "retrying" | "exhausted") =>
+      health?.hours.reduce((total, hour) => total + hour[of], 0);
+    expect([sum("delivered"), sum("retrying"), sum("exhausted")]).toEqual([2, 3, 0]);
+    expect(health?.last).toMatchObject({ status_code: null, error: "timeout" });
+  });
+
+  test("a delivery that was given up → exhausted in the hour of its last attempt, however old its event", async () => {
+    const at = hoursAgo(3);
+    await seedDeliveries(db.sql, endpoint, 1, { ...tried(at, "exhausted", "http_status"), created_at: hoursAgo(80) });
+    const hours = (await read())?.hours ?? [];
+    expect(hours).toMatchObject([{ delivered: 0, retrying: 0, exhausted: 1 }]);
+    expect(Date.parse(hours[0]?.hour ?? "")).toBe(hourOf(at));
+  });
+
+  test("many hours → in order; what was last tried before the first hour of the window is left out", async () => {
+    const { since } = await ask(owner);
+    const first = new Date(since);
+    expect(first.getTime()).toBe(hourOf(hoursAgo(23)));
+    await seedDeliveries(db.sql, endpoint, 1, delivered(new Date(first.getTime() - 1)));
+    await seedDeliveries(db.sql, endpoint, 2, delivered(hoursAgo(1)));
+    await seedDeliveries(db.sql, endpoint, 3, delivered(first));
+    const hours = (await read())?.hours.map((hour) => [Date.parse(hour.hour), hour.delivered]);
+    expect(hours).toEqual([
+      [first.getTime(), 3],
+      [hourOf(hoursAgo(1)), 2],
+    ]);
+  });
+
+  test("one that was delivered and is being sent again → is no failure", async () => {
+    await seedDeliveries(db.sql, endpoint, 1, tried(hoursAgo(1), "pending", null));
+    expect((await read())?.hours).toMatchObject([{ delivered: 0, retrying: 0, exhausted: 0 }]);
+  });
+
+  test("whatever zone the session is in → the hours are those of UTC", async () => {
+    const at = hoursAgo(2);
+    await seedDeliveries(db.sql, endpoint, 1, delivered(at));
+    const answer = await db.as({ role: "authenticated", sub: owner }, async (sql) => {
+      await sql`set local timezone = 'Asia/Kathmandu'`; // UTC+5:45
+      const [row] = await sql<{ answer: Health }[]>`select public.webhook_health() as answer`;
+      return row?.answer;
+    });
+    expect(answer?.endpoints.flatMap(({ hours }) => hours.map(({ hour }) => Date.parse(hour)))).toEqual([hourOf(at)]);
+  });
+});
+
+describe("whose health it tells", () => {
+  test("all endpoints of the caller, newest first; named one → that one alone", async () => {
+    const newer = await addEndpoint(db.sql, owner, { created_at: new Date(Date.now() + 1_000) });
+    const ids = async (args = {}) => (await ask(owner, args)).endpoints.map(({ endpoint_id }) => endpoint_id);
+    expect(await ids()).toEqual([newer, endpoint]);
+    expect(await ids({ endpoint_id: endpoint })).toEqual([endpoint]);
+  });
+
+  test("another user's, and a service-wide one → nothing, named or not", async () => {
+    const other = await db.addUser();
+    const wide = await addEndpoint(db.sql, null);
+    await seedDeliveries(db.sql, wide, 1, delivered(hoursAgo(1)));
+    expect((await ask(other)).endpoints).toEqual([]);
+    for (const endpoint_id of [endpoint, wide]) expect((await ask(other, { endpoint_id })).endpoints).toEqual([]);
+  });
+
+  test.each(["anon", "service_role"])("%s → refused: it belongs to users", async (role) => {
+    expect((await refusalOf(ask(role))).sqlstate).toBe("42501");
+  });
+});
+
+test("10,000 deliveries of the last day among as many older ones → read from the index alone", async () => {
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    for (const age of ["1 hour", "3 days"]) {
+      await sql`
+        insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, last_attempt_at, completed_at)
+        select gen_random_uuid(), ${endpoint}, ${owner}, 'project.created', 'delivered', 1, now() - ${age}::interval, now()
+        from generate_series(1, 10000)`;
+    }
+  });
+  await db.sql`vacuum analyze public.webhook_deliveries`;
+  const plans = await plansOf(db.url, async (sql) => {
+    for (let asked = 0; asked < 7; asked++) {
+      await sql.begin(async (transaction) => {
+        await transaction`select set_config('request.jwt.claims', ${JSON.stringify({ sub: owner })}, true)`;
+        await transaction`set local role authenticated`;
+        await transaction`select public.webhook_health()`;
+      });
+    }
+  });
+  const counting = plans.filter((plan) => plan.includes("webhook_deliveries"));
+  expect(counting.length).toBe(7); // later calls of a session may run with a plan made for any arguments
+  for (const plan of counting) {
+    expect(plan).not.toMatch(/(Seq|Bitmap Heap|Index) Scan (Backward )?(using \S+ )?on webhook_deliveries/);
+    const walks = [
+      ...plan.matchAll(/Index Only Scan using webhook_deliveries_last_attempt_at_idx .*actual rows=(\d+)/g),
+    ];
+    expect(
+      walks.map(([, rows]) => Number(rows)).sort((a, b) => a - b),
+      plan,
+    ).toEqual([1, 10_000]);
+  }
+});
