@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   const start = performance.now();
   const display = showStages(write, Deno.stdout.isTerminal());
   try {
-    const stack = await startStack({ ...options, reset, signal, ...display });
+    const stack = await startStack({ ...options, dashboard: true, reset, signal, ...display });
     printWelcome(stack, options, performance.now() - start);
     await aborted(signal);
     write("\nStopping …\n");

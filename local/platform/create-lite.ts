@@ -10,6 +10,8 @@ export interface LiteOptions {
   publishableKey: string;
   secretKey: string;
   storageFolder: string;
+  /** Takes the mails of Auth. */
+  sendMail: (mail: { to: string; subject: string; text: string }) => void;
   /** Connections to Postgres; as many requests run side by side. */
   poolSize?: number;
 }

@@ -1,15 +1,20 @@
 import { answerWellKnown, reissueTokens } from "./auth-route.ts";
 import { allowAnyOrigin, preflight } from "./cors.ts";
 import { createLite, type Lite } from "./create-lite.ts";
+import { callDashboard, type DashboardOptions, isDashboardPath } from "./dashboard-route.ts";
+import { callDocs } from "./docs-route.ts";
 import { callFunction } from "./functions-route.ts";
 import { identifyCaller } from "./identify-caller.ts";
 import { BodyTooLarge, readBody } from "./limit-body.ts";
 import { log } from "./log.ts";
+import { createMailBox } from "./mail-box.ts";
+import { callMail } from "./mail-route.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
 import { bodyTooLarge, type Service, unavailable, unexpected } from "./refusals.ts";
 import { changesEveryRow, needsFilter } from "./require-filter.ts";
 import { createSessionTokens, type SessionTokens } from "./session-tokens.ts";
 import type { SigningKey } from "./signing-key.ts";
+import { withStorageFault } from "./storage-faults.ts";
 import { callStorage } from "./storage-route.ts";
 import { callStudio } from "./studio-route.ts";
 
@@ -25,8 +30,12 @@ export interface PlatformOptions {
   secretKey: string;
   /** Where the files of Storage are kept. */
   storageFolder: string;
+  /** Where a fault of Storage may be switched on, for tests. */
+  storageFaultFile?: string;
   /** Name of an Edge Function → the address it listens on. */
   functions: Record<string, string>;
+  /** Served at `/`, where there is one. */
+  dashboard?: Omit<DashboardOptions, "publishableKey" | "publicUrl">;
 }
 
 export interface Platform {
@@ -41,14 +50,17 @@ REST       /rest/v1
 Storage    /storage/v1
 Functions  /functions/v1
 Studio     /studio
+Mail       /mail
+Docs       /docs   a page for people; for tools: /functions/v1/api/openapi.json
 `;
 
-/** The hosted project's gateway on this machine: Auth, REST and Storage by lite, the functions behind a proxy, Studio. */
+/** The hosted project's gateway on this machine: Auth, REST and Storage by lite, the functions behind a proxy, Studio, the docs, the mail. */
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
   const issuer = `${options.publicUrl}/auth/v1`;
   const tokens = await createSessionTokens({ key: options.signingKey, issuer, liteSecret: options.liteSecret });
   const secret = new TextEncoder().encode(options.liteSecret);
-  const lite = createLite(options);
+  const mailBox = createMailBox();
+  const lite = createLite({ ...options, sendMail: mailBox.put });
 
   async function callService(service: Service, request: Request, url: URL): Promise<Response> {
     if (request.method === "OPTIONS") return preflight(request);
@@ -60,19 +72,29 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       await request.body?.cancel();
       return refusal;
     }
-    if (service === "storage") return await callStorage(request, url, headers, lite, secret);
+    if (service === "storage") {
+      const store = () => callStorage(request, url, headers, lite, secret);
+      const { storageFaultFile: faults } = options;
+      return await (faults === undefined ? store() : withStorageFault(faults, request, store));
+    }
     return await callJsonService(service, request, url, headers, lite, tokens);
   }
 
   async function route(request: Request): Promise<Response> {
     const url = new URL(request.url);
     const path = url.pathname;
+    if (options.dashboard && isDashboardPath(path)) {
+      const { publishableKey, publicUrl } = options;
+      return await callDashboard(request, url, { ...options.dashboard, publishableKey, publicUrl });
+    }
     if (path === "/") return new Response(INDEX);
     if (path.startsWith("/functions/v1/")) {
       return await callFunction(request, url, options.functions, options.publicUrl);
     }
     if (path === "/studio" || path.startsWith("/studio/"))
       return await guard("rest", () => callStudio(request, url, lite, options));
+    if (path === "/mail" || path.startsWith("/mail/")) return await callMail(request, url, mailBox);
+    if (path === "/docs" || path.startsWith("/docs/")) return await callDocs(request, url);
     const service = /^\/(auth|rest|storage)\/v1(\/|$)/.exec(path)?.[1];
     if (service !== "auth" && service !== "rest" && service !== "storage") {
       return Response.json({ message: "no Route matched with those values" }, { status: 404 });

@@ -38,6 +38,10 @@ const platform = await createPlatform({
   secretKey: settings.SECRET_KEY,
   storageFolder: settings.STORAGE_DIR,
   functions: settings.FUNCTIONS,
+  ...(settings.STORAGE_FAULT_FILE ? { storageFaultFile: settings.STORAGE_FAULT_FILE } : {}),
+  ...(settings.DASHBOARD_DIR && settings.DEMO_USER
+    ? { dashboard: { folder: settings.DASHBOARD_DIR, demoUser: settings.DEMO_USER } }
+    : {}),
 });
 handle = platform.fetch;
 

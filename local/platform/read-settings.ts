@@ -24,7 +24,12 @@ const settingsSchema = z.object({
   PUBLISHABLE_KEY: z.string().startsWith("sb_publishable_"),
   SECRET_KEY: z.string().startsWith("sb_secret_"),
   STORAGE_DIR: z.string().min(1),
+  /** See storage-faults.ts. */
+  STORAGE_FAULT_FILE: z.string().min(1).optional(),
   FUNCTIONS: json.pipe(z.record(z.string(), z.url({ protocol: /^http$/ }))).default({}),
+  /** The folder of the built dashboard, and whom its sign-in page lets in at one click. */
+  DASHBOARD_DIR: z.string().min(1).optional(),
+  DEMO_USER: json.pipe(z.strictObject({ email: z.string(), password: z.string() })).optional(),
   KEYFRAME_EXIT_ON_STDIN_END: z.string().optional(),
 });
 

@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import type { Installed } from "../extensions/install-extensions.ts";
 import { publicKeySet } from "../platform/signing-key.ts";
+import { DASHBOARD_FOLDER } from "./build-dashboard.ts";
 import type { SupervisedOptions } from "./child-process.ts";
+import { demoUserOf } from "./ensure-demo-user.ts";
 import { FUNCTION_NAMES, functionArguments, type FunctionName } from "./function-arguments.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
 import { providerHosts, providerVariables } from "./provider-settings.ts";
@@ -47,7 +49,10 @@ export function describeGateway(setting: Setting, databaseUrl: string): Supervis
     PUBLISHABLE_KEY: setting.keys.publishableKey,
     SECRET_KEY: setting.keys.secretKey,
     STORAGE_DIR: join(setting.dataDir, "storage"),
+    ...(setting.storageFaultFile === undefined ? {} : { STORAGE_FAULT_FILE: setting.storageFaultFile }),
     FUNCTIONS: JSON.stringify(functions),
+    DASHBOARD_DIR: DASHBOARD_FOLDER,
+    DEMO_USER: JSON.stringify(demoUserOf(setting.keys)),
   });
 }
 

@@ -3,9 +3,11 @@ import type { StackKeys } from "./stack-keys.ts";
 
 const EMAIL = "demo@keyframe.local";
 
+export const demoUserOf = (keys: StackKeys) => ({ email: EMAIL, password: keys.demoPassword });
+
 /** Signs the demo user up through Auth, unless it is there already. */
 export async function ensureDemoUser(url: string, keys: StackKeys): Promise<{ email: string; password: string }> {
-  const user = { email: EMAIL, password: keys.demoPassword };
+  const user = demoUserOf(keys);
   const { auth } = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
   const { error } = await auth.signInWithPassword(user);
   if (!error) return user;

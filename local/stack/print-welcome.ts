@@ -12,10 +12,13 @@ export function printWelcome(stack: Stack, options: StackOptions, tookMs: number
   console.log(`
 Keyframe is ready after ${(tookMs / 1000).toFixed(1)} s.
 
+  Dashboard         ${url}
   API               ${url}/functions/v1/api
   Supabase URL      ${url}
   Publishable key   ${keys.publishableKey}
   Studio            ${url}/studio
+  Docs              ${url}/docs
+  Mail              ${url}/mail   what Auth sends: links for a new password
   Database          ${options.databaseUrl === undefined ? stack.databaseUrl : withoutPassword(options.databaseUrl)}
   Provider          ${provider}
   Stand-ins         ${standIns.length > 0 ? standIns.join(", ") : "none"}${notes}

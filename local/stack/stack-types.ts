@@ -14,8 +14,12 @@ export type StackOptions = {
   provider?: ProviderSettings | undefined;
   /** How long the simulator takes, in ms. */
   simulator?: { startDelayMs: number; runDelayMs: number } | undefined;
+  /** A file that switches faults of Storage on (local/platform/storage-faults.ts), for runs that look for what gets lost. */
+  storageFaultFile?: string | undefined;
   /** False for a throw-away stack: nothing is flushed to disk. */
   durable?: boolean | undefined;
+  /** Builds the dashboard, unless it is built already. */
+  dashboard?: boolean | undefined;
   /** Throws the data away first. */
   reset?: boolean | undefined;
   /** Gives the start up: what had started is taken down, and the start rejects. */

@@ -4,6 +4,7 @@ import { installExtensions } from "../extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../platform/bootstrap-platform.ts";
 import { freePort } from "../postgres/free-port.ts";
 import { applyMigrations } from "./apply-migrations.ts";
+import { buildDashboard } from "./build-dashboard.ts";
 import { ChildProcess, type SupervisedOptions } from "./child-process.ts";
 import { claimData, type DataClaim } from "./data-claim.ts";
 import { claimPort } from "./claim-port.ts";
@@ -79,7 +80,8 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
     ...FUNCTION_NAMES.map((name) => startChild(describeFunction(setting, name))),
     ...(simulatorPort === undefined ? [] : [startChild(describeSimulator(setting, simulatorPort))]),
   ]);
-  early.catch(() => undefined); // awaited below; until then it must not count as unhandled
+  const dashboard = options.dashboard ? buildDashboard(signal) : Promise.resolve();
+  for (const work of [early, dashboard]) work.catch(() => undefined); // awaited below; until then not to count as unhandled
 
   const database = await stage("Postgres", () => openDatabase(options));
   teardown.last(database.stop);
@@ -101,6 +103,7 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
       startChild(describeScheduler(setting, database.url, extensions)),
     ]),
   );
+  if (options.dashboard) await stage("Dashboard", () => dashboard);
   const demoUser = await stage("Demo user", () => ensureDemoUser(url, keys));
   signal?.throwIfAborted();
   claim.announce({ url, ready: true, simulated: provider === undefined });

@@ -1,0 +1,49 @@
+import { type ComponentType, lazy, Suspense } from "react";
+import { HashRouter, Navigate, Route, Routes } from "react-router";
+import { SignedIn } from "../session/SignedIn.tsx";
+import { SignedOut } from "../session/SignedOut.tsx";
+import { Layout } from "./Layout.tsx";
+import { NotFound } from "./NotFound.tsx";
+
+/** A page, loaded when it is first opened. */
+const page = (load: () => Promise<{ Component: ComponentType }>) =>
+  lazy(async () => ({ default: (await load()).Component }));
+
+const SignIn = page(() => import("../session/SignInPage.tsx"));
+const SignUp = page(() => import("../session/SignUpPage.tsx"));
+const ResetPassword = page(() => import("../session/ResetPasswordPage.tsx"));
+const NewPassword = page(() => import("../session/NewPasswordPage.tsx"));
+const Projects = page(() => import("../projects/ProjectsPage.tsx"));
+const Studio = page(() => import("../studio/StudioPage.tsx"));
+const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
+const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
+const Docs = page(() => import("../docs/DocsPage.tsx"));
+
+/** What is at which address. Addresses are behind the #, so that any static host will do. */
+export function Pages() {
+  return (
+    <HashRouter>
+      <Suspense>
+        <Routes>
+          <Route element={<SignedOut />}>
+            <Route path="/sign-in" element={<SignIn />} />
+            <Route path="/sign-up" element={<SignUp />} />
+            <Route path="/reset-password" element={<ResetPassword />} />
+          </Route>
+          <Route element={<SignedIn />}>
+            <Route path="/new-password" element={<NewPassword />} />
+            <Route element={<Layout />}>
+              <Route index element={<Navigate to="/projects" replace />} />
+              <Route path="/projects" element={<Projects />} />
+              <Route path="/projects/:projectId" element={<Studio />} />
+              <Route path="/webhooks" element={<Webhooks />} />
+              <Route path="/webhooks/:webhookId" element={<Webhook />} />
+              <Route path="/docs" element={<Docs />} />
+              <Route path="*" element={<NotFound />} />
+            </Route>
+          </Route>
+        </Routes>
+      </Suspense>
+    </HashRouter>
+  );
+}

@@ -1,0 +1,48 @@
+import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
+import type { SupabaseClient } from "@supabase/supabase-js";
+import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
+import type { Config } from "./config.ts";
+
+/** What the pages stand on. */
+export type Services = {
+  config: Config;
+  auth: GoTrueClient;
+  keyframe: KeyframeClient;
+  /** The Data API and Storage, as the person. Loaded when a page first asks: sign-in needs nothing of supabase-js but Auth. */
+  openSupabase: () => Promise<SupabaseClient>;
+};
+
+export function createServices(config: Config): Services {
+  const { supabaseUrl, publishableKey } = config;
+  const auth = new GoTrueClient({
+    url: `${supabaseUrl}/auth/v1`,
+    headers: { apikey: publishableKey },
+    storageKey: storageKeyOf(supabaseUrl),
+  });
+  // Asked before each request: Auth refreshes a session that runs out.
+  const getToken = async () => {
+    const { data, error } = await auth.getSession();
+    // No answer. The session is still there, so this must not look as if nobody were signed in.
+    if (isAuthRetryableFetchError(error)) throw error;
+    return data.session?.access_token ?? null;
+  };
+  const keyframe = createKeyframeClient({
+    url: supabaseUrl,
+    apikey: publishableKey,
+    getToken,
+    retries: 1, // the queries repeat, and say so
+  });
+  let supabase: SupabaseClient | undefined;
+  const openSupabase = async () => {
+    const { createClient } = await import("@supabase/supabase-js").catch(() => {
+      throw new KeyframeError("network", "A part of the dashboard could not be loaded.");
+    });
+    supabase ??= createClient(supabaseUrl, publishableKey, { accessToken: getToken });
+    return supabase;
+  };
+  return { config, auth, keyframe, openSupabase };
+}
+
+/** As supabase-js names it, so that another page of the same origin finds the session. */
+const storageKeyOf = (supabaseUrl: string): string =>
+  `sb-${new URL(supabaseUrl).hostname.split(".")[0] ?? ""}-auth-token`;

@@ -1,0 +1,28 @@
+import { Button, type ButtonProps, Loader } from "@mantine/core";
+import type { ComponentProps, MouseEvent } from "react";
+
+type Props = ButtonProps &
+  Omit<ComponentProps<"button">, keyof ButtonProps> & {
+    /** What it started is under way. */
+    isBusy?: boolean;
+    /** It cannot be used now; say why beside it. */
+    isOff?: boolean;
+  };
+
+/** A button that keeps the focus while it cannot be used: a disabled one would drop whoever moves by keyboard. */
+export function BusyButton({ isBusy = false, isOff = false, onClick, leftSection, children, ...others }: Props) {
+  const isIdle = !isBusy && !isOff;
+  const refuse = (event: MouseEvent) => event.preventDefault();
+  return (
+    <Button
+      {...others}
+      data-disabled={!isIdle}
+      aria-disabled={isIdle ? undefined : true}
+      aria-busy={isBusy || undefined}
+      onClick={isIdle ? onClick : refuse}
+      leftSection={isBusy ? <Loader size={16} color="currentColor" aria-hidden /> : leftSection}
+    >
+      {children}
+    </Button>
+  );
+}
