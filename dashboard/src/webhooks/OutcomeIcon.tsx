@@ -1,0 +1,16 @@
+import { type Icon, IconAlertTriangle, IconCheck, IconClockHour4, IconRefresh } from "@tabler/icons-react";
+import type { DeliveryStateKind } from "./delivery-state.ts";
+import classes from "./health.module.css";
+
+const ICON: Record<DeliveryStateKind, Icon> = {
+  waiting: IconClockHour4,
+  retrying: IconRefresh,
+  delivered: IconCheck,
+  exhausted: IconAlertTriangle,
+};
+
+/** What became of a delivery, beside the words for it. */
+export function OutcomeIcon({ kind, size = 16 }: { kind: DeliveryStateKind; size?: number }) {
+  const Mark = ICON[kind];
+  return <Mark size={size} aria-hidden className={classes[kind]} style={{ flexShrink: 0 }} />;
+}

@@ -1,0 +1,120 @@
+import { describe, expect, test } from "vitest";
+import { KeyframeError } from "../../client/index.ts";
+import { attemptWords } from "../../dashboard/src/webhooks/attempt-words.ts";
+import { fieldErrors } from "../../dashboard/src/webhooks/field-errors.ts";
+import { fillHours } from "../../dashboard/src/webhooks/fill-hours.ts";
+import { fromLocalTime, toLocalTime } from "../../dashboard/src/webhooks/local-time.ts";
+import { sumHours } from "../../dashboard/src/webhooks/sum-hours.ts";
+import { troubleWords } from "../../dashboard/src/webhooks/trouble-words.ts";
+import { changesOf, fromValues, toSettings, toValues } from "../../dashboard/src/webhooks/webhook-settings.ts";
+import { SAMPLE_WEBHOOK } from "../../shared/contract/samples.ts";
+import { disabledReason } from "../../shared/contract/webhooks.ts";
+
+describe("the last 24 hours", () => {
+  const since = "2026-03-01T10:00:00+00:00";
+  const known = [
+    { hour: "2026-03-01T10:00:00+00:00", delivered: 3, retrying: 0, exhausted: 0 },
+    { hour: "2026-03-02T09:00:00+00:00", delivered: 1, retrying: 2, exhausted: 4 },
+  ];
+
+  test("hours without an attempt → zeros; the first and the last hour are where they belong", () => {
+    const hours = fillHours(since, known);
+    expect(hours.length).toBe(24);
+    expect([hours[0], hours[23]]).toEqual(known);
+    expect(hours[1]).toEqual({ hour: "2026-03-01T11:00:00.000Z", delivered: 0, retrying: 0, exhausted: 0 });
+    expect(sumHours(hours)).toEqual({ delivered: 4, retrying: 2, exhausted: 4 });
+  });
+});
+
+describe("settings of an endpoint", () => {
+  const before = toSettings({ url: "https://a.example", description: "CRM", eventTypes: [] });
+
+  test("through the form and back → the same; only some events → in one order", () => {
+    expect(fromValues(toValues(before))).toEqual(before);
+    const some = { ...toValues(before), isEvery: false, eventTypes: ["generation.failed", "project.created"] as const };
+    expect(fromValues({ ...some, eventTypes: [...some.eventTypes] }).eventTypes).toEqual([
+      "project.created",
+      "generation.failed",
+    ]);
+  });
+
+  test("all events after some → an empty list; a pasted space → gone", () => {
+    const values = {
+      url: " https://a.example\n",
+      description: "",
+      isEvery: true,
+      eventTypes: ["project.created" as const],
+    };
+    expect(fromValues(values)).toEqual({ url: "https://a.example", description: "", eventTypes: [] });
+  });
+
+  test("a type that only SQL can set → is not sent back when something else is changed", () => {
+    const odd = toSettings({
+      url: "https://a.example",
+      description: "",
+      eventTypes: ["webhook.test", "project.created"],
+    });
+    expect(changesOf(odd, { ...odd, description: "new" })).toEqual({ description: "new" });
+  });
+
+  test("each field that differs → is sent, and no other", () => {
+    const after = { url: "https://b.example", description: "CRM", eventTypes: ["project.created" as const] };
+    expect(changesOf(before, after)).toEqual({ url: "https://b.example", eventTypes: ["project.created"] });
+    expect(changesOf(before, before)).toEqual({});
+  });
+});
+
+describe("what the service refuses", () => {
+  const refusal = (...paths: string[]) =>
+    new KeyframeError("invalid_request", "No.", { details: paths.map((path) => ({ path, message: `${path}!` })) });
+
+  test("fields of the form → each at its field; anything else beside them → said as a whole", () => {
+    expect(fieldErrors(refusal("url", "eventTypes.0"))).toEqual({ url: "url!", eventTypes: "eventTypes.0!" });
+    expect(fieldErrors(refusal("url", "enabled"))).toBe(null);
+    expect(fieldErrors(new KeyframeError("invalid_request", "You have 20 already."))).toBe(null);
+    expect(fieldErrors(null)).toBe(null);
+  });
+});
+
+describe("an attempt in words", () => {
+  test.each([
+    [204, null, "Answered 204", null],
+    [401, "http_status", "Answered 401", expect.stringContaining("secret")],
+    [500, "http_status", "Answered 500", expect.stringContaining("log")],
+    [301, "redirect", "Answered with a redirect (301)", expect.stringContaining("not followed")],
+    [null, "timeout", "No answer in time", expect.stringContaining("15 seconds")],
+    [null, "newer_than_this_page", "newer_than_this_page", null],
+  ])("%s, %s → %s", (statusCode, error, short, hint) => {
+    expect(attemptWords({ statusCode, error })).toEqual({ short, hint });
+  });
+});
+
+describe("what is wrong with an endpoint", () => {
+  const now = Date.parse("2026-03-01T12:00:00Z");
+  const webhook = { ...SAMPLE_WEBHOOK, enabled: true, disabledReason: null, disabledAt: null, failingSince: null };
+
+  test("it delivers, or failed a moment ago → nothing", () => {
+    expect(troubleWords(webhook, now)).toBe(null);
+    expect(troubleWords({ ...webhook, failingSince: "2026-03-01T11:55:00Z" }, now)).toBe(null);
+  });
+
+  test("it has failed for long → says so", () => {
+    const failing = troubleWords({ ...webhook, failingSince: "2026-03-01T11:00:00Z" }, now);
+    expect(failing?.title).toBe("Every attempt fails at present");
+  });
+
+  test.each(disabledReason.options)("disabled, %s → words of its own that end in enabling it", (reason) => {
+    const words = troubleWords({ ...webhook, enabled: false, disabledReason: reason }, now);
+    expect(words?.whatToDo).toMatch(/enable/i);
+    const others = disabledReason.options.filter((other) => other !== reason);
+    for (const other of others) {
+      expect(troubleWords({ ...webhook, enabled: false, disabledReason: other }, now)?.title).not.toBe(words?.title);
+    }
+  });
+});
+
+test("a time in an input of the person's zone, and back → the same minute; no time → null", () => {
+  const time = new Date("2026-07-01T12:34:00Z");
+  expect(fromLocalTime(toLocalTime(time))).toBe(time.toISOString());
+  expect(fromLocalTime("")).toBe(null);
+});
