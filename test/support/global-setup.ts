@@ -19,6 +19,7 @@ export type StackInfo = {
   simulatorUrl: string;
   dataDir: string;
   templateUrl: string;
+  demoUser: { email: string; password: string };
 };
 
 declare module "vitest" {
@@ -27,7 +28,7 @@ declare module "vitest" {
   }
 }
 
-/** Starts the real stack once on free ports with a simulator that takes no time and short intervals, and makes the template for database tests. */
+/** Starts the real stack once on free ports with a simulator that takes no time, short intervals and the dashboard, and makes the template for database tests. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-test-" });
   const stack = await startStack({
@@ -36,6 +37,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     durable: false,
     databaseUrl: Deno.env.get("KEYFRAME_DATABASE_URL") || undefined,
     simulator: { startDelayMs: 0, runDelayMs: 0 },
+    dashboard: true,
     onProblem: (line) => console.error(`stack: ${line}`),
   }).catch(async (error) => {
     await removeData(dataDir);
@@ -57,6 +59,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     simulatorUrl: stack.simulator?.url ?? "",
     dataDir,
     templateUrl: template.url,
+    demoUser: stack.demoUser,
   });
   return async () => {
     await template.drop();

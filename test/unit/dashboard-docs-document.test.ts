@@ -15,7 +15,7 @@ import { document, operation, operations } from "./dashboard-docs-fixture.ts";
 test("the document → every operation of the contract, its own, and the events", () => {
   const events = ["onProjectCreated", "onGenerationSucceeded", "onGenerationFailed", "onWebhookTest"];
   const ids = operations.map(({ id }) => id).sort();
-  expect(ids).toEqual([...Object.keys(OPERATIONS), "readOpenApi", ...events].sort());
+  expect(ids).toEqual([...Object.keys(OPERATIONS), "readOpenApi", "readMetrics", ...events].sort());
 });
 
 test("by tag → in the document's order, each operation once, no tag without any", () => {

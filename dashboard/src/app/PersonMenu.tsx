@@ -1,4 +1,4 @@
-import { ActionIcon, Menu, Text, useMantineColorScheme } from "@mantine/core";
+import { ActionIcon, type MantineColorScheme, Menu, Text, useMantineColorScheme } from "@mantine/core";
 import { IconDeviceDesktop, IconLogout, IconMoon, IconSun, IconUser } from "@tabler/icons-react";
 import { useSession } from "../session/session-context.ts";
 
@@ -8,12 +8,12 @@ const SCHEMES = [
   { scheme: "auto", label: "As the device", Icon: IconDeviceDesktop },
 ] as const;
 
-/** Who is signed in, how it looks, and the way out. */
+/** Who is signed in, how it looks, and the way out. Inside of the header, so that it belongs to a landmark. */
 export function PersonMenu() {
   const { session, signOut } = useSession();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
-    <Menu position="bottom-end" width={240} withinPortal>
+    <Menu position="bottom-end" width={240} withinPortal={false}>
       <Menu.Target>
         <ActionIcon variant="default" size="lg" radius="xl" aria-label="You, and how it looks">
           <IconUser size={18} stroke={1.6} aria-hidden />
@@ -25,18 +25,16 @@ export function PersonMenu() {
             {session?.user.email}
           </Text>
         </Menu.Label>
-        {SCHEMES.map(({ scheme, label, Icon }) => (
-          <Menu.Item
-            key={scheme}
-            role="menuitemradio"
-            aria-checked={colorScheme === scheme}
-            leftSection={<Icon size={16} aria-hidden />}
-            rightSection={colorScheme === scheme ? <Text size="xs">chosen</Text> : null}
-            onClick={() => setColorScheme(scheme)}
-          >
-            {label}
-          </Menu.Item>
-        ))}
+        <Menu.RadioGroup
+          value={colorScheme}
+          onChange={(value) => setColorScheme(value as MantineColorScheme)} // one of SCHEMES
+        >
+          {SCHEMES.map(({ scheme, label, Icon }) => (
+            <Menu.RadioItem key={scheme} value={scheme} rightSection={<Icon size={16} aria-hidden />}>
+              {label}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
         <Menu.Divider />
         <Menu.Item leftSection={<IconLogout size={16} aria-hidden />} onClick={() => void signOut()}>
           Sign out

@@ -53,7 +53,10 @@ function describe(document: ApiDocument, path: string, method: string, given: Pa
     isEvent,
     summary: summary ?? "",
     description: description ?? "",
-    callers: (security ?? []).flatMap((scheme) => Object.keys(scheme)),
+    // An empty one among them: also without any.
+    callers: security?.some((scheme) => Object.keys(scheme).length === 0)
+      ? []
+      : (security ?? []).flatMap((scheme) => Object.keys(scheme)),
     parameters: resolveAll(document, parameters ?? []),
     bodyRequired: requestBody?.required ?? false,
     bodies: Object.entries(requestBody?.content ?? {}).map(([type, { schema }]): [string, Schema] => [

@@ -1,0 +1,93 @@
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { type Visit, visitDashboard } from "../support/dashboard-browser.ts";
+import { newPerson } from "../support/dashboard-person.ts";
+
+const visit = visitDashboard();
+const API = "**/functions/v1/api/**";
+
+/** In the words of the banner. */
+const AWAY = "The service does not answer just now.";
+const OFFLINE = "You are offline.";
+
+/** Somebody on the page of their projects, of which there is one. */
+async function atProjects(): Promise<Visit> {
+  const { session, keyframe } = await newPerson();
+  await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn", description: "" });
+  const visited = await visit({ session });
+  visited.watch.allow(/Failed to load resource|ERR_FAILED|ERR_INTERNET_DISCONNECTED/);
+  await visited.page.goto("/#/projects");
+  await visited.page.getByRole("article").getByText("Harbour").first().waitFor();
+  return visited;
+}
+
+const follow = (page: Page, name: string) => page.getByRole("banner").getByRole("link", { name, exact: true }).click();
+const gone = (page: Page, text: string) => page.getByText(text).waitFor({ state: "hidden" });
+
+test.each([
+  ["does not answer", (page: Page) => page.route(API, (route) => route.abort())],
+  [
+    "answers 503",
+    (page: Page) =>
+      page.route(API, (route) => {
+        const error = { code: "unavailable", message: "Try again soon.", requestId: "r" };
+        return route.fulfill({ status: 503, json: { success: false, data: null, error } });
+      }),
+  ],
+])(
+  "a service that %s → a banner, and what was read stays; when it is back all goes on by itself",
+  async (_, goAway) => {
+    const { page } = await atProjects();
+    await goAway(page);
+    await follow(page, "Webhooks");
+    await page.getByText(AWAY).waitFor();
+    await follow(page, "Projects");
+    await page.getByRole("article").getByText("Harbour").first().waitFor();
+    await follow(page, "Webhooks");
+    await page.unroute(API);
+    await page.getByRole("heading", { name: "Nobody is told yet" }).waitFor();
+    await gone(page, AWAY);
+  },
+);
+
+test("a form sent while the service is away → says so and keeps what was typed; sent again, it is done once", async () => {
+  const { page } = await atProjects();
+  await page.getByRole("button", { name: "New project" }).click();
+  const form = page.getByRole("dialog", { name: "New project" });
+  await form.getByLabel("Title").fill("Lost and found");
+  await form.getByLabel("Prompt").fill("A lighthouse at dusk");
+  // Carried out, and its answer lost: the worst moment.
+  let lost = 0;
+  await page.route("**/functions/v1/api/projects", async (route) => {
+    if (route.request().method() !== "POST") return await route.fallback();
+    await route.fetch();
+    lost++;
+    await route.abort();
+  });
+  await form.getByRole("button", { name: "Create project" }).click();
+  await form.getByRole("alert").getByText("The service does not answer.").waitFor();
+  expect(lost).toBeGreaterThan(0);
+  expect(await form.getByLabel("Title").inputValue()).toBe("Lost and found");
+  await page.unroute("**/functions/v1/api/projects");
+  await form.getByRole("button", { name: "Create project" }).click();
+  await page.getByRole("heading", { level: 1, name: "Lost and found" }).waitFor();
+  await follow(page, "Projects");
+  await page.getByRole("article").getByText("Lost and found").first().waitFor();
+  expect(await page.getByRole("heading", { level: 2, name: "Lost and found" }).count()).toBe(1);
+});
+
+test("offline → a banner, and what was read stays; online again → it goes, and a page not loaded before is there", async () => {
+  const { page, context, watch } = await atProjects();
+  watch.allow(/Unable to preload|dynamically imported module/);
+  await follow(page, "Webhooks");
+  await page.getByRole("heading", { name: "Nobody is told yet" }).waitFor();
+  await follow(page, "Projects");
+  await context.setOffline(true);
+  await page.getByText(OFFLINE).waitFor();
+  await page.getByRole("article").getByText("Harbour").first().click();
+  await page.getByRole("heading", { name: "This page could not be loaded" }).waitFor();
+  await page.getByText(OFFLINE).waitFor();
+  await context.setOffline(false);
+  await gone(page, OFFLINE);
+  await page.getByRole("heading", { level: 1, name: "Harbour" }).waitFor();
+});

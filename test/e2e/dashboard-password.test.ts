@@ -1,0 +1,80 @@
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { visitDashboard } from "../support/dashboard-browser.ts";
+import { newPerson } from "../support/dashboard-person.ts";
+import { fillCredentials } from "../support/dashboard-sign-in.ts";
+
+const visit = visitDashboard();
+const NEW_PASSWORD = "a new and long enough password";
+
+const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
+
+/** From the sign-in page to the letter box, as a person would go. */
+async function askForLink(page: Page, email: string): Promise<void> {
+  await page.goto("/");
+  await page.getByRole("link", { name: "Forgot your password?" }).click();
+  await heading(page, "Reset your password");
+  await page.getByLabel("Email address").fill(email);
+  await page.getByRole("button", { name: "Send the link" }).click();
+  await heading(page, "Look into your mail");
+  await page.getByRole("link", { name: /\/mail$/ }).click();
+  await heading(page, "Mail");
+}
+
+const linkFor = (page: Page, email: string) =>
+  page.getByRole("article").filter({ hasText: email }).first().getByRole("link");
+
+test("a forgotten password → the mail's link → a new one, which lets in; the old one does not", async () => {
+  const person = await newPerson();
+  const { page } = await visit();
+  await askForLink(page, person.email);
+  await linkFor(page, person.email).click();
+  await heading(page, "Choose a new password");
+  expect(page.url()).not.toContain("access_token");
+  await page.getByText(`For ${person.email}`).waitFor();
+  // There is no way around it: other pages lead here until it is done.
+  await page.goto("/#/webhooks");
+  await heading(page, "Choose a new password");
+  await page.getByLabel("New password", { exact: true }).fill(NEW_PASSWORD);
+  await page.getByRole("button", { name: "Set the password" }).click();
+  await page.getByText("Your new password holds from now on.").waitFor();
+  await heading(page, "Projects");
+
+  const { page: later, watch } = await visit();
+  watch.allow(/status of 400/);
+  await later.goto("/");
+  await fillCredentials(later, person);
+  await later.getByRole("alert").waitFor();
+  await fillCredentials(later, { ...person, password: NEW_PASSWORD });
+  await heading(later, "Projects");
+});
+
+test("a link that was used already → said on the sign-in page, and the address is clean", async () => {
+  const { email } = await newPerson();
+  const { page } = await visit();
+  await askForLink(page, email);
+  const link = (await linkFor(page, email).getAttribute("href")) ?? "";
+  await page.goto(link);
+  await heading(page, "Choose a new password");
+
+  const { page: late } = await visit();
+  await late.goto(link);
+  await late.getByText("This link has expired or was used already.").waitFor();
+  await heading(late, "Sign in");
+  expect(late.url()).not.toContain("error");
+});
+
+test("a link that was used already, followed by somebody who is signed in → told, and they stay where they are", async () => {
+  const { session } = await newPerson();
+  const { page } = await visit({ session });
+  await page.goto("/#error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid");
+  await page.getByText("This link has expired or was used already.").waitFor();
+  await heading(page, "Projects");
+});
+
+test("an address without an account → the same words as for one that has one, and no mail", async () => {
+  const email = `nobody-${crypto.randomUUID()}@keyframe.local`;
+  const { page } = await visit();
+  await askForLink(page, email);
+  expect(await page.getByText(email).count()).toBe(0);
+});

@@ -1,0 +1,143 @@
+import type { Page } from "playwright-core";
+import type { Person } from "./dashboard-person.ts";
+
+/** A place of the dashboard in one of its states: how to get there, ending when it shows. */
+export type Stop = { name: string; go(page: Page): Promise<void> };
+
+/** What somebody has whose pages are looked at. */
+export type Belongings = { projectId: string; emptyProjectId: string; webhookId: string };
+
+const heading = (page: Page, name: string) => page.getByRole("heading", { name, exact: true }).first().waitFor();
+
+const at = (name: string, path: string, title: string): Stop => ({
+  name,
+  async go(page) {
+    await page.goto(`/#${path}`);
+    await heading(page, title);
+  },
+});
+
+/** What opens inside of the window, or on the page, that shows now. */
+const inside = (name: string, button: string | RegExp, shows: string): Stop => ({
+  name,
+  async go(page) {
+    await page.getByRole("button", { name: button }).first().click();
+    await page.getByText(shows).first().waitFor();
+  },
+});
+
+/** What opens on the page that shows now, when its menus and windows are closed. */
+const opened = (name: string, button: string | RegExp, shows: string): Stop => ({
+  name,
+  async go(page) {
+    await page.keyboard.press("Escape");
+    await page.locator("[role=dialog], [role=menu]").first().waitFor({ state: "detached" });
+    await inside(name, button, shows).go(page);
+  },
+});
+
+/** As long as parts of it are still being read, a page is not what people will see of it. */
+export async function untilRead(page: Page): Promise<void> {
+  await page.locator(".mantine-Skeleton-root").first().waitFor({ state: "detached" });
+}
+
+/** The pages of somebody who is not signed in. */
+export const signedOutTour: Stop[] = [
+  at("sign-in", "/sign-in", "Sign in"),
+  {
+    name: "sign-in, nothing filled in",
+    async go(page) {
+      await page.getByRole("button", { name: "Sign in", exact: true }).click();
+      await page.getByText("Enter your password.").waitFor();
+    },
+  },
+  at("sign-up", "/sign-up", "Create an account"),
+  at("password reset", "/reset-password", "Reset your password"),
+  {
+    name: "mail sent",
+    async go(page) {
+      await page.getByLabel("Email address").fill("nobody@keyframe.local");
+      await page.getByRole("button", { name: "Send the link" }).click();
+      await heading(page, "Look into your mail");
+    },
+  },
+];
+
+/** The pages of somebody who has just signed up. */
+export const emptyTour: Stop[] = [
+  at("no projects", "/projects", "Your first film starts with a sentence"),
+  at("no endpoints", "/webhooks", "Nobody is told yet"),
+  at("new password", "/new-password", "Choose a new password"),
+];
+
+/** The pages of somebody who has a film and an endpoint. */
+export function fullTour({ projectId, emptyProjectId, webhookId }: Belongings): Stop[] {
+  return [
+    at("projects", "/projects", "Harbour"),
+    opened("you, and how it looks", "You, and how it looks", "Sign out"),
+    opened("new project", "New project", "The scene to generate."),
+    inside("new project, nothing filled in", "Create project", "The scene to generate."),
+    at("studio of a film", `/projects/${projectId}`, "Harbour"),
+    opened("title and description", "Title and description", "Title"),
+    opened("history", "History of the first frame", "History of the first frame"),
+    at("studio of nothing yet", `/projects/${emptyProjectId}`, "Nothing yet"),
+    at("endpoints", "/webhooks", "The edit suite"),
+    opened("new endpoint", "Add endpoint", "Only some"),
+    at("endpoint", `/webhooks/${webhookId}`, "The edit suite"),
+    opened("a delivery", /generation\.succeeded/, "webhook-id"),
+    opened("its secret", "Show it", "whsec_"),
+    opened("rotate", "Rotate…", "Overlap in hours"),
+    opened("recover", "Recover…", "Recover"),
+    at("docs", "/docs", "Docs"),
+    at("nothing here", "/nowhere", "There is nothing here"),
+  ];
+}
+
+/** Pages whose data cannot be had: the service has a fault, or is not there. Not for pages that are signed out. */
+export function brokenTour({ projectId, webhookId }: Belongings): Stop[] {
+  const failing = (name: string, path: string, shows: string): Stop => ({
+    name: `${name}, broken`,
+    async go(page) {
+      await page.goto(`/#${path}`);
+      await page.reload(); // nothing is remembered
+      await page.getByText(shows).first().waitFor();
+    },
+  });
+  return [
+    {
+      ...failing("projects", "/projects", "The projects could not be read"),
+      async go(page) {
+        const error = { code: "internal", message: "Something went wrong on our side.", requestId: "r", details: [] };
+        await page.route("**/functions/v1/api/**", (route) =>
+          route.fulfill({ status: 500, json: { success: false, data: null, error } }),
+        );
+        await page.goto("/#/projects");
+        await page.getByText("The projects could not be read").waitFor();
+      },
+    },
+    failing("studio", `/projects/${projectId}`, "The project could not be read"),
+    failing("endpoint", `/webhooks/${webhookId}`, "The endpoint could not be read"),
+    {
+      name: "projects while the service is away",
+      async go(page) {
+        await page.unroute("**/functions/v1/api/**");
+        await page.route("**/functions/v1/api/**", (route) => route.abort());
+        await page.goto("/#/projects");
+        await page.reload();
+        await page.getByText("The service does not answer just now.").waitFor();
+      },
+    },
+  ];
+}
+
+/** Gives somebody a film of three steps, a project without any, and an endpoint with a delivery that failed. */
+export async function furnish({ keyframe }: Person, receiverUrl: string): Promise<Belongings> {
+  const webhook = await keyframe.webhooks.create({ url: receiverUrl, description: "The edit suite", eventTypes: [] });
+  const texts = { textPrompt: "A harbour at dawn, fog, one red boat", description: "Calm" };
+  const { projectId } = await keyframe.createProject({ title: "Harbour", ...texts });
+  const empty = await keyframe.createProject({ title: "Nothing yet", ...texts });
+  for (const step of ["first-frame", "last-frame", "video"] as const) {
+    await keyframe.waitFor(await keyframe.generate(step, { projectId }));
+  }
+  return { projectId, emptyProjectId: empty.projectId, webhookId: webhook.webhookId };
+}

@@ -1,0 +1,64 @@
+import { AuthApiError, AuthRetryableFetchError, AuthWeakPasswordError } from "@supabase/auth-js";
+import { describe, expect, test } from "vitest";
+import { authSentence } from "../../dashboard/src/session/auth-sentence.ts";
+import { checkEmail, checkNewPassword, checkPassword } from "../../dashboard/src/session/check-fields.ts";
+import { readLink } from "../../dashboard/src/session/read-link.ts";
+
+describe("what the link of a mail brought", () => {
+  test.each([
+    ["nothing", "", { isFromMail: false, isRecovery: false, problem: null }],
+    ["a page of ours", "#/projects/1?a=b", { isFromMail: false, isRecovery: false, problem: null }],
+    ["a page of ours that speaks of errors", "#/sign-in?back=/x&error=1", { isFromMail: false, problem: null }],
+    ["a confirmed address", "#access_token=t&refresh_token=r&type=signup", { isFromMail: true, isRecovery: false }],
+    ["a new password", "#access_token=t&refresh_token=r&type=recovery", { isFromMail: true, isRecovery: true }],
+    ["a recovery without a session", "#type=recovery", { isFromMail: false, isRecovery: false }],
+    [
+      "a link that was used",
+      "#error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid",
+      { isFromMail: true, isRecovery: false, problem: "This link has expired or was used already. Ask for a new one." },
+    ],
+    ["another refusal", "#error=server_error&error_description=No+such+user", { problem: "No such user" }],
+    ["a refusal without words", "#error=x", { problem: "The link did not work. Ask for a new one." }],
+  ])("%s", (_, hash, outcome) => {
+    expect(readLink({ hash })).toMatchObject(outcome);
+  });
+});
+
+describe("what Auth refused, in words", () => {
+  test.each([
+    ["a wrong password", new AuthApiError("Invalid login credentials", 400, "invalid_credentials"), /do not fit/],
+    [
+      "an unconfirmed address",
+      new AuthApiError("Email not confirmed", 400, "email_not_confirmed"),
+      /not confirmed yet/,
+    ],
+    ["too many mails", new AuthApiError("x", 429, "over_email_send_rate_limit"), /Wait a few minutes/],
+    ["no answer", new AuthRetryableFetchError("Failed to fetch", 0), /does not answer/],
+    [
+      "a refusal that is new to us",
+      new AuthApiError("Captcha is missing.", 400, "captcha_failed"),
+      /^Captcha is missing\.$/,
+    ],
+  ])("%s", (_, error, words) => {
+    expect(authSentence(error)).toMatch(words);
+  });
+
+  test("a password that the project finds too weak → with what the project asks for", () => {
+    const asked = "Password should be at least 12 characters.";
+    const error = new AuthWeakPasswordError(asked, 422, ["length"]);
+    expect(authSentence(error)).toBe(`This password is too easy to guess. ${asked}`);
+  });
+});
+
+test.each([
+  ["someone@example.com", null],
+  ["someone", "Enter an email address."],
+  ["", "Enter an email address."],
+])("the address %j → %j", (email, said) => {
+  expect(checkEmail(email)).toBe(said);
+});
+
+test("a password → any to sign in with, six characters to set", () => {
+  expect([checkPassword(""), checkPassword("x")]).toEqual(["Enter your password.", null]);
+  expect([checkNewPassword("12345"), checkNewPassword("123456")]).toEqual(["Use at least 6 characters.", null]);
+});

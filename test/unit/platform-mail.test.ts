@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createMailBox } from "../../local/platform/mail-box.ts";
+import { mailPage } from "../../local/platform/mail-page.ts";
+import { callMail } from "../../local/platform/mail-route.ts";
+import { startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
+
+const AT = new Date("2026-05-04T03:02:01Z");
+const mail = (text: string, subject = "Reset Your Password") => ({ to: "a@example.com", subject, text });
+
+function ask(path: string, init: RequestInit & { host?: string } = {}, box = createMailBox(() => AT)) {
+  const url = new URL(path, `http://${init.host ?? "127.0.0.1"}:54321`);
+  return callMail(new Request(url, init), url, box);
+}
+
+test("51 mails → the last 50 are kept, newest first", () => {
+  const box = createMailBox(() => AT);
+  for (let number = 1; number <= 51; number++) box.put(mail(String(number)));
+  const texts = box.mails().map(({ text }) => text);
+  expect([texts.length, texts[0], texts.at(-1)]).toEqual([50, "51", "2"]);
+});
+
+describe("the page", () => {
+  const pageOf = (text: string, subject?: string) => mailPage([{ ...mail(text, subject), at: AT }]);
+
+  test("an address in a mail → a link, its & escaped once", () => {
+    expect(pageOf("Follow http://127.0.0.1/verify?token=t&type=recovery now")).toContain(
+      '<a href="http://127.0.0.1/verify?token=t&amp;type=recovery">http://127.0.0.1/verify?token=t&amp;type=recovery</a> now',
+    );
+  });
+
+  test.each([
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "https://evil.example/\"onmouseover='alert(1)",
+    "javascript:alert(1)",
+    "https://evil.example/<script>alert(1)</script>",
+    "&lt;script&gt;",
+  ])("%s in text, subject or address of a mail → text", (evil) => {
+    const page = mailPage([{ to: evil, subject: evil, text: evil, at: AT }]);
+    const tags = [...page.matchAll(/<([a-z]+)([^>]*)>/g)];
+    expect(tags.map(([, name]) => name).filter((name) => name === "script" || name === "img")).toEqual([]);
+    for (const [, name, attributes] of tags) {
+      if (name === "a") expect(attributes).toMatch(/^ href="(\/mail|https:\/\/evil\.example\/)"$/);
+    }
+  });
+
+  test("no mail → said", () => {
+    expect(mailPage([])).toContain("No mail yet.");
+  });
+});
+
+describe("the route", () => {
+  test("GET /mail → the page, which may run nothing, be framed by nobody and be kept nowhere", async () => {
+    const answer = await ask("/mail");
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const policy = answer.headers.get("content-security-policy");
+    expect(policy).toMatch(/^default-src 'none'; style-src 'self'; /);
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain("unsafe");
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
+  });
+
+  test("its style sheet → there; anything else below /mail → 404", async () => {
+    expect((await ask("/mail/page.css")).headers.get("content-type")).toBe("text/css; charset=utf-8");
+    expect((await ask("/mail/other")).status).toBe(404);
+  });
+
+  test.each(["evil.example", "keyframe.localhost", "127.0.0.1.evil.example", "192.168.0.2"])(
+    "under the name %s → 403",
+    async (host) => {
+      expect((await ask("/mail", { host })).status).toBe(403);
+    },
+  );
+
+  test.each(["POST", "DELETE", "OPTIONS"])("%s → 405", async (method) => {
+    const answer = await ask("/mail", { method });
+    expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+  });
+
+  test("HEAD → the headers alone", async () => {
+    const answer = await ask("/mail", { method: "HEAD" });
+    expect([answer.status, await answer.text()]).toEqual([200, ""]);
+  });
+});
+
+describe("on the gateway", () => {
+  let platform: TestPlatform;
+  beforeAll(async () => {
+    platform = await startTestPlatform();
+  });
+  afterAll(() => platform?.stop());
+
+  test("a forgotten password → a mail whose link brings a session that the gateway signed", async () => {
+    const client = platform.client();
+    const email = `${crypto.randomUUID()}@example.com`;
+    await client.auth.signUp({ email, password: "correct horse battery" });
+    expect((await client.auth.resetPasswordForEmail(email)).error).toBeNull();
+    const page = await (await fetch(`${platform.url}/mail`)).text();
+    expect(page).toContain(`To ${email}`);
+    const link = /href="([^"]+\/verify[^"]+)"/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const followed = await fetch(link, { redirect: "manual" });
+    await followed.body?.cancel();
+    expect(followed.status).toBe(303);
+    const target = new URL(followed.headers.get("location") ?? "");
+    expect(target.origin).toBe(platform.url);
+    const brought = new URLSearchParams(target.hash.slice(1));
+    expect(brought.get("type")).toBe("recovery");
+    const session = {
+      access_token: brought.get("access_token") ?? "",
+      refresh_token: brought.get("refresh_token") ?? "",
+    };
+    const { data, error } = await platform.client().auth.setSession(session);
+    expect([error, data.user?.email]).toEqual([null, email]);
+    // Followed a second time it says why it does not work.
+    const again = await fetch(link, { redirect: "manual" });
+    await again.body?.cancel();
+    expect(new URLSearchParams(new URL(again.headers.get("location") ?? "").hash.slice(1)).get("error_code")).toBe(
+      "otp_expired",
+    );
+  });
+});
