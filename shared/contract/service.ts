@@ -1,5 +1,88 @@
 import { z } from "zod";
 
+const count = (description: string) => z.int().min(0).meta({ description });
+const age = (description: string) =>
+  z
+    .number()
+    .min(0)
+    .nullable()
+    .meta({ description: `${description} In seconds.` });
+
+const cronJob = z.object({
+  scheduled: z.boolean().meta({ description: "Whether pg_cron has the job, switched on." }),
+  lastRunSeconds: age("Since it last began; null: not lately."),
+  lastSuccessSeconds: age("Since it last ended well; null: not lately."),
+  failures: count("Runs that failed in the last five minutes."),
+});
+
+/** How the service fares. Ages are by the database's clock; null where there is nothing. docs/operate.md says what is normal. */
+export const serviceFigures = z
+  .object({
+    predictions: z.object({
+      queued: count("Have their place, and are not yet with the provider."),
+      starting: count("Accepted by the provider."),
+      processing: count("The provider works on them."),
+      storing: count("Their output is being copied."),
+      retrying: count("Of these: their present task failed, and is tried again."),
+      due: count("Of these: somebody should be looking at them now."),
+      oldestDueSeconds: age("How long the oldest of those has been due."),
+      waiting: count("Wait in line, because their owner has as many running as allowed."),
+      oldestWaitingSeconds: age("How long the oldest of those has waited."),
+      runsToCancel: count("Runs that the provider is yet to be asked to cancel."),
+    }),
+    deliveries: z.object({
+      due: count("Should be sent now. Counts of one endpoint stop at 10,000."),
+      sending: count("Are being sent."),
+      pending: count("Have not ended: due, being sent, or tried again later."),
+      held: count("Wait for their endpoint to be enabled."),
+      oldestDueSeconds: age("How long the oldest has been due."),
+      failingEndpoints: count("Enabled endpoints of which nothing but failures is known since the last success."),
+      oldestFailingSeconds: age("How long the first of those has been failing."),
+      endpointsSwitchedOff: count(
+        "Endpoints that the service has disabled in the last day: gone, or failing for too long.",
+      ),
+    }),
+    events: z
+      .object({
+        projectCreated: count("project.created."),
+        generationSucceeded: count("generation.succeeded."),
+        generationFailed: count("generation.failed."),
+      })
+      .meta({ description: "Events of the last five minutes." }),
+    kicks: z
+      .object({
+        unsent: count("Kicks that pg_net has not sent yet."),
+        oldestUnsentSeconds: age("How long the oldest of those has been there."),
+        accepted: count("Kicks that a function accepted."),
+        refused: count("Kicks that a function refused: most often another kick_secret."),
+        failed: count("Requests of pg_net without an answer, whoever made them."),
+        lastAcceptedSeconds: age("Since the last kick was accepted; null: none in the last hour."),
+      })
+      .meta({ description: "As far as pg_net tells, of the last five minutes." }),
+    sweep: cronJob,
+    prune: cronJob,
+    fileRemovals: z.object({
+      pending: count("Files to remove from Storage. Counts stop at 10,000."),
+      due: count("Of these: now."),
+      failing: count("Of these: could not be removed so far."),
+      oldestDueSeconds: age("How long the oldest has been due."),
+    }),
+  })
+  .meta({ id: "ServiceFigures" });
+export type ServiceFigures = z.infer<typeof serviceFigures>;
+
+export const healthQuery = z.strictObject({
+  deep: z.enum(["1"]).optional().meta({
+    description: "1: with figures. Takes the project's secret key (sb_secret_…) as `apikey` or as bearer token.",
+  }),
+});
+
 /** Answer of GET /api/health; without a database it is 503. */
-export const health = z.object({ status: z.literal("ok"), database: z.literal("ok") }).meta({ id: "Health" });
+export const health = z
+  .object({
+    status: z.literal("ok"),
+    database: z.literal("ok"),
+    figures: serviceFigures.optional().meta({ description: "With deep=1." }),
+  })
+  .meta({ id: "Health" });
 export type Health = z.infer<typeof health>;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { sendToApi } from "../support/api-call.ts";
 import { openDatabase } from "../support/api-database.ts";
 import { drawImage } from "../support/api-images.ts";
@@ -48,6 +48,7 @@ const PREPARE: Record<string, () => Promise<Real>> = {
   recoverWebhook: asItIs,
   readHealth: nothing,
   readOpenApi: nothing,
+  readMetrics: nothing,
 };
 
 test("every operation of the document is prepared here, and nothing else", () => {
@@ -60,13 +61,21 @@ const successOf = ({ described }: Place) =>
     .map(Number)
     .filter((status) => status < 300);
 
+/** A session where that is enough, else the secret key where nothing less is. */
+function credentialsFor({ described: { security } }: Place, token: string) {
+  if (security.some((scheme) => "session" in scheme)) return { token };
+  return security.length === 0 || security.some((scheme) => Object.keys(scheme).length === 0)
+    ? {}
+    : { token: inject("stack").secretKey };
+}
+
 async function send(place: Place, { path = {}, query = {}, body }: Example, { token }: User) {
   const filled = place.template.replaceAll(/\{(\w+)\}/g, (_, name: string) => path[name] ?? "");
   const search = new URLSearchParams(query);
   const isImage = "image/png" in (place.described.requestBody?.content ?? {});
   const response = await sendToApi(search.size === 0 ? filled : `${filled}?${search}`, {
     method: place.method,
-    ...(place.described.security.length === 0 ? {} : { token }),
+    ...credentialsFor(place, token),
     ...(body === undefined ? {} : { json: body }),
     ...(isImage ? { body: await drawImage(), headers: { "content-type": "image/png" } } : {}),
   });

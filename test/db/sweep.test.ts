@@ -171,7 +171,9 @@ describe("prune", () => {
     await db.sql`
       insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at) values
         (${world.owner}, 'create', 1, now() - interval '25 hours'), (${world.owner}, 'upload', 1, now() - interval '1 hour')`;
-    const [job] = await db.sql<{ command: string }[]>`select command from cron.job where jobname = 'keyframe-prune-rates'`;
+    const [job] = await db.sql<
+      { command: string }[]
+    >`select command from cron.job where jobname = 'keyframe-prune-rates'`;
     await db.sql.unsafe(job?.command ?? "");
     expect(await left("select route_class as name from private.rate_buckets")).toEqual(["upload"]);
     const slow = await left(`select route_class as name from private.rate_limits where capacity / per_second > 86400`);

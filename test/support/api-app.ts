@@ -8,6 +8,7 @@ import { createPlatformClient } from "../../supabase/functions/api/platform-clie
 import { sleep } from "../../supabase/functions/api/sleep.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
 import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
+import { createProjectVerifier } from "../../supabase/functions/api/verify-project.ts";
 import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
 import { publicJwk } from "./api-tokens.ts";
 import { watched } from "./openapi-watch.ts";
@@ -33,6 +34,7 @@ export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Option
     log: createLog({ function: "api" }, (line) => log.push(line)),
     verifySession,
     verifyManager: createManagerVerifier(verifySession, secretKey),
+    verifyProject: createProjectVerifier(secretKey),
     refuseUrl: (address) => checkUrl(address, { allowLocal: true }),
     openApi: createDocumentText(`${supabaseUrl}/functions/v1`),
     now,

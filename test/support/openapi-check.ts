@@ -22,6 +22,7 @@ export function checkAnswer({ method, path, status, headers, text }: Seen): stri
   const type = headers.get("content-type") ?? "";
   if (content[type] === undefined) return [...faults, `the content type ${type} is not documented`];
   const schema = `${pointer}${pointerTo("content", type, "schema").slice(1)}`;
+  if (!type.startsWith("application/json")) return [...faults, ...faultsOf(text, schema)]; // text that tools read as it is
   const value = parse(text);
   return [...faults, ...(value === undefined ? ["the body is not JSON"] : faultsOf(value.json, schema))];
 }

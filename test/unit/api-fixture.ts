@@ -7,6 +7,7 @@ import { createDocumentText } from "../../supabase/functions/api/openapi-text.ts
 import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
 import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
+import { createProjectVerifier } from "../../supabase/functions/api/verify-project.ts";
 import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
 import { watched } from "../support/openapi-watch.ts";
 
@@ -79,6 +80,7 @@ export async function startApi(
     log: createLog({ function: "api" }, (line) => log.push(line)),
     verifySession,
     verifyManager: createManagerVerifier(verifySession, SECRET_KEY),
+    verifyProject: createProjectVerifier(SECRET_KEY),
     refuseUrl: (url) => checkUrl(url, { allowLocal: false }),
     openApi: createDocumentText(`${supabaseUrl}/functions/v1`),
     now,

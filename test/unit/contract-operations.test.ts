@@ -57,7 +57,8 @@ describe.each(ALL)("%s", (_id, operation) => {
     expect(codes.every(isErrorCode)).toBe(true);
     expect(new Set(codes).size).toBe(codes.length);
     expect(codes).toEqual(expect.arrayContaining(["invalid_request", "method_not_allowed", "internal", "unavailable"]));
-    expect(codes.includes("unauthorized")).toBe(operation.caller !== "nobody");
+    const mayBeRefused = operation.caller !== "nobody" || operation.needsSecretKey !== undefined;
+    expect(codes.includes("unauthorized")).toBe(mayBeRefused);
     expect(codes.includes("payload_too_large")).toBe(body !== undefined);
     expect(codes.includes("idempotency_mismatch")).toBe(method === "POST");
   });
@@ -68,9 +69,12 @@ test.each(withBody)("%s: an empty body counts as {} only where {} is enough", (_
   else expect(schemaOf(operation).safeParse({}).success).toBe(false);
 });
 
-test("who may call: the secret key is good for webhooks alone, and health needs nobody", () => {
+test("who may call: the secret key is good for webhooks and for what health keeps from others, and health itself needs nobody", () => {
   const callers = Object.fromEntries(ALL.map(([id, { caller }]) => [id, caller]));
   const those = (caller: string) => Object.keys(callers).filter((id) => callers[id] === caller);
   expect(those("nobody")).toEqual(["readHealth"] satisfies OperationId[]);
+  expect(ALL.flatMap(([id, { needsSecretKey }]) => (needsSecretKey ? [[id, needsSecretKey]] : []))).toEqual([
+    ["readHealth", "deep=1"],
+  ]);
   expect(those("manager").sort()).toEqual(ALL.flatMap(([id, { tag }]) => (tag === "Webhooks" ? [id] : [])).sort());
 });

@@ -76,14 +76,18 @@ test("it is OpenAPI 3.1 with a title, a version, a server and paths, webhooks an
   expect(Object.keys(openApi).filter((name) => !known.includes(name))).toEqual([]);
 });
 
-test("every operation of the contract is there once, and nothing else but the document itself", () => {
+test("every operation of the contract is there once, and nothing else but the document itself and metrics", () => {
   const described = places.map(({ id, method, template }) => [id, method, template]);
   const wanted = Object.entries(OPERATIONS).map(([id, { method, at }]) => [
     id,
     method,
     `/api${at.replaceAll(/:(\w+)/g, "{$1}")}`,
   ]);
-  expect(described.toSorted()).toEqual([...wanted, ["readOpenApi", "GET", "/api/openapi.json"]].toSorted());
+  const documents = [
+    ["readOpenApi", "GET", "/api/openapi.json"],
+    ["readMetrics", "GET", "/api/metrics"],
+  ];
+  expect(described.toSorted()).toEqual([...wanted, ...documents].toSorted());
 });
 
 test("every operationId is there once, and is a name in any language", () => {
@@ -137,12 +141,22 @@ test("every tag and every security scheme that is used is declared", () => {
   expect(schemes).toEqual(new Set(Object.keys(openApi.components.securitySchemes ?? {})));
 });
 
-test("an operation that needs a session says so and has 401 and 429; one that needs none has neither", () => {
+test("an operation that takes a credential says so and has 401, one for sessions 429 too; one that takes none has neither", () => {
   for (const { id, described } of places) {
-    const needs = described.security.length > 0;
+    const schemes = described.security.flatMap((one) => Object.keys(one));
     const { "401": unauthorized, "429": limited } = described.responses;
-    expect([id, unauthorized !== undefined, limited !== undefined]).toEqual([id, needs, needs]);
+    expect([id, unauthorized !== undefined, limited !== undefined]).toEqual([
+      id,
+      schemes.length > 0,
+      schemes.includes("session"),
+    ]);
   }
+});
+
+test("health is open to all and takes the secret key for deep=1; metrics takes the secret key alone", () => {
+  const securityOf = (id: string) => places.find((place) => place.id === id)?.described.security;
+  expect(securityOf("readHealth")).toEqual([{}, { secretKey: [] }]);
+  expect(securityOf("readMetrics")).toEqual([{ secretKey: [] }]);
 });
 
 test("every schema says what type it is of, or is made of schemas that do", () => {

@@ -28,7 +28,8 @@ export function openApiDocument(serverUrl: string, version: string) {
           type: "apiKey",
           in: "header",
           name: "apikey",
-          description: "The project's secret key (sb_secret_…), for service-wide webhook endpoints. Never in an app.",
+          description:
+            "The project's secret key (sb_secret_…), for service-wide webhook endpoints, figures and metrics. Never in an app.",
         },
       },
     },

@@ -4,11 +4,12 @@ import { OPERATIONS } from "../operations/index.ts";
 import type { Operation } from "../operations/operation.ts";
 import { requestHeaders } from "./request-headers.ts";
 import { responsesOf } from "./responses.ts";
+import { metricsPath } from "./metrics.ts";
 import { selfPath } from "./self.ts";
 
-/** Every path of the contract with its methods, and the document's own. */
+/** Every path of the contract with its methods, and the two whose answers stand in no envelope: the document's own, and metrics. */
 export function pathsOf(): ZodOpenApiPathsObject {
-  const paths: ZodOpenApiPathsObject = { "/api/openapi.json": selfPath };
+  const paths: ZodOpenApiPathsObject = { "/api/openapi.json": selfPath, "/api/metrics": metricsPath };
   for (const [operationId, operation] of Object.entries<Operation>(OPERATIONS)) {
     const path = `/api${operation.at.replaceAll(/:(\w+)/g, "{$1}")}` as const;
     paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describe(operationId, operation) };
@@ -17,13 +18,13 @@ export function pathsOf(): ZodOpenApiPathsObject {
 }
 
 function describe(operationId: string, operation: Operation): ZodOpenApiOperationObject {
-  const { tag, summary, description, caller, path, query, body } = operation;
+  const { tag, summary, description, path, query, body } = operation;
   return {
     operationId,
     tags: [tag],
     summary,
     ...(description === undefined ? {} : { description }),
-    security: { nobody: [], session: [{ session: [] }], manager: [{ session: [] }, { secretKey: [] }] }[caller],
+    security: securityOf(operation),
     requestParams: {
       ...(path ? { path } : {}),
       ...(query ? { query } : {}),
@@ -34,6 +35,12 @@ function describe(operationId: string, operation: Operation): ZodOpenApiOperatio
     // How each example is to be sent, beside its body: for those who try them, and for the test that does.
     "x-examples": operation.examples.map((example) => ({ ...example })),
   };
+}
+
+/** An empty object among them: also without any. */
+function securityOf({ caller, needsSecretKey }: Operation): Record<string, string[]>[] {
+  if (needsSecretKey !== undefined) return [{}, { secretKey: [] }];
+  return { nobody: [], session: [{ session: [] }], manager: [{ session: [] }, { secretKey: [] }] }[caller];
 }
 
 const file = z.string().meta({ override: { type: "string", format: "binary" } });

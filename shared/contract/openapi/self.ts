@@ -10,13 +10,13 @@ const document = z.looseObject({
   paths: z.looseObject({}),
 });
 
-/** GET /api/openapi.json. No operation of the contract, because it is the one answer that stands in no envelope. */
+/** GET /api/openapi.json. No operation of the contract, because its answer stands in no envelope, as that of metrics. */
 export const selfPath: ZodOpenApiPathItemObject = {
   get: {
     operationId: "readOpenApi",
     tags: ["Service"],
     summary: "Read this document",
-    description: "As tools expect it, so it is the one answer that is not in the envelope.",
+    description: "As tools expect it, so it is not in the envelope; its errors are.",
     security: [],
     requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
     responses: {

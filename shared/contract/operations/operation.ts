@@ -24,6 +24,8 @@ export type Operation = {
   description?: string;
   /** session: a user's session token; manager: that, or the project's secret key; nobody: open to all. */
   caller: "session" | "manager" | "nobody";
+  /** What only the project's secret key may ask for, of an operation that is otherwise open to all. */
+  needsSecretKey?: string;
   path?: z.ZodObject;
   query?: z.ZodObject;
   /** A JSON body, or an image. */

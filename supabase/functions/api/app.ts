@@ -1,4 +1,5 @@
 import { type Context, Hono } from "hono";
+import { METRICS_TYPE } from "../../../shared/contract/openapi/metrics.ts";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
 import { ApiError } from "../../../shared/errors.ts";
@@ -7,6 +8,7 @@ import { internal } from "./failures.ts";
 import { HANDLERS } from "./handlers.ts";
 import { withKnownMethod } from "./known-method.ts";
 import { logRequest } from "./log-request.ts";
+import { readMetrics } from "./metrics.ts";
 import { type AnyCall, readCall } from "./read-call.ts";
 import { requestIdOf } from "./request-id.ts";
 import { respond, respondToPreflight, respondWithDocument, respondWithError } from "./respond.ts";
@@ -15,7 +17,7 @@ import { listRoutes } from "./routes.ts";
 /** Kept for the log line of the request, beside its identifier. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string } };
 
-/** The API, below /api. Every response is an envelope (but openapi.json), and every request one line in the log. */
+/** The API, below /api. Every response is an envelope (but openapi.json and metrics), and every request one line in the log. */
 export function createApp(needs: Needs): { fetch: (request: Request) => Response | Promise<Response> } {
   const app = new Hono<Env>();
 
@@ -51,11 +53,14 @@ export function createApp(needs: Needs): { fetch: (request: Request) => Response
       return respond(c.var.requestId, operation.status, await handle(id, call, needs));
     });
   }
-  app.all("/api/openapi.json", (c) => {
-    c.set("route", "/api/openapi.json");
-    if (!["GET", "HEAD"].includes(c.req.method)) throw notAllowed(["GET"]);
-    return respondWithDocument(c.var.requestId, needs.openApi());
-  });
+  const document = (at: string, contentType: string, read: (headers: Headers) => string | Promise<string>) =>
+    app.all(at, async (c) => {
+      c.set("route", at);
+      if (!["GET", "HEAD"].includes(c.req.method)) throw notAllowed(["GET"]);
+      return respondWithDocument(c.var.requestId, await read(c.req.raw.headers), contentType);
+    });
+  document("/api/openapi.json", "application/json", needs.openApi);
+  document("/api/metrics", METRICS_TYPE, (headers) => readMetrics(headers, needs));
   return { fetch: (request) => app.fetch(withKnownMethod(request)) };
 }
 

@@ -5,6 +5,7 @@ import type { Idempotency } from "./idempotency.ts";
 import type { Upload } from "./read-upload.ts";
 import type { Storage } from "./storage.ts";
 import type { ManagerVerifier } from "./verify-manager.ts";
+import type { ProjectVerifier } from "./verify-project.ts";
 import type { SessionVerifier } from "./verify-session.ts";
 
 /** What the handlers stand on. */
@@ -14,6 +15,8 @@ export type Needs = {
   verifySession: SessionVerifier;
   /** For the webhook paths, which the project's secret key may call too. */
   verifyManager: ManagerVerifier;
+  /** For figures, which are for the project's secret key alone. */
+  verifyProject: ProjectVerifier;
   /** Why no webhook may be sent to this address, in a sentence; null when it may. */
   refuseUrl: (url: string) => string | null;
   /** The text of openapi.json. */

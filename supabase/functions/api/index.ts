@@ -10,6 +10,7 @@ import { rememberSessions } from "./remember-sessions.ts";
 import { sleep } from "./sleep.ts";
 import { createStorage } from "./storage.ts";
 import { createManagerVerifier } from "./verify-manager.ts";
+import { createProjectVerifier } from "./verify-project.ts";
 import { createSessionVerifier } from "./verify-session.ts";
 
 const environment = readEnvironment(apiEnvironment, (name) => Deno.env.get(name));
@@ -33,6 +34,7 @@ const app = createApp({
   log: createLog({ function: "api" }),
   verifySession,
   verifyManager: createManagerVerifier(verifySession, environment.SUPABASE_SECRET_KEYS),
+  verifyProject: createProjectVerifier(environment.SUPABASE_SECRET_KEYS),
   refuseUrl: (url) => checkUrl(url, { allowLocal }),
   openApi: createDocumentText(`${clientUrl}/functions/v1`),
   now,

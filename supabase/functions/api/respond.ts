@@ -31,9 +31,9 @@ export const respondWithError = (requestId: string, { code, message, status, ext
     extra.headers,
   );
 
-/** JSON that tools read as it is: not in an envelope. */
-export const respondWithDocument = (requestId: string, json: string): Response =>
-  new Response(json, { headers: { ...ALWAYS, "Content-Type": "application/json", "X-Request-Id": requestId } });
+/** Text that tools read as it is: not in an envelope. */
+export const respondWithDocument = (requestId: string, text: string, contentType: string): Response =>
+  new Response(text, { headers: { ...ALWAYS, "Content-Type": contentType, "X-Request-Id": requestId } });
 
 export const respondToPreflight = (requestId: string): Response =>
   new Response(null, { status: 204, headers: { ...ALWAYS, ...PREFLIGHT, "X-Request-Id": requestId } });

@@ -1,0 +1,126 @@
+-- What an administrator looks at in Studio (schema private): what waits and why, how the endpoints fare, what each owner uses.
+-- security_invoker: whoever looks needs the rights on the tables themselves, so a grant by mistake opens nothing.
+
+-- Both halves read nothing but what is active, through the partial indexes of the queue, however much has ended.
+create view private.admin_queue with (security_invoker = true) as
+select
+  p.id as prediction_id, p.owner_id, p.project_id, p.step, p.model, p.status,
+  case
+    when p.lease_token is not null and p.next_attempt_at > now() then 'worked_on'
+    when p.lease_token is not null then 'lease_ran_out'
+    when p.next_attempt_at <= now() then 'due'
+    when p.retry_reason is not null then 'backing_off'
+    else 'at_the_provider'
+  end as why,
+  now() - p.created_at as since_created,
+  now() - p.updated_at as since_changed,
+  null::bigint as place_in_line,
+  p.attempt, p.failures, p.retry_reason,
+  case when p.lease_token is not null then p.next_attempt_at end as leased_until,
+  p.next_attempt_at, p.deadline_at, p.provider_prediction_id
+from public.predictions p
+where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+union all
+select
+  p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'in_line',
+  now() - p.created_at, now() - p.updated_at,
+  row_number() over (partition by p.owner_id order by p.created_at, p.id),
+  p.attempt, p.failures, p.retry_reason, null, null, null, null
+from public.predictions p
+where p.admitted_at is null and p.status = 'queued';
+comment on view private.admin_queue is 'For administrators: every prediction that has not ended, how long it has been there and why it waits.';
+comment on column private.admin_queue.prediction_id is 'The id in public.predictions.';
+comment on column private.admin_queue.owner_id is 'Whose it is: the id in auth.users.';
+comment on column private.admin_queue.project_id is 'The id in public.projects.';
+comment on column private.admin_queue.step is 'What it makes: first-frame, last-frame or video.';
+comment on column private.admin_queue.model is 'Which model makes it.';
+comment on column private.admin_queue.status is 'queued, starting, processing or storing.';
+comment on column private.admin_queue.why is 'worked_on: somebody holds its lease. lease_ran_out: whoever held it died; it is handed out again. due: nobody has taken it yet. backing_off: tried again at next_attempt_at because of retry_reason. at_the_provider: runs there, asked about at next_attempt_at. in_line: its owner has as many running as max_active_per_owner allows.';
+comment on column private.admin_queue.since_created is 'How long ago it was asked for.';
+comment on column private.admin_queue.since_changed is 'How long ago anything about it changed.';
+comment on column private.admin_queue.place_in_line is '1: the next of its owner to run; null once it has a place.';
+comment on column private.admin_queue.attempt is 'How often the run was handed to the provider.';
+comment on column private.admin_queue.failures is 'Failures of the present task in a row.';
+comment on column private.admin_queue.retry_reason is 'The code of the last failure of the present task.';
+comment on column private.admin_queue.leased_until is 'Until when whoever works on it may take; null when nobody does.';
+comment on column private.admin_queue.next_attempt_at is 'When somebody looks at it next; null while it is in line.';
+comment on column private.admin_queue.deadline_at is 'When it is failed if it has not ended; null while it is in line.';
+comment on column private.admin_queue.provider_prediction_id is 'The run at the provider, once there is one.';
+
+-- An index-only scan of a day for each endpoint that is looked at (webhook_deliveries_last_attempt_at_idx), and of what is due.
+create view private.admin_webhook_health with (security_invoker = true) as
+select
+  e.id as endpoint_id, e.owner_id, e.url, e.description, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.failing_since,
+  d.delivered, d.retrying, d.given_up, d.last_attempt_at, d.last_error, d.last_error_status, d.last_error_at,
+  w.due, w.oldest_due_at
+from public.webhook_endpoints e
+cross join lateral (
+  select
+    count(*) filter (where d.status = 'delivered') as delivered,
+    count(*) filter (where d.status = 'pending' and d.last_error is not null) as retrying,
+    count(*) filter (where d.status = 'exhausted') as given_up,
+    max(d.last_attempt_at) as last_attempt_at,
+    (array_agg(d.last_error order by d.last_attempt_at desc) filter (where d.last_error is not null))[1] as last_error,
+    (array_agg(d.last_status_code order by d.last_attempt_at desc) filter (where d.last_error is not null))[1] as last_error_status,
+    max(d.last_attempt_at) filter (where d.last_error is not null) as last_error_at
+  from public.webhook_deliveries d
+  where d.endpoint_id = e.id and d.last_attempt_at >= now() - interval '24 hours'
+) d
+cross join lateral (
+  select count(*) as due, min(d.next_attempt_at) as oldest_due_at
+  from public.webhook_deliveries d
+  where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now()
+) w;
+comment on view private.admin_webhook_health is 'For administrators: every webhook endpoint, what came of its deliveries in the last 24 hours, and what is due. Each delivery counts once, by its last attempt.';
+comment on column private.admin_webhook_health.endpoint_id is 'The id in public.webhook_endpoints.';
+comment on column private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
+comment on column private.admin_webhook_health.url is 'Where it listens.';
+comment on column private.admin_webhook_health.description is 'What its owner wrote about it.';
+comment on column private.admin_webhook_health.event_types is 'Which events it wants; empty: all.';
+comment on column private.admin_webhook_health.enabled is 'Whether it gets anything at present.';
+comment on column private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
+comment on column private.admin_webhook_health.disabled_at is 'Since when it gets nothing.';
+comment on column private.admin_webhook_health.delivered is 'Arrived: answered 2xx.';
+comment on column private.admin_webhook_health.retrying is 'Failed, and tried again.';
+comment on column private.admin_webhook_health.given_up is 'Failed as often as the retry schedule allows (exhausted).';
+comment on column private.admin_webhook_health.last_attempt_at is 'In the last 24 hours; null: none.';
+comment on column private.admin_webhook_health.last_error is 'The latest error of a delivery that has not arrived since: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+comment on column private.admin_webhook_health.last_error_status is 'The HTTP status of that answer; null when there was none.';
+comment on column private.admin_webhook_health.last_error_at is 'When that was.';
+comment on column private.admin_webhook_health.failing_since is 'Since when every attempt failed; null after a success.';
+comment on column private.admin_webhook_health.due is 'Deliveries that should have been sent by now. Those of an endpoint that is not enabled wait until it is.';
+comment on column private.admin_webhook_health.oldest_due_at is 'Since when the oldest of them is due.';
+
+-- For a span of days without reading the rest.
+create index predictions_created_day_idx on public.predictions (((created_at at time zone 'UTC')::date), owner_id);
+
+create view private.admin_usage with (security_invoker = true) as
+select
+  (p.created_at at time zone 'UTC')::date as day,
+  date_trunc('month', (p.created_at at time zone 'UTC'))::date as month,
+  p.owner_id, p.step,
+  count(*) as started,
+  count(*) filter (where p.status = 'succeeded') as succeeded,
+  count(*) filter (where p.status = 'failed') as failed,
+  count(*) filter (where p.status = 'canceled') as canceled,
+  count(*) filter (where p.status in ('queued', 'starting', 'processing', 'storing')) as active,
+  coalesce(sum(p.output_bytes), 0)::bigint as stored_bytes,
+  count(p.provider_prediction_id) as provider_runs,
+  sum(p.attempt) as submits
+from public.predictions p
+group by (p.created_at at time zone 'UTC')::date, date_trunc('month', (p.created_at at time zone 'UTC'))::date, p.owner_id, p.step;
+comment on view private.admin_usage is 'For administrators: what each owner started, by day (UTC), month and step. Always name the days: where day >= … reads only those. What was deleted with its project is not counted.';
+comment on column private.admin_usage.day is 'The day (UTC) the predictions were started.';
+comment on column private.admin_usage.month is 'The first day of that month, to group by. Not to search by: use day.';
+comment on column private.admin_usage.owner_id is 'Whose predictions: the id in auth.users.';
+comment on column private.admin_usage.step is 'What they make: first-frame, last-frame or video.';
+comment on column private.admin_usage.started is 'How many were started.';
+comment on column private.admin_usage.succeeded is 'How many have their output.';
+comment on column private.admin_usage.failed is 'How many failed.';
+comment on column private.admin_usage.canceled is 'How many were cancelled.';
+comment on column private.admin_usage.active is 'Not ended yet.';
+comment on column private.admin_usage.stored_bytes is 'The size of their outputs in the bucket generations.';
+comment on column private.admin_usage.provider_runs is 'How many runs the provider accepted: what it may charge for.';
+comment on column private.admin_usage.submits is 'How often a run was handed to the provider, those it did not accept included.';
+
+revoke all on private.admin_queue, private.admin_webhook_health, private.admin_usage from public, anon, authenticated, service_role;

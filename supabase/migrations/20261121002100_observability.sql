@@ -1,0 +1,188 @@
+-- How the service fares, in figures: for GET /api/health?deep=1 and GET /api/metrics, in one call. docs/operate.md says what they mean.
+-- Every count reads what is active, pending or recent through an index, never all that ever was.
+
+-- Seconds from a moment until now; 0 for one that is yet to come, null for none.
+create function private.seconds_since(moment timestamptz)
+returns numeric
+language sql
+stable
+set search_path = ''
+as $$
+  select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
+$$;
+
+-- Predictions that have not ended. Waiting ones are counted in their index alone.
+create function private.prediction_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'queued', a.queued, 'starting', a.starting, 'processing', a.processing, 'storing', a.storing,
+    'retrying', a.retrying, 'due', a.due, 'oldestDueSeconds', private.seconds_since(a.oldest_due_at),
+    'waiting', w.waiting, 'oldestWaitingSeconds', private.seconds_since(w.oldest_waiting_at),
+    'runsToCancel', (select count(*) from private.provider_runs r where r.cancel_due_at is not null))
+  from (
+    select
+      count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
+      count(*) filter (where p.status = 'processing') as processing, count(*) filter (where p.status = 'storing') as storing,
+      count(*) filter (where p.retry_reason is not null) as retrying,
+      count(*) filter (where p.next_attempt_at <= now()) as due,
+      min(p.next_attempt_at) filter (where p.next_attempt_at <= now()) as oldest_due_at
+    from public.predictions p
+    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+  ) a
+  cross join (
+    select count(*) as waiting, min(p.created_at) as oldest_waiting_at
+    from public.predictions p
+    where p.admitted_at is null and p.status = 'queued'
+  ) w
+$$;
+
+-- The few endpoints that fail, or that the service has switched off.
+create index webhook_endpoints_failing_idx on public.webhook_endpoints (failing_since) where failing_since is not null and enabled;
+create index webhook_endpoints_switched_off_idx on public.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
+
+-- Deliveries that have not ended. Steps from endpoint to endpoint, and reads at most 10,000 deliveries of each: a receiver that
+-- has been away for days must not make every look slow.
+create function private.delivery_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  with recursive pending as (
+    (select d.endpoint_id from public.webhook_deliveries d where d.status = 'pending' order by d.endpoint_id limit 1)
+    union all
+    select (
+      select d.endpoint_id from public.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > p.endpoint_id order by d.endpoint_id limit 1)
+    from pending p where p.endpoint_id is not null
+  )
+  select jsonb_build_object(
+    'due', coalesce(sum(c.due) filter (where e.enabled), 0),
+    'sending', (
+      select count(*) from public.webhook_deliveries d where d.lease_token is not null and d.next_attempt_at > now()),
+    'pending', coalesce(sum(c.pending) filter (where e.enabled), 0),
+    'held', coalesce(sum(c.pending) filter (where not e.enabled), 0),
+    'oldestDueSeconds', private.seconds_since(min(c.oldest_at) filter (where e.enabled and c.due > 0)),
+    'failingEndpoints', (select count(*) from public.webhook_endpoints f where f.failing_since is not null and f.enabled),
+    'oldestFailingSeconds', (
+      select private.seconds_since(min(f.failing_since)) from public.webhook_endpoints f where f.failing_since is not null and f.enabled),
+    'endpointsSwitchedOff', (
+      select count(*) from public.webhook_endpoints f
+      where f.disabled_reason in ('gone', 'failing') and f.disabled_at > now() - interval '1 day'))
+  from pending p
+  join public.webhook_endpoints e on e.id = p.endpoint_id
+  cross join lateral (
+    select count(*) as pending, count(*) filter (where o.next_attempt_at <= now()) as due, min(o.next_attempt_at) as oldest_at
+    from (
+      select d.next_attempt_at from public.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
+    ) o
+  ) c
+$$;
+
+-- What happened in the last five minutes, by the events of it.
+create function private.event_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'projectCreated', count(*) filter (where v.type = 'project.created'),
+    'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
+    'generationFailed', count(*) filter (where v.type = 'generation.failed'))
+  from public.webhook_events v
+  where v.created_at > now() - interval '5 minutes'
+$$;
+
+-- What pg_net tells of kicks: its queue names the kick in a header; an answer names nothing, but a kick that was accepted or
+-- refused is known by our envelope. A request without an answer may have been anybody's who uses pg_net in this project.
+create function private.kick_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'unsent', u.unsent, 'oldestUnsentSeconds', private.seconds_since(u.oldest_at),
+    'accepted', r.accepted, 'refused', r.refused, 'failed', r.failed,
+    'lastAcceptedSeconds', (
+      select private.seconds_since(max(a.created)) from (
+        select n.created from net._http_response n
+        where n.created > now() - interval '1 hour' and n.status_code = 202 and n.content like '{"success":true,"data":{"accepted":true}%'
+        order by n.created desc limit 1
+      ) a))
+  from (
+    select count(*) as unsent, to_timestamp(min((q.headers ->> 'webhook-timestamp')::double precision)) as oldest_at
+    from (select n.headers from net.http_request_queue n where n.headers ->> 'webhook-id' like 'kick\_%' limit 10000) q
+  ) u
+  cross join (
+    select
+      count(*) filter (where n.status_code = 202 and n.content like '{"success":true,"data":{"accepted":true}%') as accepted,
+      count(*) filter (where n.status_code >= 400 and n.content like '{"success":false,%') as refused,
+      count(*) filter (where n.status_code is null) as failed
+    from net._http_response n
+    where n.created > now() - interval '5 minutes'
+  ) r
+$$;
+
+-- How a job of pg_cron ran of late. Looks at the last 1,000 runs of all jobs, more than half an hour of ours: null is long ago.
+create function private.cron_figures(job_name text)
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'scheduled', exists (select from cron.job j where j.jobname = job_name and j.active),
+    'lastRunSeconds', private.seconds_since(max(r.start_time)),
+    'lastSuccessSeconds', private.seconds_since(max(r.end_time) filter (where r.status = 'succeeded')),
+    'failures', count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes'))
+  from (
+    select d.jobid, d.status, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 1000
+  ) r
+  where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
+$$;
+
+-- Files that are to be removed from Storage; counted up to 10,000, the oldest first.
+create function private.file_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
+    'oldestDueSeconds', private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
+  from (select f.due_at, f.failures from private.file_removals f order by f.due_at limit 10000) r
+$$;
+
+-- Definer: the secret key alone may call it, and reads no table for it.
+create function public.service_figures()
+returns jsonb
+language sql
+stable
+security definer
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'predictions', private.prediction_figures(),
+    'deliveries', private.delivery_figures(),
+    'events', private.event_figures(),
+    'kicks', private.kick_figures(),
+    'sweep', private.cron_figures('keyframe-sweep'),
+    'prune', private.cron_figures('keyframe-prune'),
+    'fileRemovals', private.file_figures())
+$$;
+comment on function public.service_figures is 'How the service fares, in figures (docs/operate.md): for GET /api/health?deep=1 and GET /api/metrics.';
+
+revoke execute on function
+  private.seconds_since(timestamptz), private.prediction_figures(), private.delivery_figures(), private.event_figures(),
+  private.kick_figures(), private.cron_figures(text), private.file_figures()
+from public, anon, authenticated, service_role;
+revoke execute on function public.service_figures() from public, anon, authenticated;
+grant execute on function public.service_figures() to service_role;

@@ -1,0 +1,364 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fillIn, readRecipes } from "../support/admin-recipes.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim } from "../support/db-calls.ts";
+import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
+import { addReference, start } from "../support/db-user.ts";
+import { addEndpoint, exchange, readDelivery, readEndpoint, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
+
+// Every statement of docs/administer.md, run as the SQL editor of Studio runs it: as postgres, all of a block in one go.
+
+const recipes = await readRecipes();
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  world = await addWorld(db);
+  await db.sql`
+    select vault.create_secret('whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', 'kick_secret'),
+      vault.create_secret('http://127.0.0.1:9/functions/v1', 'functions_url')`;
+});
+afterAll(() => db.drop());
+
+/** Runs a recipe and gives the rows of its last statement, as Studio shows them. */
+async function run(title: string, values: Record<string, string> = {}): Promise<Row[]> {
+  const recipe = recipes.find((one) => one.title === title);
+  if (!recipe) throw new Error(`There is no recipe ${title}.`);
+  const text = fillIn(recipe.sql, values);
+  const results = await db.sql.begin(async (sql) => {
+    await sql.unsafe("set local role postgres");
+    return { value: await sql.unsafe(text).simple() };
+  });
+  // Of several statements a list of results comes back, of one its rows.
+  const value = results.value as unknown as Row[] | Row[][];
+  return Array.isArray(value[0]) ? ((value as Row[][]).at(-1) ?? []) : (value as Row[]);
+}
+
+const read = async (id: string): Promise<Row> => {
+  const [row] = await db.sql<Row[]>`select * from public.predictions where id = ${id}`;
+  if (!row) throw new Error(`There is no prediction ${id}.`);
+  return row;
+};
+/** Kicks that pg_net is to send to a function; the queue is emptied before each look. */
+const kicksTo = async (name: string) =>
+  (await db.sql`delete from net.http_request_queue returning url`).filter(({ url }) => url.endsWith(`/${name}`)).length;
+const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
+const noLease = { lease_token: null };
+
+/** What each recipe does. In the page's order; one that is missing here, or there, fails. */
+const EFFECTS: Record<string, () => Promise<void>> = {
+  "See what waits, and why": async () => {
+    const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, next_attempt_at: inSeconds(-1) } });
+    const rows = await run("See what waits, and why");
+    expect(rows.map(({ prediction_id, why }) => [prediction_id, why])).toEqual([[id, "due"]]);
+  },
+
+  "Find what is stuck": async () => {
+    const stuck = await seedPrediction(db.sql, world, { columns: { ...noLease, next_attempt_at: inSeconds(-180) } });
+    const failing = await seedPrediction(db.sql, world, {
+      columns: { ...noLease, next_attempt_at: inSeconds(60), failures: 3 },
+    });
+    await seedPrediction(db.sql, world, {
+      status: "processing",
+      columns: { ...noLease, next_attempt_at: inSeconds(20) },
+    });
+    const rows = await run("Find what is stuck");
+    expect(rows.map(({ prediction_id }) => prediction_id).toSorted()).toEqual([stuck.id, failing.id].toSorted());
+  },
+
+  "Try one again now, not later": async () => {
+    await db.sql`delete from public.predictions`;
+    const later = { next_attempt_at: inSeconds(600), retry_reason: "provider_unavailable", failures: 2 };
+    const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, ...later } });
+    const busy = await seedPrediction(db.sql, world, { columns: later });
+    await kicksTo("generate");
+    await run("Try one again now, not later", { prediction_id: id });
+    expect(await kicksTo("generate")).toBe(1);
+    await run("Try one again now, not later", { prediction_id: busy.id });
+    const submits = (await claim(db.sql)).filter(({ task }) => task === "submit");
+    expect(submits.map((task) => task.id)).toEqual([id]); // the other has its worker
+  },
+
+  "Fail one": async () => {
+    const endpoint = await addEndpoint(db.sql, world.owner);
+    const { id, run: providerRun } = await seedPrediction(db.sql, world, { status: "processing" });
+    const title = "Fail one";
+    expect(await run(title, { prediction_id: id })).toEqual([{ mark_failed: true }]);
+    expect(await read(id)).toMatchObject({
+      status: "failed",
+      error_code: "failed_by_administrator",
+      error_retryable: true,
+    });
+    const [after] = await db.sql`
+      select (select cancel_due_at is not null from private.provider_runs where provider_prediction_id = ${providerRun}) as canceled,
+        (select count(*)::int from public.webhook_deliveries where endpoint_id = ${endpoint} and event_type = 'generation.failed') as told`;
+    expect(after).toEqual({ canceled: true, told: 1 });
+    expect(await run(title, { prediction_id: id })).toEqual([{ mark_failed: false }]);
+    // One whose submit has no answer yet: a run of it may be under way, and is still looked for.
+    const unheard = await seedPrediction(db.sql, world, { columns: { unanswered_since: new Date() } });
+    await run(title, { prediction_id: unheard.id });
+    expect((await read(unheard.id)).unanswered_since).toBeInstanceOf(Date);
+    await db.sql`delete from public.webhook_endpoints`;
+  },
+
+  "Run one again that failed": async () => {
+    const reference_image_path = await addReference(db, world.owner);
+    const failed = await seedPrediction(db.sql, world, {
+      status: "failed",
+      columns: { prompt: "One red boat", reference_image_path },
+    });
+    const [again] = await run("Run one again that failed", { prediction_id: failed.id });
+    expect(again).toMatchObject({ owner_id: world.owner, status: "queued" });
+    expect(await read(String(again?.id))).toMatchObject({ prompt: "One red boat", reference_image_path, attempt: 0 });
+    const succeeded = await seedPrediction(db.sql, world, { status: "succeeded" });
+    expect(await run("Run one again that failed", { prediction_id: succeeded.id })).toEqual([]);
+  },
+
+  "Change a model": async () => {
+    await run("Change a model");
+    const rows = await db.sql`select model from public.generation_models where step = 'video' and is_default`;
+    expect([...rows]).toEqual([{ model: "google/veo-3.1" }]);
+  },
+
+  "Let each owner run more at once": async () => {
+    await db.sql`delete from public.predictions`;
+    for (let i = 0; i < 9; i++) await start(db, world);
+    const running = () => db.sql`select from public.predictions where admitted_at is not null`;
+    expect((await running()).count).toBe(4);
+    await run("Let each owner run more at once");
+    await db.sql`select private.sweep()`;
+    expect((await running()).count).toBe(8);
+  },
+
+  "Change how many requests an owner may make": async () => {
+    await run("Change how many requests an owner may make");
+    const owner = await addWorld(db);
+    expect((await start(db, owner)).rate).toMatchObject({ limit: 120, remaining: 119, window_seconds: 60 });
+  },
+
+  "Give an owner a full bucket": async () => {
+    const owner = await addWorld(db);
+    await start(db, owner);
+    await db.sql`update private.rate_buckets set tokens = 0 where owner_id = ${owner.owner}`;
+    await run("Give an owner a full bucket", { owner_id: owner.owner });
+    expect((await start(db, owner)).rate).toMatchObject({ remaining: 119 });
+  },
+
+  "See how the endpoints fare": async () => {
+    const well = await addEndpoint(db.sql, world.owner);
+    const failing = await addEndpoint(db.sql, null);
+    await seedDeliveries(db.sql, failing, 1);
+    await sendNext(db.sql, { error: "timeout" });
+    const rows = await run("See how the endpoints fare");
+    expect(rows.map(({ endpoint_id, retrying, last_error }) => [endpoint_id, retrying, last_error])).toEqual([
+      [failing, "1", "timeout"],
+      [well, "0", null],
+    ]);
+  },
+
+  "Disable an endpoint": async () => {
+    const endpoint = await addEndpoint(db.sql, world.owner);
+    const [waiting = ""] = await seedDeliveries(db.sql, endpoint, 1);
+    await run("Disable an endpoint", { endpoint_id: endpoint });
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "by_owner" });
+    const sent = async () => (await exchange(db.sql)).deliveries.map(({ id }) => id);
+    expect(await sent()).not.toContain(waiting);
+    await db.sql`update public.webhook_endpoints set enabled = true where id = ${endpoint}`;
+    expect(await sent()).toContain(waiting);
+  },
+
+  "Add an endpoint for a CRM": async () => {
+    const [row] = await run("Add an endpoint for a CRM");
+    expect(row).toMatchObject({
+      url: "https://crm.example.com/keyframe",
+      secret: expect.stringMatching(/^whsec_[\w+/]{43}=$/),
+    });
+    await addProject(db, (await addWorld(db)).owner);
+    const told = await db.sql`select event_type from public.webhook_deliveries where endpoint_id = ${String(row?.id)}`;
+    expect(told.map(({ event_type }) => event_type)).toEqual(["project.created", "project.created"]);
+  },
+
+  "Replay a day to an endpoint": async () => {
+    await db.sql`delete from public.webhook_endpoints`;
+    await db.sql`delete from public.webhook_events`;
+    const endpoint = await addEndpoint(db.sql, world.owner, { event_types: ["project.created"] });
+    const [delivered = "", busy = ""] = await seedDeliveries(db.sql, endpoint, 2);
+    await db.sql`update public.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 3 where id = ${delivered}`;
+    await db.sql`update public.webhook_deliveries set lease_token = gen_random_uuid(), next_attempt_at = now() + interval '1 minute' where id = ${busy}`;
+    const event = async (owner: string, type: string, at: string) => {
+      const [row] = await db.sql<{ id: string }[]>`
+        insert into public.webhook_events (type, owner_id, project_id, prediction_id, payload, created_at)
+        values (${type}, ${owner}, gen_random_uuid(), gen_random_uuid(), '{}', ${at}::timestamptz) returning id`;
+      return row?.id ?? "";
+    };
+    await db.sql`update public.webhook_events set created_at = '2026-11-20T12:00:00Z'`;
+    const missed = await event(world.owner, "project.created", "2026-11-20T00:00:00Z");
+    const others = [
+      await event(world.owner, "project.created", "2026-11-21T00:00:00Z"),
+      await event(world.owner, "project.created", "2026-11-19T23:59:59Z"),
+      await event(world.owner, "generation.failed", "2026-11-20T12:00:00Z"),
+      await event((await addWorld(db)).owner, "project.created", "2026-11-20T12:00:00Z"),
+    ];
+    await kicksTo("deliver");
+    await run("Replay a day to an endpoint", { endpoint_id: endpoint, day: "2026-11-20" });
+    expect(await kicksTo("deliver")).toBe(1);
+    const sent = (await exchange(db.sql)).deliveries;
+    const [again] = await db.sql`select event_id from public.webhook_deliveries where id = ${delivered}`;
+    expect(sent.map(({ event_id }) => event_id).toSorted()).toEqual([missed, again?.event_id].toSorted());
+    expect(sent.some(({ event_id }) => others.includes(event_id))).toBe(false);
+    expect(await readDelivery(db.sql, delivered)).toMatchObject({
+      status: "pending",
+      attempts: 3,
+      retries_from: 3,
+      completed_at: null,
+    });
+  },
+
+  "Rotate the secret of an endpoint": async () => {
+    const endpoint = await addEndpoint(db.sql, null);
+    const secrets = async () => {
+      const [row] = await db.sql<{ all: string[] }[]>`select private.webhook_secrets_of(${endpoint}) as all`;
+      return row?.all ?? [];
+    };
+    const before = await secrets();
+    const [row] = await run("Rotate the secret of an endpoint", { endpoint_id: endpoint });
+    expect(await secrets()).toEqual([row?.secret, ...before]);
+    expect(before).not.toContain(row?.secret);
+  },
+
+  "Rotate the secret of the kicks": async () => {
+    const [row] = await run("Rotate the secret of the kicks");
+    expect(row?.decrypted_secret).toMatch(/^whsec_[\w+/]{43}=$/);
+    const [kicked] = await db.sql`select private.kick('generate') as made`;
+    expect(kicked).toEqual({ made: true });
+  },
+
+  "Usage of each owner this month": async () => {
+    const owner = await addWorld(db);
+    await seedPrediction(db.sql, owner, { status: "succeeded" });
+    await seedPrediction(db.sql, owner, { status: "failed" });
+    await seedPrediction(db.sql, owner, {
+      status: "succeeded",
+      columns: { created_at: new Date("2020-01-01T00:00:00Z") },
+    });
+    const rows = await run("Usage of each owner this month");
+    expect(rows.filter(({ owner_id }) => owner_id === owner.owner)).toEqual([
+      {
+        ...{ email: `${owner.owner}@keyframe.local`, owner_id: owner.owner, step: "first-frame" },
+        ...{ started: "2", succeeded: "1", failed: "1", provider_runs: "2", stored: "1024 bytes" },
+      },
+    ]);
+  },
+
+  "What Storage holds": async () => {
+    await addReference(db, world.owner);
+    await db.sql`update storage.objects set metadata = '{"size": 2048}' where bucket_id = 'projects'`;
+    const rows = await run("What Storage holds");
+    const files = Number(rows[0]?.files);
+    expect(rows).toEqual([
+      {
+        bucket_id: "projects",
+        files: rows[0]?.files,
+        size: files * 2048 < 10_240 ? `${files * 2048} bytes` : `${files * 2} kB`,
+      },
+    ]);
+    expect(files).toBeGreaterThan(0);
+  },
+
+  "What the tables take": async () => {
+    const rows = await run("What the tables take");
+    expect(rows.map(({ table_name }) => table_name)).toEqual(
+      expect.arrayContaining(["predictions", "webhook_events", "settings", "job_run_details"]),
+    );
+    expect(rows.every(({ size }) => /^\d+ (bytes|kB|MB)$/.test(String(size)))).toBe(true);
+  },
+
+  "Keep events for longer, or shorter": async () => {
+    await db.sql`
+      insert into public.webhook_events (type, payload, created_at) values
+        ('webhook.test', '{}', now() - interval '89 days'), ('webhook.test', '{}', now() - interval '91 days')`;
+    await run("Keep events for longer, or shorter");
+    await db.sql`select private.prune()`;
+    const [kept] =
+      await db.sql`select count(*)::int as old from public.webhook_events where created_at < now() - interval '80 days'`;
+    expect(kept).toEqual({ old: 1 });
+  },
+
+  "See whether the jobs run": async () => {
+    await db.sql`
+      insert into cron.job_run_details (jobid, status, start_time, return_message)
+      select jobid, status, now(), 'ERROR: it broke' from cron.job, unnest(array['succeeded', 'failed']) status where jobname = 'keyframe-sweep'`;
+    const rows = await run("See whether the jobs run");
+    expect(rows.map(({ jobname, active, status }) => [jobname, active, status])).toEqual([
+      ["keyframe-prune", true, null],
+      ["keyframe-prune-cron", true, null],
+      ["keyframe-prune-rates", true, null],
+      ["keyframe-sweep", true, "failed"],
+    ]);
+  },
+
+  "Delete a user with everything": async () => {
+    const [gone, stays] = [await addWorld(db), await addWorld(db)];
+    const seeded = await Promise.all(
+      [gone, stays].map(async (of) => {
+        const unused = await addReference(db, of.owner);
+        const running = await seedPrediction(db.sql, of, { status: "processing" });
+        const output_path = `${of.owner}/${of.project}/film.png`;
+        await seedPrediction(db.sql, of, { status: "succeeded", columns: { output_path } });
+        await addEndpoint(db.sql, of.owner);
+        await start(db, of, { key: `k-${of.owner}`, hash: "a".repeat(64) });
+        return { unused, output_path, run: running.run };
+      }),
+    );
+    const left = async ({ owner }: World) => {
+      const [row] = await db.sql`
+        select (select count(*)::int from auth.users where id = ${owner}) as users,
+          (select count(*)::int from public.projects where owner_id = ${owner}) as projects,
+          (select count(*)::int from public.predictions where owner_id = ${owner}) as predictions,
+          (select count(*)::int from public.webhook_endpoints where owner_id = ${owner}) as endpoints,
+          (select count(*)::int from public.webhook_events where owner_id = ${owner}) as events,
+          (select count(*)::int from private.idempotency_keys where owner_id = ${owner}) as keys,
+          (select count(*)::int from private.rate_buckets where owner_id = ${owner}) as buckets`;
+      return row;
+    };
+    const before = await left(stays);
+    const [{ secrets } = { secrets: 0 }] = await db.sql`select count(*)::int as secrets from vault.secrets`;
+    await db.sql`delete from private.file_removals`;
+    await kicksTo("generate");
+    await run("Delete a user with everything", { owner_id: gone.owner });
+
+    const nothing = { users: 0, projects: 0, predictions: 0, endpoints: 0, events: 0, keys: 0, buckets: 0 };
+    expect(await left(gone)).toEqual(nothing);
+    expect(await left(stays)).toEqual(before);
+    expect(Object.values(before ?? {})).not.toContain(0);
+    const [{ secrets: after } = { secrets: 0 }] = await db.sql`select count(*)::int as secrets from vault.secrets`;
+    expect(after).toBe(secrets - 1);
+    const files = await db.sql`select bucket || '/' || name as file from private.file_removals`;
+    expect(files.map(({ file }) => file).toSorted()).toEqual(
+      [`generations/${seeded[0]?.output_path}`, seeded[0]?.unused].toSorted(),
+    );
+    const canceled =
+      await db.sql`select provider_prediction_id as run from private.provider_runs where cancel_due_at is not null`;
+    expect(canceled.map((row) => row.run)).toContain(seeded[0]?.run);
+    expect(canceled.map((row) => row.run)).not.toContain(seeded[1]?.run);
+    expect(await kicksTo("generate")).toBeGreaterThan(0);
+  },
+};
+
+test("every recipe of the page has its effect here, in the page's order, and nothing else", () => {
+  expect(recipes.map(({ title }) => title)).toEqual(Object.keys(EFFECTS));
+});
+
+describe("docs/administer.md", () => {
+  for (const { title } of recipes) {
+    test(`${title} → what the page says`, async () => {
+      await EFFECTS[title]?.();
+    });
+  }
+});
+
+test("a recipe that is not filled in → refused before it runs", () => {
+  expect(() => fillIn("select '<owner_id>'", {})).toThrow("Nothing was given for <owner_id>");
+  expect(() => fillIn("select 1", { owner_id: "x" })).toThrow("has no <owner_id>");
+});

@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ServiceFigures, serviceFigures } from "../../shared/contract/service.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  world = await addWorld(db);
+});
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  await db.sql`truncate public.predictions, private.provider_runs, private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details`;
+});
+afterAll(() => db.drop());
+
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
+
+/** As GET /api/health?deep=1 reads them; the contract holds. */
+const read = async (): Promise<ServiceFigures> =>
+  serviceFigures.parse(await call(db, "service_role", "service_figures"));
+
+/** About so many seconds: what a busy machine adds is not the figure's fault. */
+function expectAge(age: number | null, seconds: number): void {
+  expect(age).toBeGreaterThanOrEqual(seconds);
+  expect(age).toBeLessThan(seconds + 30);
+}
+
+test("nothing has happened yet → zeros, nothing oldest, and every name the contract has", async () => {
+  const figures = await call<Record<string, object>>(db, "service_role", "service_figures");
+  expect(figures).toEqual({
+    predictions: {
+      ...{ queued: 0, starting: 0, processing: 0, storing: 0, retrying: 0, waiting: 0, due: 0, runsToCancel: 0 },
+      ...{ oldestDueSeconds: null, oldestWaitingSeconds: null },
+    },
+    deliveries: {
+      ...{ due: 0, sending: 0, pending: 0, held: 0, oldestDueSeconds: null },
+      ...{ failingEndpoints: 0, oldestFailingSeconds: null, endpointsSwitchedOff: 0 },
+    },
+    events: { projectCreated: 0, generationSucceeded: 0, generationFailed: 0 },
+    kicks: { unsent: 0, oldestUnsentSeconds: null, accepted: 0, refused: 0, failed: 0, lastAcceptedSeconds: null },
+    sweep: { scheduled: true, lastRunSeconds: null, lastSuccessSeconds: null, failures: 0 },
+    prune: { scheduled: true, lastRunSeconds: null, lastSuccessSeconds: null, failures: 0 },
+    fileRemovals: { pending: 0, due: 0, failing: 0, oldestDueSeconds: null },
+  });
+  expect(serviceFigures.strict().safeParse(figures).success).toBe(true);
+});
+
+describe("predictions", () => {
+  test("some of each status, one of them due for long → counted, and how long", async () => {
+    const later = { lease_token: null, next_attempt_at: ago(-60) };
+    await seedPrediction(db.sql, world, { columns: { lease_token: null, next_attempt_at: ago(90) } });
+    await seedPrediction(db.sql, world, { columns: { ...later, retry_reason: "provider_rate_limited" } });
+    await seedPrediction(db.sql, world, { status: "starting", columns: later });
+    await seedPrediction(db.sql, world, { status: "processing", columns: later });
+    await seedPrediction(db.sql, world, { status: "processing", columns: { next_attempt_at: ago(20) } });
+    await seedPrediction(db.sql, world, { status: "storing", columns: later });
+    await seedPrediction(db.sql, world, { status: "succeeded", columns: { next_attempt_at: ago(9000) } });
+    const { predictions } = await read();
+    expect(predictions).toMatchObject({
+      ...{ queued: 2, starting: 1, processing: 2, storing: 1 },
+      ...{ retrying: 1, due: 2, waiting: 0, oldestWaitingSeconds: null },
+    });
+    expectAge(predictions.oldestDueSeconds, 90);
+  });
+
+  test("a line → how many and how long the first of them waits; they are neither queued nor due", async () => {
+    const inLine = { admitted_at: null, deadline_at: null, lease_token: null };
+    await seedPrediction(db.sql, world, { columns: { ...inLine, created_at: ago(300) } });
+    await seedPrediction(db.sql, world, { columns: { ...inLine, created_at: ago(20) } });
+    // One that was cancelled in line never had a place either.
+    await seedPrediction(db.sql, world, { status: "canceled", columns: { ...inLine, created_at: ago(900) } });
+    const { predictions } = await read();
+    expect(predictions).toMatchObject({ queued: 0, due: 0, waiting: 2 });
+    expectAge(predictions.oldestWaitingSeconds, 300);
+  });
+
+  test("a run to cancel → counted", async () => {
+    await db.sql`
+      insert into private.provider_runs (provider_prediction_id, prediction_id, attempt, cancel_due_at)
+      values ('a', gen_random_uuid(), 1, now()), ('b', gen_random_uuid(), 1, null)`;
+    expect((await read()).predictions.runsToCancel).toBe(1);
+  });
+});
+
+describe("deliveries", () => {
+  test("due, being sent, tried again, of a disabled endpoint → told apart; the oldest is one that may be sent", async () => {
+    const first = await addEndpoint(db.sql, world.owner);
+    const second = await addEndpoint(db.sql, null);
+    const disabled = await addEndpoint(db.sql, world.owner, { enabled: false });
+    await seedDeliveries(db.sql, first, 2);
+    await exchange(db.sql, { leaseSeconds: 60 });
+    await seedDeliveries(db.sql, first, 1, { next_attempt_at: ago(30) });
+    await seedDeliveries(db.sql, second, 1, { next_attempt_at: ago(45) });
+    await seedDeliveries(db.sql, second, 1, { next_attempt_at: ago(-600), attempts: 1 });
+    await seedDeliveries(db.sql, second, 1, {
+      status: "delivered",
+      completed_at: new Date(),
+      next_attempt_at: ago(900),
+    });
+    await seedDeliveries(db.sql, disabled, 3, { next_attempt_at: ago(5000) });
+    const { deliveries } = await read();
+    expect(deliveries).toMatchObject({ due: 2, sending: 2, pending: 5, held: 3 });
+    expectAge(deliveries.oldestDueSeconds, 45);
+  });
+
+  test("an endpoint that fails, and one that the service switched off → counted; one that its owner disabled is not", async () => {
+    const failing = await addEndpoint(db.sql, world.owner);
+    await seedDeliveries(db.sql, failing, 1);
+    await sendNext(db.sql, { status_code: 500 });
+    await db.sql`update public.webhook_endpoints set failing_since = ${ago(120)} where id = ${failing}`;
+    const gone = await addEndpoint(db.sql, world.owner);
+    await seedDeliveries(db.sql, gone, 1);
+    await sendNext(db.sql, { status_code: 410 });
+    await addEndpoint(db.sql, world.owner, { enabled: false });
+    const { deliveries } = await read();
+    expect(deliveries).toMatchObject({ failingEndpoints: 1, endpointsSwitchedOff: 1 });
+    expectAge(deliveries.oldestFailingSeconds, 120);
+    await db.sql`update public.webhook_endpoints set disabled_at = ${ago(90_000)} where id = ${gone}`;
+    expect((await read()).deliveries.endpointsSwitchedOff).toBe(0);
+  });
+});
+
+test("events of the last five minutes → by type; older ones and tests are left out", async () => {
+  await db.sql`
+    insert into public.webhook_events (type, payload, created_at) values
+      ('project.created', '{}', now()), ('generation.succeeded', '{}', now() - interval '4 minutes'),
+      ('generation.failed', '{}', now()), ('generation.failed', '{}', now() - interval '6 minutes'),
+      ('webhook.test', '{}', now())`;
+  expect((await read()).events).toEqual({ projectCreated: 1, generationSucceeded: 1, generationFailed: 1 });
+});
+
+describe("kicks", () => {
+  test("a kick that pg_net has not sent → counted, with the time it was signed; other requests are not ours", async () => {
+    await db.sql`
+      select vault.create_secret('whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', 'kick_secret'),
+        vault.create_secret('http://127.0.0.1:9/functions/v1', 'functions_url')`;
+    await db.sql`select private.kick('generate')`;
+    await db.sql`select net.http_post(url := 'http://127.0.0.1:9/other')`;
+    expect((await read()).kicks.unsent).toBe(1);
+    await db.sql`
+      update net.http_request_queue set headers = headers || jsonb_build_object('webhook-timestamp', ${String(Math.floor(Date.now() / 1000) - 70)}::text)
+      where headers ? 'webhook-id'`;
+    expectAge((await read()).kicks.oldestUnsentSeconds, 70);
+  });
+
+  test("answers of the last five minutes → accepted, refused, without an answer; others' answers are not ours", async () => {
+    const accepted = '{"success":true,"data":{"accepted":true},"error":null}';
+    const refused = '{"success":false,"data":null,"error":{"code":"unauthorized"}}';
+    await db.sql`
+      insert into net._http_response (id, status_code, content, error_msg, created) values
+        (1, 202, ${accepted}, null, now() - interval '40 seconds'), (2, 202, ${accepted}, null, now() - interval '20 minutes'),
+        (3, 401, ${refused}, null, now()), (4, null, null, 'Timeout was reached', now()), (5, 200, 'ok', null, now())`;
+    const { kicks } = await read();
+    expect(kicks).toMatchObject({ accepted: 1, refused: 1, failed: 1 });
+    expectAge(kicks.lastAcceptedSeconds, 40);
+  });
+});
+
+describe("cron", () => {
+  const run = (name: string, status: string, began: number, ended: number | null) => db.sql`
+    insert into cron.job_run_details (jobid, status, start_time, end_time)
+    select jobid, ${status}, ${ago(began)}, ${ended === null ? null : ago(ended)} from cron.job where jobname = ${name}`;
+
+  test("runs of the sweep and of others → its own last one, its last good one, and those that failed of late", async () => {
+    await run("keyframe-sweep", "failed", 900, 900);
+    await run("keyframe-sweep", "succeeded", 61, 60);
+    await run("keyframe-prune", "succeeded", 31, 30);
+    await run("keyframe-sweep", "failed", 15, 15);
+    await run("keyframe-sweep", "running", 10, null);
+    const { sweep, prune } = await read();
+    expect(sweep).toMatchObject({ scheduled: true, failures: 1 });
+    expectAge(sweep.lastRunSeconds, 10);
+    expectAge(sweep.lastSuccessSeconds, 60);
+    expectAge(prune.lastSuccessSeconds, 30);
+    expect(prune.failures).toBe(0);
+  });
+
+  test("a job that is switched off, or gone → scheduled is false", async () => {
+    await db.sql`update cron.job set active = false where jobname = 'keyframe-sweep'`;
+    await db.sql`update cron.job set jobname = 'other' where jobname = 'keyframe-prune'`;
+    const { sweep, prune } = await read();
+    await db.sql`update cron.job set jobname = 'keyframe-prune' where jobname = 'other'`;
+    await db.sql`update cron.job set active = true where jobname = 'keyframe-sweep'`;
+    expect([sweep.scheduled, prune.scheduled]).toEqual([false, false]);
+  });
+});
+
+test("files to remove → how many, how many now, how many in vain so far, since when", async () => {
+  await db.sql`
+    insert into private.file_removals (bucket, name, prediction_id, due_at, failures) values
+      ('generations', 'a', gen_random_uuid(), ${ago(200)}, 3), ('generations', 'b', gen_random_uuid(), ${ago(5)}, 0),
+      ('generations', 'c', gen_random_uuid(), ${ago(-60)}, 1)`;
+  const { fileRemovals } = await read();
+  expect(fileRemovals).toMatchObject({ pending: 3, due: 2, failing: 2 });
+  expectAge(fileRemovals.oldestDueSeconds, 200);
+});
+
+test.each([
+  ["a moment to come", -60, 0],
+  ["none", null, null],
+])("seconds_since of %s → %s", async (_, seconds, expected) => {
+  const moment = seconds === null ? null : ago(seconds);
+  const [row] = await db.sql`select private.seconds_since(${moment})::float as age`;
+  expect(row?.age).toBe(expected);
+});

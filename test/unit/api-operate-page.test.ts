@@ -1,0 +1,71 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { serviceFigures } from "../../shared/contract/service.ts";
+import { metricsOf } from "../../supabase/functions/api/metrics.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const page = await readFile(join(ROOT, "docs/operate.md"), "utf8");
+const section = (title: string) => page.split(/^## /m).find((one) => one.startsWith(title)) ?? "";
+
+/** An object that a schema takes: every number 1, every switch on. */
+function sampleOf(schema: z.ZodType): unknown {
+  if (schema instanceof z.ZodObject) {
+    return Object.fromEntries(
+      Object.entries(schema.shape).map(([name, inner]) => [name, sampleOf(inner as z.ZodType)]),
+    );
+  }
+  return schema instanceof z.ZodBoolean ? true : 1;
+}
+const metrics = metricsOf(serviceFigures.parse(sampleOf(serviceFigures)));
+
+test("every metric stands in the table of figures with its label, and no other", () => {
+  const told = [...section("What each figure means").matchAll(/^\| `(keyframe_\w+(?:\{\w+\})?)` /gm)].map(
+    ([, name]) => name,
+  );
+  const made = metrics.map(({ name, samples }) => {
+    const [label] = Object.keys(samples[0]?.labels ?? {});
+    return label === undefined ? name : `${name}{${label}}`;
+  });
+  expect(told.toSorted()).toEqual(made.toSorted());
+});
+
+test("every figure of health?deep=1 stands there too", () => {
+  const told = section("What each figure means");
+  for (const [group, schema] of Object.entries(serviceFigures.shape)) {
+    for (const name of Object.keys((schema as z.ZodObject).shape)) {
+      const rows = told.split("\n").filter((row) => row.includes(`\`${group}.`) && row.includes(name));
+      expect([group, name, rows.length > 0]).toEqual([group, name, true]);
+    }
+  }
+});
+
+test("every alert asks for a metric that there is, with a label value that there is", () => {
+  const asked = [...section("When to be told").matchAll(/(keyframe_\w+)(?:\{(\w+)="([^"]+)"\})?/g)];
+  expect(asked.length).toBeGreaterThan(12);
+  for (const [whole, name, label, value] of asked) {
+    const samples = metrics.find((metric) => metric.name === name)?.samples ?? [];
+    const fits = samples.some(({ labels = {} }) =>
+      label === undefined ? Object.keys(labels).length === 0 : labels[label] === value,
+    );
+    expect([whole, fits]).toEqual([whole, true]);
+  }
+});
+
+test("every event that a function logs is explained, and no other", async () => {
+  const found = new Set<string>();
+  for (const folder of ["supabase/functions", "shared"]) {
+    for (const file of await readdir(join(ROOT, folder), { recursive: true })) {
+      if (!file.endsWith(".ts")) continue;
+      const source = await readFile(join(ROOT, folder, file), "utf8");
+      for (const [, event = ""] of source.matchAll(/\blog(?:\.(?:info|warn|error)|\[[^\]]+\]+)\(\s*"([a-z_]+)"/g))
+        found.add(event);
+    }
+  }
+  const rows = section("Logs")
+    .split("\n")
+    .filter((row) => row.startsWith("| ") && row.includes("`"));
+  const told = rows.flatMap((row) => [...(row.split(" | ")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, event]) => event));
+  expect(told.toSorted()).toEqual([...found].toSorted());
+});
