@@ -1,0 +1,46 @@
+import { z } from "zod";
+import type { Change, Field } from "./crm.ts";
+
+const common = { projectId: z.string(), ownerId: z.string() };
+const step = z.enum(["first-frame", "last-frame", "video"]);
+
+/** What is used of an event, and no more: a field that is added one day does no harm. */
+const event = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("project.created"),
+    timestamp: z.string(),
+    data: z.object({ ...common, title: z.string(), textPrompt: z.string(), description: z.string() }),
+  }),
+  z.object({
+    type: z.literal("generation.succeeded"),
+    timestamp: z.string(),
+    data: z.object({ ...common, step }),
+  }),
+  z.object({
+    type: z.literal("generation.failed"),
+    timestamp: z.string(),
+    error: z.object({ message: z.string() }),
+    data: z.object({ ...common, step }),
+  }),
+]);
+
+const FIELD_OF_STEP: Record<z.infer<typeof step>, Field> = {
+  "first-frame": "firstFrame",
+  "last-frame": "lastFrame",
+  video: "video",
+};
+
+/** What a verified body tells the CRM; null for a type that tells it nothing. Throws when it is not what Keyframe sends. */
+export function readEvent(body: unknown): Change | null {
+  const { type } = z.object({ type: z.string() }).parse(body);
+  if (!event.options.some(({ shape }) => shape.type.value === type)) return null;
+  const told = event.parse(body);
+  const { ownerId, projectId } = told.data;
+  const about = { ownerId, projectId, at: told.timestamp };
+  if (told.type === "project.created") {
+    const { title, textPrompt, description } = told.data;
+    return { ...about, part: "project", fields: { title, textPrompt, description } };
+  }
+  const status = told.type === "generation.failed" ? `failed: ${told.error.message}` : "succeeded";
+  return { ...about, part: told.data.step, fields: { [FIELD_OF_STEP[told.data.step]]: status } };
+}

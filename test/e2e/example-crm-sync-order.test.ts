@@ -1,0 +1,184 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { type Change, type Crm, CrmUnavailable } from "../../examples/crm-sync/crm.ts";
+import { readEvent } from "../../examples/crm-sync/read-event.ts";
+import { settings } from "../../examples/crm-sync/settings.ts";
+import { openStore } from "../../examples/crm-sync/store.ts";
+import { createSync } from "../../examples/crm-sync/sync.ts";
+import { documentedBodies } from "../unit/receiver-fixture.ts";
+import { newCrmSync } from "../support/example-crm-sync.ts";
+
+// The rules of examples/crm-sync that real deliveries meet only by accident: two events at the same moment, a slow CRM.
+
+const folder = await Deno.makeTempDir({ prefix: "kf-crm-order-" });
+afterAll(() => Deno.remove(folder, { recursive: true }));
+const newFile = () => `${folder}/${crypto.randomUUID()}.sqlite`;
+
+const signal = AbortSignal.timeout(30_000);
+const OLD = "2026-03-01T09:30:00.000Z";
+const NEW = "2026-03-01T09:31:00.000Z";
+const change = (at: string, fields: Change["fields"], owner = "owner"): Change => ({
+  ownerId: owner,
+  projectId: `project of ${owner}`,
+  part: "video",
+  at,
+  fields,
+});
+
+/** A CRM whose every save waits to be let through; what it holds is what was let through last. */
+function slowCrm() {
+  const waiting: { change: Change; release(): void; refuse(): void }[] = [];
+  const told: Change["fields"][] = [];
+  const crm: Crm = {
+    save: (change) =>
+      new Promise((resolve, reject) => {
+        const release = () => {
+          told.push(change.fields);
+          resolve();
+        };
+        waiting.push({ change, release, refuse: () => reject(new CrmUnavailable("down")) });
+      }),
+  };
+  return { crm, waiting, told };
+}
+
+/** Lets everything run that waits for nothing from outside. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+function scene(file = newFile()) {
+  const { crm, waiting, told } = slowCrm();
+  const store = openStore(file);
+  return { sync: createSync({ store, crm, now: () => new Date() }), store, waiting, told, file };
+}
+
+describe("events that overtake each other", () => {
+  test("a newer event while the older is on its way to the CRM → it waits its turn, and stays", async () => {
+    const { sync, store, waiting, told } = scene();
+    const older = sync("a", change(OLD, { video: "failed: x" }), signal);
+    const newer = sync("b", change(NEW, { video: "succeeded" }), signal);
+    await settle();
+    expect(waiting).toHaveLength(1);
+    waiting[0]?.release();
+    expect(await older).toBe("saved");
+    await settle();
+    waiting[1]?.release();
+    expect(await newer).toBe("saved");
+    expect(told).toEqual([{ video: "failed: x" }, { video: "succeeded" }]);
+    store.close();
+  });
+
+  test("the same event twice at once → told once", async () => {
+    const { sync, store, waiting, told } = scene();
+    const both = [sync("a", change(OLD, { video: "succeeded" }), signal), sync("a", change(OLD, {}), signal)];
+    await settle();
+    waiting[0]?.release();
+    expect(await Promise.all(both)).toEqual(["saved", "repeated"]);
+    expect(told).toHaveLength(1);
+    store.close();
+  });
+
+  test("another owner's event while one is on its way → does not wait", async () => {
+    const { sync, store, waiting } = scene();
+    const both = [sync("a", change(OLD, {}, "one"), signal), sync("b", change(OLD, {}, "other"), signal)];
+    await settle();
+    expect(waiting).toHaveLength(2);
+    for (const { release } of waiting) release();
+    expect(await Promise.all(both)).toEqual(["saved", "saved"]);
+    store.close();
+  });
+
+  test("the newer one could not be told, then a crash, then the older → the older is not told, the newer is", async () => {
+    const first = scene();
+    const failing = first.sync("b", change(NEW, { video: "succeeded" }), signal);
+    await settle();
+    first.waiting[0]?.refuse();
+    await expect(failing).rejects.toThrow("down");
+    first.store.close();
+
+    const { sync, store, waiting, told } = scene(first.file);
+    expect(await sync("a", change(OLD, { video: "failed: x" }), signal)).toBe("overtaken");
+    const again = sync("b", change(NEW, { video: "succeeded" }), signal);
+    await settle();
+    waiting[0]?.release();
+    expect(await again).toBe("saved");
+    expect(told).toEqual([{ video: "succeeded" }]);
+    store.close();
+  });
+
+  test("two of the same millisecond, in either order → the same one stays", async () => {
+    for (const order of [
+      ["a", "b"],
+      ["b", "a"],
+    ]) {
+      const { sync, store, waiting, told } = scene();
+      for (const id of order) {
+        const done = sync(id, change(OLD, { video: id }), signal);
+        await settle();
+        waiting.at(-1)?.release();
+        await done;
+      }
+      expect(told.at(-1)).toEqual({ video: "b" });
+      store.close();
+    }
+  });
+});
+
+test("an event is forgotten after 35 days, no sooner, and what was the latest never", () => {
+  const store = openStore(newFile());
+  const days = (count: number) => new Date(Date.UTC(2026, 0, 1 + count));
+  store.claim("b", change(NEW, {}));
+  store.markDone("b", days(0));
+  store.markDone("c", days(34));
+  expect(store.isDone("b")).toBe(true);
+  store.markDone("d", days(36));
+  expect([store.isDone("b"), store.isDone("c")]).toEqual([false, true]);
+  expect(store.claim("a", change(OLD, {}))).toBe(false);
+  store.close();
+});
+
+test("a second process with the same file → one line and exit 1, instead of two that do not see each other's turns", async () => {
+  const [one, other] = await Promise.all([newCrmSync(), newCrmSync()]);
+  const environment = { WEBHOOK_SECRET: `whsec_${btoa("secret".repeat(4))}`, STORE_FILE: newFile() };
+  try {
+    await one.start(environment);
+    const refused = { code: 1, error: expect.stringMatching(/^[^\n]*locked[^\n]*\n$/) };
+    expect(await other.run(environment)).toEqual(refused);
+  } finally {
+    await Promise.all([one.stop(), other.stop()]);
+  }
+});
+
+test("no secret → named in one line, exit 1", async () => {
+  const sync = await newCrmSync();
+  expect(await sync.run({})).toEqual({ code: 1, error: expect.stringMatching(/^[^\n]*WEBHOOK_SECRET[^\n]*\n$/) });
+  await sync.stop();
+});
+
+describe("what is read of an event", () => {
+  test("every body of docs/receive-webhooks.md → what it tells of which part; a test tells nothing", () => {
+    const read = documentedBodies.map((body) => readEvent(JSON.parse(body)));
+    expect(read.map((one) => one && { part: one.part, fields: one.fields })).toEqual([
+      {
+        part: "project",
+        fields: { title: "Harbour", textPrompt: "A harbour at dawn, fog, one red boat", description: "" },
+      },
+      { part: "video", fields: { video: "succeeded" } },
+      {
+        part: "first-frame",
+        fields: { firstFrame: "failed: The provider refused the input: the prompt was flagged." },
+      },
+      null,
+    ]);
+  });
+
+  test("a type and fields of the future → nothing, and no harm", () => {
+    expect(readEvent({ type: "project.sold", data: {} })).toBeNull();
+    const [created = "{}"] = documentedBodies;
+    const known = JSON.parse(created);
+    expect(readEvent({ ...known, later: 1, data: { ...known.data, later: 2 } })).toEqual(readEvent(known));
+  });
+});
+
+test("README.md → names every variable that is read", async () => {
+  const readme = await Deno.readTextFile(new URL("../../examples/crm-sync/README.md", import.meta.url));
+  for (const name of Object.keys(settings.shape)) expect(readme).toContain(`\`${name}\``);
+});

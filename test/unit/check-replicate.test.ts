@@ -1,0 +1,80 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { outcome, startCheck, startScene, stopOnceStarted } from "./check-replicate-fixture.ts";
+
+// npm run check:replicate as its own process, against the simulator.
+
+let scene: Awaited<ReturnType<typeof startScene>>;
+beforeAll(async () => {
+  scene = await startScene();
+});
+afterAll(() => scene.stop());
+
+const run = (args: string[], environment: Record<string, string> = {}) =>
+  outcome(startCheck(args, { ...scene.environment, ...environment }));
+const creates = () => scene.simulator.control.state().creates;
+const latest = async () => (await scene.runs()).at(0);
+
+test("no token → one loud line, exit 0, nobody is asked", async () => {
+  const { code, said, error } = await run(["--yes"], { REPLICATE_API_TOKEN: "" });
+  expect([code, said]).toEqual([0, ""]);
+  expect(error).toMatch(/^SKIPPED: nothing was checked\. REPLICATE_API_TOKEN is not set[^\n]+\n$/);
+});
+
+test("neither --yes nor a terminal → exit 1, and nothing is run", async () => {
+  const before = creates();
+  const { code, said, error } = await run([]);
+  expect([code, said]).toEqual([1, ""]);
+  expect(error).toMatch(/^This costs money, and there is no terminal to ask at: add --yes[^\n]+\n$/);
+  expect(creates()).toBe(before);
+});
+
+test("--yes, with the model that the migrations ship → one image: checked, kept, told; exit 0", {
+  timeout: 90_000,
+}, async () => {
+  const before = creates();
+  const { code, said, error } = await run(["--yes", "--migrations"]);
+  expect([code, error], said).toEqual([0, ""]);
+  expect(creates()).toBe(before + 1);
+  const { id, model, input } = (await latest()) ?? {};
+  expect(model).toBe("google/nano-banana");
+  expect(input).toEqual({ prompt: expect.stringContaining("harbour"), aspect_ratio: "16:9", output_format: "png" });
+  expect(said).toMatch(/^This COSTS MONEY, a few cents at most: https:\/\/replicate\.com\/google\/nano-banana states/);
+  expect(said).toContain(`prediction ${id} of google/nano-banana`);
+  const file = /^Kept +(.+\.png)$/m.exec(said)?.[1] ?? "";
+  const bytes = await Deno.readFile(file);
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  expect(said).toContain(`image/png, 640 × 360, ${bytes.byteLength} bytes, SHA-256 ${sha256}\n`);
+  expect(said).toMatch(/^Time +\d+\.\d s, of which the model ran \d+\.\d s$/m);
+  expect(said).toMatch(/It works: [^\n]+\n$/);
+});
+
+test("a wrong token → exit 1 and where to make one, never the token itself", async () => {
+  const { code, said, error } = await run(["--yes"], { REPLICATE_API_TOKEN: "r8_wrong" });
+  expect(code).toBe(1);
+  expect(error).toMatch(/^The provider refuses our access\.[^\n]+replicate\.com\/account\/api-tokens[^\n]+\n$/);
+  expect(said + error).not.toContain("r8_wrong");
+});
+
+test("an output at a host that is not listed → exit 1 and the variable's name, nothing fetched", async () => {
+  const { code, error } = await run(["--yes"], { REPLICATE_OUTPUT_HOSTS: "replicate.delivery" });
+  expect(code).toBe(1);
+  expect(error).toMatch(/address that is not allowed\. Is the host of the output in REPLICATE_OUTPUT_HOSTS\?\n$/);
+});
+
+test("asked to stop while the run is going on → the run is cancelled, exit 1", async () => {
+  scene.simulator.control.delays({ runMs: 600_000 });
+  const { code, error } = await stopOnceStarted(startCheck(["--yes"], scene.environment));
+  scene.simulator.control.delays({ runMs: 0 });
+  const id = (await latest())?.id;
+  expect([code, error]).toEqual([1, `It was asked to stop. The run ${id} was cancelled if it had not ended.\n`]);
+  expect(await latest()).toMatchObject({ id, status: "canceled" });
+});
+
+test("an option that there is not → one line, exit 1; --help → the cost stands in it, exit 0", async () => {
+  expect(await run(["--free"])).toMatchObject({
+    code: 1,
+    error: expect.stringMatching(/--free.*--help lists[^\n]+\n$/),
+  });
+  expect(await run(["--help"])).toMatchObject({ code: 0, said: expect.stringContaining("IT COSTS MONEY"), error: "" });
+});
