@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { webhookSecret } from "../../shared/environment.ts";
+import { DeployError } from "./deploy-error.ts";
+import type { Deployment, Step } from "./step.ts";
+import { vaultSql } from "./vault-sql.ts";
+
+const NAMES = ["functions_url", "kick_secret"];
+const SECRET_BYTES = 32;
+const kickRow = z.object({ kick_secret: z.string() });
+
+/**
+ * What the database needs to wake the functions: their address and the secret that signs. Written by SQL, because the CLI
+ * sends `[db.vault]` only together with a pending migration.
+ */
+export const vaultStep: Step = {
+  name: "Vault",
+  plan: async (deployment) => {
+    const kept = deployment.found.database?.vaultNames ?? [];
+    const missing = NAMES.filter((name) => !kept.includes(name));
+    return {
+      says: missing.length === 0 ? `${NAMES.join(" and ")} are there` : `to add: ${missing.join(", ")}`,
+      apply: async () => {
+        deployment.found.kickSecret = await write(deployment);
+        return missing.length === 0 ? "kept" : "added";
+      },
+    };
+  },
+};
+
+async function write({ cli, settings, keeper }: Deployment): Promise<string> {
+  const made = keeper.add(`whsec_${crypto.getRandomValues(new Uint8Array(SECRET_BYTES)).toBase64()}`);
+  const sql = vaultSql(`${settings.projectUrl}/functions/v1`, made);
+  const [row] = await cli.query("writing to the Vault", sql, kickRow, "write");
+  const kept = webhookSecret.safeParse(keeper.add(row?.kick_secret));
+  if (kept.success) return kept.data;
+  throw new DeployError(
+    "The Vault entry kick_secret cannot sign: it must be whsec_ and base64. Delete it (delete from vault.secrets where name = 'kick_secret') and run the command again: it makes a new one.",
+  );
+}

@@ -1,0 +1,124 @@
+import postgres from "postgres";
+import { sha256Hex } from "../../local/deploy/secrets-to-set.ts";
+import { commandLinesWith } from "./deploy-command-lines.ts";
+import { type ApiSettings, remoteConfig } from "./deploy-remote-config.ts";
+import { deployedFunction, readUpload, type Uploaded } from "./deploy-uploads.ts";
+
+export const PROJECT = "abcdefghijklmnopqrst";
+export const REPLICATE_TOKEN = "r8_4b1f0e2d3c4b5a69788796a5b4c3d2e1f0";
+export const SIGNING_SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+
+/** An answer instead of the ordinary one: `"GET /secrets": 403`, or with a body. */
+type Fault = number | { status: number; body: unknown };
+
+/** The hosted side of a deployment on loopback: Management API, Replicate's API and the deployed API, in one server. */
+export class DeployPlatform {
+  requests: string[] = [];
+  uploads: Uploaded[] = [];
+  secrets = new Map<string, string>();
+  api: ApiSettings = { db_schema: "public,graphql_public", db_extra_search_path: "public, extensions", max_rows: 1000 };
+  faults: Record<string, Fault> = {};
+  /** Secrets that stood in a process's command line while a request was answered. */
+  leaks: string[] = [];
+  /** Whether the commands that asked were seen at all: without it, no leak would mean nothing. */
+  watched = false;
+  readonly url: string;
+  readonly #sql: postgres.Sql;
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+
+  /** @param databaseUrl of the role `postgres`, as the platform runs SQL */
+  constructor(databaseUrl: string) {
+    this.#sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+    this.#server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, (request) =>
+      this.#answer(request),
+    );
+    this.url = `http://127.0.0.1:${this.#server.addr.port}`;
+  }
+
+  /** The requests since the last call that change something. A query does unless it asked to be read only. */
+  takeWrites(): string[] {
+    const taken = this.requests.filter((line) => !line.startsWith("GET ") && !line.endsWith(" read only"));
+    this.requests = [];
+    return taken;
+  }
+
+  async stop(): Promise<void> {
+    await this.#server.shutdown();
+    await this.#sql.end({ timeout: 5 });
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url);
+    const path = pathname.replace(`/v1/projects/${PROJECT}`, "");
+    this.#lookForLeaks();
+    const fault = this.faults[`${request.method} ${path}`];
+    if (fault !== undefined) {
+      await request.body?.cancel();
+      this.requests.push(`${request.method} ${path}`);
+      const { status, body } = typeof fault === "number" ? { status: fault, body: { message: "refused" } } : fault;
+      return Response.json(body, { status });
+    }
+    if (path === "/database/query") return this.#query(await request.json());
+    this.requests.push(`${request.method} ${path}`);
+    switch (`${request.method} ${path}`) {
+      case "GET ":
+        return Response.json({ id: PROJECT, ref: PROJECT, name: "film", status: "ACTIVE_HEALTHY" });
+      case "GET /billing/addons":
+        return Response.json({ selected_addons: [], available_addons: [] });
+      case `GET /v2/projects/${PROJECT}/config`:
+        return Response.json(remoteConfig(PROJECT, this.api));
+      case "PATCH /postgrest":
+        Object.assign(this.api, await request.json());
+        return Response.json(remoteConfig(PROJECT, this.api).data.attributes.api);
+      case "GET /api-keys":
+        return Response.json([{ id: "1", name: "default", type: "publishable", api_key: "sb_publishable_of_film" }]);
+      case "GET /secrets":
+        return Response.json(await this.#digests());
+      case "POST /secrets":
+        for (const { name, value } of await request.json()) this.secrets.set(name, value);
+        return Response.json({}, { status: 201 });
+      case "POST /functions/deploy": {
+        const upload = await readUpload(request, searchParams.get("slug") ?? "");
+        this.uploads.push(upload);
+        return Response.json(deployedFunction(upload), { status: 201 });
+      }
+      case "PUT /functions":
+        return Response.json({ functions: await request.json() });
+      case "GET /replicate/v1/webhooks/default/secret":
+        return request.headers.get("authorization") === `Bearer ${REPLICATE_TOKEN}`
+          ? Response.json({ key: SIGNING_SECRET })
+          : Response.json({ detail: "Unauthenticated" }, { status: 401 });
+      case "GET /functions/v1/api/health":
+        return Response.json({ success: true, data: { status: "ok" }, error: null });
+      default:
+        return Response.json({ message: `No ${path} here` }, { status: 404 });
+    }
+  }
+
+  async #query({ query, read_only }: { query: string; read_only?: boolean }): Promise<Response> {
+    this.requests.push(`POST /database/query${read_only ? " read only" : ""}`);
+    try {
+      const results: unknown = await this.#sql.begin(read_only ? "read only" : "read write", (transaction) =>
+        transaction.unsafe(query).simple(),
+      );
+      const several = Array.isArray(results) && Array.isArray(results[0]);
+      return Response.json(several ? results.at(-1) : results, { status: 201 });
+    } catch (error) {
+      const said = error instanceof Error ? error.message : String(error);
+      return Response.json({ message: `Failed to run sql query: ERROR: ${said}` }, { status: 400 });
+    }
+  }
+
+  async #digests() {
+    const rows = [...this.secrets].map(async ([name, value]) => ({ name, value: await sha256Hex(value) }));
+    return await Promise.all(rows);
+  }
+
+  #lookForLeaks(): void {
+    this.watched ||= commandLinesWith(`--remote=${PROJECT}`).length > 0;
+    const secrets = [REPLICATE_TOKEN, SIGNING_SECRET, "whsec_", ...this.secrets.values()].filter(
+      (secret) => !secret.startsWith("http"),
+    );
+    this.leaks.push(...secrets.flatMap(commandLinesWith));
+  }
+}

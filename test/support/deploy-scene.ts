@@ -1,0 +1,93 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import postgres from "postgres";
+import { readDeploySettings } from "../../local/deploy/read-deploy-settings.ts";
+import { runDeployment } from "../../local/deploy/run-deployment.ts";
+import { createSecretKeeper } from "../../local/deploy/secret-keeper.ts";
+import type { Step } from "../../local/deploy/step.ts";
+import { createSupabaseCli } from "../../local/deploy/supabase-cli.ts";
+import { installExtensions } from "../../local/extensions/install-extensions.ts";
+import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
+import { removePostgresData } from "../../local/postgres/place-data.ts";
+import { startPostgres } from "../../local/postgres/start-postgres.ts";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+import { forgetProject, logIn } from "./deploy-login.ts";
+import { DeployPlatform, PROJECT, REPLICATE_TOKEN } from "./deploy-platform.ts";
+
+export type Ran = { code: number; stdout: string; stderr: string };
+
+/** A hosted project nobody has deployed to yet, and the command that deploys, run as a person runs it. */
+export type DeployScene = {
+  platform: DeployPlatform;
+  /** A superuser's connection to the project's database. */
+  sql: postgres.Sql;
+  /** The environment of a person who is logged in. */
+  login: Record<string, string>;
+  /** A variable of "" is left out. */
+  deploy(args?: string[], environment?: Record<string, string>): Promise<Ran>;
+  /** Takes some of the steps, in this process: the command's failures without its nine other steps. Throws what it would print. */
+  take(steps: Step[], environment?: Record<string, string>): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const PASSWORD = "of-the-database";
+
+export async function openDeployScene(): Promise<DeployScene> {
+  const folder = await mkdtemp(join(tmpdir(), "keyframe-deploy-test-"));
+  await Deno.chmod(folder, 0o755);
+  const server = await startPostgres({ dataDir: join(folder, "data"), durable: false });
+  const sql = postgres(server.url, { max: 2, onnotice: () => undefined });
+  await bootstrapPlatform(sql, { postgresPassword: PASSWORD });
+  await installExtensions(sql, { useReal: false });
+  const databaseUrl = `postgresql://postgres:${PASSWORD}@127.0.0.1:${server.port}/postgres`;
+  const platform = new DeployPlatform(databaseUrl);
+  const login = await logIn(platform, folder);
+  const usual = {
+    ...login,
+    SUPABASE_DB_URL: databaseUrl,
+    REPLICATE_API_TOKEN: REPLICATE_TOKEN,
+    REPLICATE_API_BASE_URL: `${platform.url}/replicate/v1`,
+    KEYFRAME_CLIENT_URL: platform.url,
+  };
+  return {
+    platform,
+    sql,
+    login,
+    deploy: (args = [], environment = {}) => runDeploy(args, { ...usual, ...environment }),
+    take: async (steps, environment = {}) => {
+      const set = withoutEmpty({ ...usual, ...environment });
+      const given = { help: false, project: PROJECT, dryRun: false, dashboard: false } as const;
+      const deployment = {
+        settings: readDeploySettings(given, set),
+        cli: createSupabaseCli(PROJECT, set),
+        fetch,
+        keeper: createSecretKeeper(),
+        found: { secretDigests: new Map<string, string>() },
+      };
+      await runDeployment(deployment, () => undefined, steps);
+    },
+    stop: async () => {
+      await platform.stop();
+      await sql.end({ timeout: 5 });
+      await server.stop();
+      await forgetProject();
+      await removePostgresData(join(folder, "data"));
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+async function runDeploy(args: string[], env: Record<string, string>): Promise<Ran> {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", join(PROJECT_ROOT, "local/deploy.ts"), "--project", PROJECT, ...args],
+    clearEnv: true,
+    env: withoutEmpty(env),
+    stdin: "null",
+  }).output();
+  const decoder = new TextDecoder();
+  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
+}
+
+const withoutEmpty = (env: Record<string, string>) =>
+  Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));

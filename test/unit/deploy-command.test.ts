@@ -1,0 +1,220 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import type { Step } from "../../local/deploy/step.ts";
+import { configStep } from "../../local/deploy/step-config.ts";
+import { functionsStep } from "../../local/deploy/step-functions.ts";
+import { migrationsStep } from "../../local/deploy/step-migrations.ts";
+import { projectStep } from "../../local/deploy/step-project.ts";
+import { replicateStep } from "../../local/deploy/step-replicate.ts";
+import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
+import { filesOfFunction } from "../support/deploy-graph.ts";
+import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/deploy-platform.ts";
+import { type DeployScene, openDeployScene, type Ran } from "../support/deploy-scene.ts";
+
+// The real Supabase CLI, the real migrations, a real Postgres; only Supabase's and Replicate's own servers are stand-ins.
+// The tests are one story and run in order: a project nobody deployed to, the first deployment, the next ones.
+// Each deployment runs the CLI about ten times.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+let scene: DeployScene;
+beforeAll(async () => {
+  scene = await openDeployScene();
+});
+afterAll(() => scene.stop());
+afterEach(() => {
+  scene.platform.faults = {};
+});
+
+const vaultEntries = () => scene.sql<{ name: string; decrypted_secret: string; updated_at: Date }[]>`
+  select name, decrypted_secret, updated_at from vault.decrypted_secrets
+  where name in ('functions_url', 'kick_secret') order by name`;
+const jobNames = async () =>
+  (await scene.sql<{ jobname: string }[]>`select jobname from cron.job`).map((job) => job.jobname).sort();
+
+function expectNoSecretShown({ stdout, stderr }: Ran): void {
+  const secrets = [REPLICATE_TOKEN, SIGNING_SECRET, "whsec_", "of-the-database", "sbp_0123"];
+  for (const secret of secrets) expect(`${stdout}${stderr}`).not.toContain(secret);
+  if (Deno.build.os === "linux") expect(scene.platform.watched).toBe(true);
+  expect(scene.platform.leaks).toEqual([]);
+}
+
+describe("a project nobody has deployed to", () => {
+  test("--dry-run → says what would be done, and sends nothing that writes", async () => {
+    const ran = await scene.deploy(["--dry-run"]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toContain('api.schemas: ["public","graphql_public"] → ["public"]');
+    expect(ran.stdout).toContain("20261121000100_foundation.sql");
+    expect(ran.stdout).toMatch(/Vault +to add: functions_url, kick_secret/);
+    expect(ran.stdout).toMatch(/to set: REPLICATE_API_TOKEN, REPLICATE_WEBHOOK_SECRET, .*KICK_SECRET/);
+    expect(scene.platform.requests.length).toBeGreaterThan(3);
+    expect(scene.platform.takeWrites()).toEqual([]);
+    expect(await vaultEntries()).toEqual([]);
+    expectNoSecretShown(ran);
+  });
+
+  test("no login → exit 1, what to do, nothing sent", async () => {
+    scene.platform.requests = [];
+    const ran = await scene.deploy([], { SUPABASE_ACCESS_TOKEN: "" });
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toContain("Run `npx supabase login`, or set SUPABASE_ACCESS_TOKEN");
+    expect(scene.platform.requests).toEqual([]);
+  });
+
+  test.each<[string, Step, Record<string, string>, DeployPlatform["faults"], string]>([
+    ["a token of another form", projectStep, { SUPABASE_ACCESS_TOKEN: "abc" }, {}, "it starts with sbp_"],
+    ["a token that is refused", projectStep, {}, { "GET /secrets": 401 }, "or set a new SUPABASE_ACCESS_TOKEN"],
+    [
+      "an account without the right",
+      projectStep,
+      {},
+      { "GET /secrets": 403 },
+      "an owner or administrator of its organization",
+    ],
+    ["a project that is not there", projectStep, {}, { "GET /secrets": 404 }, "npx supabase projects list"],
+    [
+      "no Replicate token",
+      replicateStep,
+      { REPLICATE_API_TOKEN: "" },
+      {},
+      "make a token at https://replicate.com/account/api-tokens",
+    ],
+    [
+      "a Replicate token that is refused",
+      replicateStep,
+      { REPLICATE_API_TOKEN: "r8_of_somebody_else" },
+      {},
+      "make a new one",
+    ],
+    [
+      "Replicate in trouble",
+      replicateStep,
+      {},
+      { "GET /replicate/v1/webhooks/default/secret": 503 },
+      "replicatestatus.com",
+    ],
+    ["settings that are refused", configStep, {}, { "PATCH /postgrest": 403 }, "changing the settings"],
+    [
+      "a database the CLI cannot reach by itself",
+      migrationsStep,
+      { SUPABASE_DB_URL: "" },
+      {},
+      "Set SUPABASE_DB_URL to the session pooler's",
+    ],
+  ])("%s → what to do, nothing changed", async (_what, step, environment, faults, said) => {
+    scene.platform.faults = faults;
+    scene.platform.takeWrites();
+    await expect(scene.take([step], environment)).rejects.toThrow(said);
+    expect(scene.platform.takeWrites().filter((line) => line !== "PATCH /postgrest")).toEqual([]);
+    expect(scene.platform.api.db_schema).toBe("public,graphql_public");
+  });
+
+  test("a migration that fails → exit 1, which one and what Postgres said, no functions", async () => {
+    await scene.sql`create table public.projects (of_somebody_else text)`;
+    const ran = await scene.deploy();
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toMatch(/applying the migrations.*20261121000400_projects\.sql.*already exists/s);
+    expect(scene.platform.uploads).toEqual([]);
+    expectNoSecretShown(ran);
+    await scene.sql`drop table public.projects`;
+    scene.platform.takeWrites();
+  });
+});
+
+describe("the first deployment", () => {
+  const AWKWARD = 'of more # than "thirty-two" $characters \\n';
+  let ran: Ran;
+  beforeAll(async () => {
+    scene.platform.takeWrites();
+    ran = await scene.deploy([], { KEYFRAME_JWT_SECRET: AWKWARD });
+  });
+
+  test("→ exit 0, the last thing asked is whether it works, no secret on the screen or in a command line", () => {
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(scene.platform.requests.at(-1)).toBe("GET /functions/v1/api/health");
+    expectNoSecretShown(ran);
+  });
+
+  test("→ every migration is applied, every job scheduled, public alone is exposed", async () => {
+    const [{ count } = { count: 0 }] = await scene.sql<{ count: number }[]>`
+      select count(*)::int as count from supabase_migrations.schema_migrations`;
+    const files = [...Deno.readDirSync("supabase/migrations")].filter(({ name }) => name.endsWith(".sql"));
+    expect(count).toBe(files.length);
+    expect(await jobNames()).toContain("keyframe-sweep");
+    expect(scene.platform.api.db_schema).toBe("public");
+  });
+
+  test("→ the Vault holds the functions' address and a secret, and the functions hold the same secret", async () => {
+    const [url, kick] = await vaultEntries();
+    expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
+    expect(kick?.decrypted_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(Object.fromEntries(scene.platform.secrets)).toEqual({
+      REPLICATE_API_TOKEN: REPLICATE_TOKEN,
+      REPLICATE_WEBHOOK_SECRET: SIGNING_SECRET,
+      KICK_SECRET: kick?.decrypted_secret,
+      KEYFRAME_CLIENT_URL: scene.platform.url,
+      KEYFRAME_JWT_SECRET: AWKWARD,
+      REPLICATE_API_BASE_URL: `${scene.platform.url}/replicate/v1`,
+    });
+  });
+
+  test.each(FUNCTION_NAMES)(
+    "→ the files of %s are those it imports, none more or less, and its callers need no JWT",
+    async (name) => {
+      const uploads = scene.platform.uploads.filter(({ slug }) => slug === name);
+      expect(uploads).toHaveLength(1);
+      expect(uploads[0]?.files).toEqual(await filesOfFunction(name));
+      expect(uploads[0]?.metadata).toMatchObject({
+        verify_jwt: false,
+        entrypoint_path: `supabase/functions/${name}/index.ts`,
+        import_map_path: `supabase/functions/${name}/deno.json`,
+      });
+    },
+  );
+});
+
+describe("a deployment after that", () => {
+  const UPLOADS = [...FUNCTION_NAMES.map(() => "POST /functions/deploy"), "PUT /functions"];
+
+  test("→ changes nothing but the functions, and needs no Replicate token", async () => {
+    const before = await vaultEntries();
+    scene.platform.takeWrites();
+    const ran = await scene.deploy([], { REPLICATE_API_TOKEN: "" });
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    // The query reads the kick secret; the next line shows that it wrote nothing.
+    expect(scene.platform.takeWrites()).toEqual(["POST /database/query", ...UPLOADS]);
+    expect(await vaultEntries()).toEqual(before);
+  });
+
+  test("after a job was lost, the address changed and the kick secret was rotated in the Vault → puts all three right", async () => {
+    const rotated = `whsec_${btoa("rotated by hand: thirty-two byte")}`;
+    await scene.sql`delete from cron.job where jobname = 'keyframe-sweep'`;
+    await scene.sql`select vault.update_secret(id, ${rotated}) from vault.secrets where name = 'kick_secret'`;
+    await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'functions_url'`;
+    const ran = await scene.deploy();
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toContain("to create: keyframe-sweep");
+    expect(ran.stdout).toContain("to set: KICK_SECRET\n");
+    expect(await jobNames()).toContain("keyframe-sweep");
+    expect((await vaultEntries()).map((entry) => entry.decrypted_secret)).toEqual([
+      `https://${PROJECT}.supabase.co/functions/v1`,
+      rotated,
+    ]);
+    expect(scene.platform.secrets.get("KICK_SECRET")).toBe(rotated);
+    expectNoSecretShown(ran);
+  });
+
+  test("a function that is refused → which step, and what the platform said", async () => {
+    scene.platform.faults = { "POST /functions/deploy": { status: 413, body: { message: "bundle too large" } } };
+    await expect(scene.take([functionsStep])).rejects.toThrow(
+      /^Functions: Failed while deploying the functions.*bundle too large/s,
+    );
+  });
+
+  test("a database ahead of the checkout → refused before anything is changed", async () => {
+    await scene.sql`insert into supabase_migrations.schema_migrations (version) values ('20991231000000')`;
+    scene.platform.takeWrites();
+    await expect(scene.take([migrationsStep])).rejects.toThrow(
+      "has migrations that this checkout lacks (20991231000000)",
+    );
+    expect(scene.platform.takeWrites()).toEqual([]);
+  });
+});

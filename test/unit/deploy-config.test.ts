@@ -1,0 +1,67 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { createSupabaseCli, parseJson, type SupabaseCli } from "../../local/deploy/supabase-cli.ts";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+import { forgetProject, logIn } from "../support/deploy-login.ts";
+import { DeployPlatform, PROJECT } from "../support/deploy-platform.ts";
+
+// supabase/config.toml as the Supabase CLI itself reads it.
+// The CLI starts slowly on a busy machine, and a build takes a while.
+vi.setConfig({ testTimeout: 120_000 });
+
+let folder: string;
+let platform: DeployPlatform;
+let login: Record<string, string>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "keyframe-deploy-config-"));
+  platform = new DeployPlatform("postgresql://nobody@127.0.0.1:1/none");
+  login = await logIn(platform, folder);
+});
+afterAll(async () => {
+  await platform.stop();
+  await forgetProject();
+  await rm(folder, { recursive: true });
+});
+
+const compare = (cli: SupabaseCli) => cli.run("reading config.toml", ["config", "diff"]);
+
+/** A checkout of its own, with one thing replaced in one of its files. */
+async function checkoutWith(path: string, from: string | RegExp, to: string): Promise<SupabaseCli> {
+  const root = await mkdtemp(join(folder, "checkout-"));
+  for (const part of ["supabase", "shared"]) await cp(join(PROJECT_ROOT, part), join(root, part), { recursive: true });
+  const text = await readFile(join(root, path), "utf8");
+  expect(text.replace(from, to)).not.toBe(text);
+  await writeFile(join(root, path), text.replace(from, to));
+  return createSupabaseCli(PROJECT, login, root);
+}
+
+test("config.toml → the CLI knows every line, and would change nothing that the owner of a project decides", async () => {
+  const printed = parseJson(await compare(createSupabaseCli(PROJECT, login)));
+  // What the CLI prints; another form fails the comparison below.
+  const { changes } = printed as { changes: { path: string[]; declared: boolean; local: unknown; remote: unknown }[] };
+  const declared = changes.filter((change) => change.declared).map(({ path, local }) => [path.join("."), local]);
+  expect(declared).toEqual([["api.schemas", ["public"]]]);
+  const left = changes.filter((change) => !change.declared).map(({ path }) => path.join("."));
+  expect(left).toContain("auth.site_url");
+  expect(left).toContain("auth.email.enable_confirmations");
+});
+
+test("config.toml with a line the CLI does not know → refused, by the line's name", async () => {
+  const cli = await checkoutWith("supabase/config.toml", "max_rows = 1000", "max_rowz = 1000");
+  await expect(compare(cli)).rejects.toThrow(/warned while reading config.toml.*api\.max_rowz/s);
+});
+
+test("config.toml with a value of another kind → refused, by the line's name", async () => {
+  const cli = await checkoutWith("supabase/config.toml", "max_rows = 1000", 'max_rows = "many"');
+  await expect(compare(cli)).rejects.toThrow(/api\.max_rows/);
+});
+
+test("a function that imports a file that is not there → the deployment fails, though the CLI only warns", async () => {
+  const cli = await checkoutWith("supabase/functions/api/app.ts", /from "\.\/\w[\w-]*\.ts"/, 'from "./not-there.ts"');
+  const deploying = cli.run("deploying", ["functions", "deploy", "--use-api", "--yes", "api"]);
+  await expect(deploying).rejects.toThrow(/The Supabase CLI warned while deploying: WARN: .*not-there\.ts/s);
+  expect(platform.uploads[0]?.files).not.toContain("supabase/functions/api/not-there.ts");
+});
