@@ -27,7 +27,7 @@ export default defineConfig({
       {
         test: {
           name: "stack",
-          include: ["test/{db,api,e2e,faults}/**/*.test.ts"],
+          include: ["test/{db,api,e2e,faults,security}/**/*.test.ts"],
           globalSetup: ["test/support/global-setup.ts"],
           setupFiles,
           ...patience,

@@ -5,11 +5,16 @@ import type { Place } from "./openapi-document.ts";
 import { type Asker, type FuzzRequest, requestsFor, SIGNED_IN } from "./openapi-fuzz-request.ts";
 import { unwatchedFetch } from "./openapi-watch.ts";
 
-/** A request has to be answered within so long. */
-const PATIENCE_MS = 5000;
 const IN_FLIGHT = 8;
-/** One operation's requests, and looking for the smallest that fails, end then. */
-const LONGEST_MS = 240_000;
+
+export type FuzzLimits = {
+  /** A request has to be answered within so long. */
+  patienceMs: number;
+  /** One operation's requests, and looking for the smallest that fails, end then. */
+  longestMs: number;
+  /** Told of every answer. */
+  onAnswer?: (milliseconds: number) => void;
+};
 
 /** How often each status came, and the report of what failed: null when nothing did. */
 export type FuzzResult = { statuses: Map<number, number>; report: string | null };
@@ -22,27 +27,27 @@ type Plan = { place: Place; runs: number; asker: Asker; token: string };
 const LONGEST_TEXT = 1500;
 
 /** Runs every plan, some side by side, and tells for each operation, as soon as it has ended, what came of it. */
-export function runPlans(plans: Plan[], seed: number): Map<string, Promise<FuzzResult>> {
+export function runPlans(plans: Plan[], seed: number, limits: FuzzLimits): Map<string, Promise<FuzzResult>> {
   const waiting = plans.map((plan) => ({ plan, ended: Promise.withResolvers<FuzzResult>() }));
   const results = new Map(waiting.map(({ plan, ended }) => [plan.place.id, ended.promise]));
   const work = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      await runPlan(next.plan, seed).then(next.ended.resolve, next.ended.reject);
+      await runPlan(next.plan, seed, limits).then(next.ended.resolve, next.ended.reject);
     }
   };
   for (let worker = 0; worker < IN_FLIGHT; worker++) void work();
   return results;
 }
 
-async function runPlan({ place, runs, asker, token }: Plan, seed: number): Promise<FuzzResult> {
+async function runPlan({ place, runs, asker, token }: Plan, seed: number, limits: FuzzLimits): Promise<FuzzResult> {
   const statuses = new Map<number, number>();
   const property = fc.asyncProperty(requestsFor(place, asker), async (request) => {
-    const { status, faults } = await send(request, token);
+    const { status, faults } = await send(request, token, limits);
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
     if (status >= 500) faults.push(`the status is ${status}`);
     if (faults.length > 0) throw new Error(faults.join("; "));
   });
-  const details = await fc.check(property, { seed, numRuns: runs, interruptAfterTimeLimit: LONGEST_MS });
+  const details = await fc.check(property, { seed, numRuns: runs, interruptAfterTimeLimit: limits.longestMs });
   return { statuses, report: reportOf(details, runs) };
 }
 
@@ -63,13 +68,16 @@ function reportOf(
 async function send(
   { method, path, headers: given, body }: FuzzRequest,
   token: string,
+  { patienceMs, onAnswer }: FuzzLimits,
 ): Promise<{ status: number; faults: string[] }> {
   const isSignedIn = given.authorization === SIGNED_IN;
   const headers = { ...given, ...(isSignedIn ? { authorization: `Bearer ${token}` } : {}) };
   const url = `${inject("stack").url}/functions/v1${path}`;
-  const init = { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(PATIENCE_MS) };
+  const init = { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(patienceMs) };
+  const began = performance.now();
   const response = await unwatchedFetch(url, init);
   const text = await response.text();
+  onAnswer?.(performance.now() - began);
   const answered = { method, path: new URL(url).pathname.slice("/functions/v1".length), status: response.status };
   return { status: response.status, faults: checkAnswer({ ...answered, headers: response.headers, text }) };
 }

