@@ -78,7 +78,7 @@ comment on column public.predictions.provider_prediction_id is 'The identifier a
 comment on column public.predictions.attempt is 'How often the run was handed to the provider, this time included.';
 comment on column public.predictions.failures is 'Failures of the present task in a row; progress sets it back to 0.';
 comment on column public.predictions.retry_reason is 'Why the present task is tried again: the code of the last failure.';
-comment on column public.predictions.unanswered_since is 'Since when a submit has no answer: the provider''s list is asked for it before the next one.';
+comment on column public.predictions.unanswered_since is 'Since when a submit has no answer: the provider''s list is asked for it before the next one, and once more when the prediction ends without one.';
 comment on column public.predictions.lease_token is 'Who works on it; only the holder may record a result. Runs out at next_attempt_at.';
 comment on column public.predictions.admitted_at is 'When it got one of its owner''s places; null while it waits in line.';
 comment on column public.predictions.next_attempt_at is 'When somebody should look at it next.';
@@ -104,6 +104,9 @@ create index predictions_active_owner_idx on public.predictions (owner_id)
   where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing');
 create index predictions_waiting_idx on public.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued';
+-- Ended, and a run of it may be under way at the provider that nobody here has heard of. Empty, as a rule.
+create index predictions_unheard_idx on public.predictions (next_attempt_at)
+  where unanswered_since is not null and status in ('failed', 'canceled');
 
 alter table public.predictions enable row level security;
 revoke all on public.predictions from public, anon, authenticated, service_role;

@@ -69,8 +69,8 @@ begin
 end
 $$;
 
--- active → failed.
-create function private.mark_failed(prediction uuid, code text, sentence text, retryable boolean)
+-- active → failed. heard = false: a submit may have been accepted without our hearing of it, and is still to be looked for.
+create function private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, heard boolean default true)
 returns boolean
 language plpgsql
 volatile
@@ -79,13 +79,15 @@ as $$
 begin
   update public.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
-      completed_at = clock_timestamp(), lease_token = null, unanswered_since = null, updated_at = now()
+      completed_at = clock_timestamp(), lease_token = null,
+      unanswered_since = case when not heard then p.unanswered_since end, updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
   return found;
 end
 $$;
 
--- active → canceled. A submit that is under way finds out when it records its answer.
+-- active → canceled. A submit that is under way finds out when it records its answer; one whose answer is lost is looked for,
+-- once its lease has ended.
 create function private.mark_canceled(prediction uuid)
 returns boolean
 language plpgsql
@@ -165,7 +167,7 @@ begin
   select s.* into limits from private.settings s;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
   if row_now.status = 'queued' and counted >= limits.max_failures then
-    perform private.mark_failed(row_now.id, code, message, true);
+    perform private.mark_failed(row_now.id, code, message, true, heard => answered);
     return 'failed';
   end if;
   update public.predictions p
@@ -182,6 +184,22 @@ begin
 end
 $$;
 comment on function public.retry_prediction_later is 'Puts the present task off (later), fails the prediction when its failures are used up (failed), or finds it gone on (too_late). answered = false keeps the search for a run whose submit was never answered.';
+
+-- A prediction that ended with a submit unanswered: the provider's list has been asked, and what was in it is recorded.
+create function public.record_search_ended(prediction_id uuid)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  update public.predictions p set unanswered_since = null
+  where p.id = record_search_ended.prediction_id and p.unanswered_since is not null and p.status in ('failed', 'canceled');
+  return found;
+end
+$$;
+comment on function public.record_search_ended is 'The runs of a prediction that ended unheard have been looked for. False: there was nothing to look for.';
 
 -- Nothing new at the provider: look again after the poll interval. It did answer, so failures are no longer in a row.
 create function public.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
@@ -205,18 +223,20 @@ revoke execute on function
   private.mark_starting(uuid, text, interval),
   private.mark_processing(uuid, text, real, interval),
   private.mark_storing(uuid, text, text),
-  private.mark_failed(uuid, text, text, boolean),
+  private.mark_failed(uuid, text, text, boolean, boolean),
   private.mark_canceled(uuid)
 from public, anon, authenticated, service_role;
 revoke execute on function
   public.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
   public.fail_prediction(uuid, uuid, text, text, boolean),
   public.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
-  public.poll_prediction_later(uuid, uuid, double precision)
+  public.poll_prediction_later(uuid, uuid, double precision),
+  public.record_search_ended(uuid)
 from public, anon, authenticated;
 grant execute on function
   public.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
   public.fail_prediction(uuid, uuid, text, text, boolean),
   public.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
-  public.poll_prediction_later(uuid, uuid, double precision)
+  public.poll_prediction_later(uuid, uuid, double precision),
+  public.record_search_ended(uuid)
 to service_role;

@@ -39,6 +39,14 @@ begin
   if not found or record_provider_state.attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;
+  -- The signature does not cover the address. Under another prediction's a callback must not be noted as seen: its own would
+  -- then pass for a duplicate.
+  if exists (
+    select from private.provider_runs r
+    where r.provider_prediction_id = record_provider_state.provider_prediction_id and r.prediction_id <> row_now.id
+  ) then
+    return 'unknown';
+  end if;
   if callback_id is not null then
     insert into private.provider_callbacks (callback_id) values (record_provider_state.callback_id) on conflict do nothing;
     if not found then
@@ -52,7 +60,7 @@ begin
     set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
     where r.prediction_id = row_now.id;
   if not found then
-    return 'unknown'; -- the run belongs to another prediction
+    return 'unknown'; -- the run was noted for another prediction just now
   end if;
 
   if row_now.provider_prediction_id is distinct from record_provider_state.provider_prediction_id

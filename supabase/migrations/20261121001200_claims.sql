@@ -30,7 +30,7 @@ begin
 end
 $$;
 
--- Leases what is due: predictions to submit, poll or store, provider runs to cancel, and files to remove.
+-- Leases what is due: predictions to submit, poll or store, runs to look for and to cancel at the provider, and files to remove.
 -- A lease runs out at next_attempt_at, and then the row is due again: a worker that died delays a task, no more.
 create function public.claim_predictions(max_rows integer, lease_seconds integer, look_again_ms integer default 0)
 returns setof jsonb
@@ -81,7 +81,8 @@ begin
   loop
     if (task ->> 'exhausted')::boolean then
       -- Its workers died again and again: it would take the next one with it.
-      perform private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true);
+      perform private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
+        heard => task ->> 'task' <> 'submit');
     else
       return next task - 'exhausted';
     end if;
@@ -103,13 +104,38 @@ begin
     'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
   );
 
+  -- Ended while a submit had no answer: what the provider made of it is paid for, and nobody waits for it. After a day it is over.
+  return query
+  with due as (
+    select p.id from public.predictions p
+    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= now()
+      and p.unanswered_since > now() - interval '1 day'
+    order by p.next_attempt_at
+    limit max_rows
+    for update skip locked
+  ), claimed as (
+    update public.predictions p
+    set next_attempt_at = now() + make_interval(secs => lease_seconds)
+    from due
+    where p.id = due.id
+    returning p.*
+  )
+  select to_jsonb(c) || jsonb_build_object(
+    'task', 'search', 'search_since', c.unanswered_since,
+    'first_frame_path', f.output_path, 'last_frame_path', l.output_path, 'model_settings', to_jsonb(m)
+  )
+  from claimed c
+  join public.generation_models m on m.step = c.step and m.model = c.model
+  left join public.predictions f on f.id = c.first_frame_prediction_id
+  left join public.predictions l on l.id = c.last_frame_prediction_id;
+
   task := private.claim_removals(lease_seconds);
   if task is not null then
     return next task;
   end if;
 end
 $$;
-comment on function public.claim_predictions is 'Leases due work for lease_seconds: one JSON object per task (submit, poll, store, cancel, remove).';
+comment on function public.claim_predictions is 'Leases due work for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 
 revoke execute on function private.note_lookout(text, integer) from public, anon, authenticated, service_role;
 revoke execute on function public.claim_predictions(integer, integer, integer) from public, anon, authenticated;

@@ -19,7 +19,8 @@ begin
     limit max_rows
     for update skip locked
   loop
-    perform private.mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true);
+    perform private.mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
+      heard => false);
     failed := failed + 1;
   end loop;
   return failed;
@@ -87,6 +88,10 @@ begin
   if exists (
     select from public.predictions p
     where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= now()
+  ) or exists (
+    select from public.predictions p
+    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= now()
+      and p.unanswered_since > now() - interval '1 day'
   ) or exists (select from private.provider_runs r where r.cancel_due_at <= now())
     or exists (select from private.file_removals r where r.due_at <= now()) then
     perform private.kick_unless_looking('generate');

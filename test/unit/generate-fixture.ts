@@ -71,6 +71,7 @@ export function fakeDatabase(answers: Partial<Database> = {}): { database: Datab
     recordState: async () => "recorded",
     recordRunCanceled: async () => {},
     recordFilesRemoved: async () => {},
+    recordSearchEnded: async () => {},
     complete: async () => true,
     fail: async () => true,
     retryLater: async () => "later",
@@ -80,7 +81,9 @@ export function fakeDatabase(answers: Partial<Database> = {}): { database: Datab
   };
   const noting = <Name extends keyof Database>(name: Name) => {
     const answer = answers[name] ?? usual[name];
-    const hasTask = !["claim", "readStatus", "recordRunCanceled", "recordFilesRemoved"].includes(name);
+    const hasTask = !["claim", "readStatus", "recordRunCanceled", "recordFilesRemoved", "recordSearchEnded"].includes(
+      name,
+    );
     // One wrapper for all functions: their parameters differ, and are only passed on.
     return (async (...args: unknown[]) => {
       calls.push([name, ...args.slice(hasTask ? 1 : 0)]);

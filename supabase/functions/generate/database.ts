@@ -20,6 +20,7 @@ export type Database = {
   recordState(task: { id: string; attempt: number }, run: ProviderPrediction): Promise<RecordOutcome>;
   recordRunCanceled(providerPredictionId: string, canceled: boolean): Promise<void>;
   recordFilesRemoved(leaseToken: string, removed: boolean): Promise<void>;
+  recordSearchEnded(predictionId: string): Promise<void>;
   complete(task: LeasedTask, output: StoredOutput): Promise<boolean>;
   fail(task: LeasedTask, reason: Reason, retryable: boolean): Promise<boolean>;
   retryLater(task: LeasedTask, reason: Reason, more?: RetryDetails): Promise<z.infer<typeof retried>>;
@@ -48,6 +49,7 @@ export function createDatabase(client: SupabaseClient, pollSeconds: number | nul
       void (await call("record_run_canceled", { provider_prediction_id, canceled })),
     recordFilesRemoved: async (lease_token, removed) =>
       void (await call("record_files_removed", { lease_token, removed })),
+    recordSearchEnded: async (prediction_id) => void (await call("record_search_ended", { prediction_id })),
     complete: async (task, output) =>
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
     fail: async (task, reason, retryable) =>

@@ -1,6 +1,6 @@
 import { buildInput, UnsupportedInput } from "../../../shared/provider/build-input.ts";
 import type { ListedPrediction, Provider } from "./provider.ts";
-import type { SubmitTask } from "./task.ts";
+import type { SoughtTask } from "./task.ts";
 import { wantedFiles } from "./wanted-files.ts";
 
 /** The provider's clock and ours differ, and `search_since` is when we began, not when it accepted. */
@@ -17,7 +17,7 @@ export class SearchTooLong extends Error {}
  * Throws ProviderError and SearchTooLong.
  */
 export async function* findOrphans(
-  task: SubmitTask,
+  task: SoughtTask,
   provider: Provider,
   signal: AbortSignal,
 ): AsyncGenerator<ListedPrediction> {
@@ -46,7 +46,7 @@ function namedPrediction(webhook: string | null | undefined): string | null | un
   return URL.canParse(webhook) ? new URL(webhook).searchParams.get("prediction") : null;
 }
 
-function wantedInput(task: SubmitTask): Record<string, unknown> | null {
+function wantedInput(task: SoughtTask): Record<string, unknown> | null {
   const files = wantedFiles(task);
   const standIn = (file: unknown) => (file === null ? null : "https://file.invalid/");
   try {

@@ -36,6 +36,10 @@ const submitTask = z.object({
   last_frame_path: z.string().nullable(),
   model_settings: modelSettings,
 });
+/** The prediction has ended, so that there is no lease to hold: what the search finds is recorded whoever asks. */
+const searchTask = submitTask
+  .omit({ lease_token: true, failures: true, deadline_at: true })
+  .extend({ task: z.literal("search"), search_since: time });
 const pollTask = z.object({ task: z.literal("poll"), ...leased, provider_prediction_id: providerId });
 const storeTask = z.object({ task: z.literal("store"), ...leased, provider_output_url: z.string() });
 const removeTask = z.object({
@@ -47,7 +51,7 @@ const removeTask = z.object({
 const cancelTask = z.object({ task: z.literal("cancel"), id: z.uuid(), provider_prediction_id: providerId });
 
 /** What claim_predictions hands out: one JSON object per task. */
-export const task = z.discriminatedUnion("task", [submitTask, pollTask, storeTask, cancelTask, removeTask]);
+export const task = z.discriminatedUnion("task", [submitTask, searchTask, pollTask, storeTask, cancelTask, removeTask]);
 
 /** How a log line names a task: by its prediction; files to remove are of many. */
 export function identify({ task, id }: { task: string; id: string }): Record<string, string> {
@@ -56,6 +60,9 @@ export function identify({ task, id }: { task: string; id: string }): Record<str
 
 export type Task = z.infer<typeof task>;
 export type SubmitTask = z.infer<typeof submitTask>;
+export type SearchTask = z.infer<typeof searchTask>;
+/** What tells a prediction's runs from others at the provider. */
+export type SoughtTask = Omit<SubmitTask, "task" | "lease_token" | "failures" | "deadline_at">;
 export type PollTask = z.infer<typeof pollTask>;
 export type StoreTask = z.infer<typeof storeTask>;
 export type CancelTask = z.infer<typeof cancelTask>;

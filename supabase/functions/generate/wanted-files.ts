@@ -1,10 +1,10 @@
 import type { StoredFile } from "./storage.ts";
-import type { SubmitTask } from "./task.ts";
+import type { SoughtTask } from "./task.ts";
 
 export type WantedFiles = Record<"reference" | "firstFrame" | "lastFrame", StoredFile | null>;
 
 /** Where the files of a prediction's input lie. A reference's path begins with its bucket's name. */
-export function wantedFiles(task: SubmitTask): WantedFiles {
+export function wantedFiles(task: SoughtTask): WantedFiles {
   const generated = (name: string | null) => (name === null ? null : { bucket: "generations" as const, name });
   const reference = task.reference_image_path;
   return {

@@ -3,6 +3,7 @@ import type { Claimed } from "./database.ts";
 import type { Deps } from "./deps.ts";
 import { poll } from "./poll.ts";
 import { removeFiles } from "./remove-files.ts";
+import { search } from "./search.ts";
 import { store } from "./store.ts";
 import { submit } from "./submit.ts";
 import { identify, task as taskSchema } from "./task.ts";
@@ -20,6 +21,8 @@ export function createWork(deps: Deps): (claimed: Claimed, signal: AbortSignal) 
     switch (task.task) {
       case "submit":
         return await submit(task, deps, signal);
+      case "search":
+        return await search(task, deps, signal);
       case "poll":
         return await poll(task, deps, signal);
       case "store":

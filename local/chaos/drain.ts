@@ -1,0 +1,61 @@
+import { shiftTime } from "./shift-time.ts";
+import { insist, pause, type World } from "./world.ts";
+
+const LOOK_EVERY_MS = 1_000;
+/** When so long nothing has changed, what is left waits for its time: leases of the dead, back-offs. */
+const STILL_MS = 6_000;
+const PASS_S = 120;
+
+export type OpenWork = {
+  predictions: number;
+  deliveries: number;
+  runs: number;
+  removals: number;
+  kicks: number;
+  looking: number;
+};
+
+/**
+ * Waits until nothing is left to do, for at most so many seconds. Where all that is left waits for a lease to run out or for a
+ * back-off, time is let pass (see shift-time.ts). Returns what is left: nothing, or what never ended.
+ */
+export async function drain({ sql }: World, seconds: number, say: (line: string) => void): Promise<OpenWork> {
+  const end = performance.now() + seconds * 1000;
+  let last = "";
+  let changedAt = performance.now();
+  for (;;) {
+    const work = await insist(() => openWork(sql));
+    if (Object.values(work).every((count) => count === 0) || performance.now() > end) return work;
+    const now = JSON.stringify(work);
+    if (now !== last) {
+      last = now;
+      changedAt = performance.now();
+      say(`left: ${describe(work)}`);
+    } else if (performance.now() - changedAt > STILL_MS) {
+      say(`two minutes are let pass`);
+      await shiftTime(sql, PASS_S);
+      changedAt = performance.now();
+    }
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+export const describe = (work: OpenWork): string =>
+  Object.entries(work)
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(", ");
+
+async function openWork(sql: World["sql"]): Promise<OpenWork> {
+  const [row] = await sql<OpenWork[]>`
+    select
+      (select count(*)::int from public.predictions where status in ('queued', 'starting', 'processing', 'storing')) as predictions,
+      (select count(*)::int from public.webhook_deliveries d join public.webhook_endpoints e on e.id = d.endpoint_id
+        where d.status = 'pending' and (e.enabled or (d.lease_token is not null and d.next_attempt_at > now()))) as deliveries,
+      (select count(*)::int from private.provider_runs where cancel_due_at is not null) as runs,
+      (select count(*)::int from private.file_removals) as removals,
+      (select count(*)::int from net.http_request_queue) as kicks,
+      (select count(*)::int from private.lookouts where looking_until > now()) as looking`;
+  if (!row) throw new Error("Postgres counted nothing.");
+  return row;
+}

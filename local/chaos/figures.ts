@@ -1,0 +1,32 @@
+import { insist, type World } from "./world.ts";
+
+/** What came of a run, in numbers, once the ledger is written. */
+export async function countAll({ sql, receivers, ledger }: World): Promise<Record<string, number>> {
+  const [row] = await insist(
+    () => sql<Record<string, number>[]>`
+      select
+        (select count(*)::int from public.projects) as projects,
+        (select count(*)::int from chaos.starts where prediction_id is not null) as "accepted starts",
+        (select count(*)::int from public.predictions where status = 'succeeded') as succeeded,
+        (select count(*)::int from public.predictions where status = 'failed') as failed,
+        (select count(*)::int from public.predictions where status = 'canceled') as canceled,
+        (select count(*)::int from chaos.runs) as "runs at the provider",
+        (select count(*)::int from public.webhook_events) as events,
+        (select count(*)::int from public.webhook_deliveries where status = 'delivered') as "deliveries delivered",
+        (select count(*)::int from public.webhook_deliveries where status = 'exhausted') as "deliveries exhausted",
+        (select count(*)::int from public.webhook_deliveries where status = 'pending') as "deliveries waiting for a disabled endpoint",
+        (select count(*)::int from public.webhook_attempts) as "delivery attempts",
+        (select count(*)::int from storage.objects) as "files in Storage"`,
+  );
+  return {
+    ...row,
+    "requests at receivers": receivers.arrivals,
+    "of these with a time that is wrong": [...receivers.seen.values()].reduce((all, { stale }) => all + stale, 0),
+    "calls of users": sum(ledger.calls),
+    "health probes": ledger.probes.length,
+    "health probes answered 503": ledger.probes.filter(({ status }) => status === 503).length,
+    "slowest health probe, ms": Math.max(0, ...ledger.probes.map(({ ms }) => ms)),
+  };
+}
+
+const sum = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((all, one) => all + one, 0);

@@ -1,0 +1,84 @@
+import type { Promised } from "./promises.ts";
+
+const ACTIVE = "('queued', 'starting', 'processing', 'storing')";
+
+export const predictionPromises = {
+  accepted_starts_are_there: {
+    sentence: "each accepted start has its row, unless its project was deleted",
+    broken: `
+      select format('prediction %s of project %s is not there', s.prediction_id, s.project_id) as broken
+      from chaos.starts s left join public.predictions p on p.id = s.prediction_id
+      where s.prediction_id is not null and p.id is null
+        and not (s.project_id in (select project_id from chaos.deleted_projects)
+          and not exists (select from public.projects j where j.id = s.project_id))`,
+  },
+  starts_have_ended: {
+    sentence: "each start has reached its end",
+    broken: `select format('prediction %s is %s', id, status) as broken from public.predictions where status in ${ACTIVE}`,
+  },
+  ends_have_one_event: {
+    sentence: "each end (succeeded, failed) has exactly one event, of its kind; what was cancelled has none",
+    broken: `
+      select format('prediction %s is %s and has %s events: %s', p.id, p.status, count(e.id), string_agg(e.type, ', ')) as broken
+      from public.predictions p
+      left join public.webhook_events e on e.prediction_id = p.id and e.type like 'generation.%'
+      group by p.id, p.status
+      having coalesce(array_agg(e.type) filter (where e.id is not null), '{}')
+        <> case when p.status in ('succeeded', 'failed') then array['generation.' || p.status] else '{}' end`,
+  },
+  receivers_heard_one_end: {
+    sentence: "no receiver ever heard of two ends of one prediction",
+    broken: `
+      select format('prediction %s: %s', e.prediction_id, string_agg(distinct e.type || ' ' || e.id, ', ')) as broken
+      from chaos.arrivals a join public.webhook_events e on e.id = a.event_id
+      where e.prediction_id is not null group by e.prediction_id having count(distinct e.id) > 1`,
+  },
+  projects_have_one_event: {
+    sentence: "each project has exactly one project.created",
+    broken: `
+      select format('project %s has %s', p.id, count(e.id)) as broken
+      from public.projects p left join public.webhook_events e on e.project_id = p.id and e.type = 'project.created'
+      group by p.id having count(e.id) <> 1`,
+  },
+  keys_have_one_effect: {
+    sentence: "a key that was used again made nothing a second time: one answer, one row",
+    broken: `
+      select format('key %s made %s', key, string_agg(distinct id, ', ')) as broken
+      from chaos.answers group by key having count(distinct id) > 1
+      union all
+      select format('%s predictions have the prompt of key %s', count(*), s.key)
+      from chaos.starts s join public.predictions p on p.prompt = s.prompt group by s.key having count(*) > 1
+      union all
+      select format('%s projects have the title %s', count(*), title) from public.projects group by title having count(*) > 1`,
+  },
+  runs_have_a_row: {
+    sentence: "no run at the provider without a row, unless its prediction was deleted",
+    broken: `
+      select format('run %s (%s) of prediction %s (%s, %s) is in no row', r.id, r.status, p.id, p.status, coalesce(p.error_code, '-')) as broken
+      from chaos.runs r join public.predictions p on p.prompt = r.prompt
+      left join private.provider_runs o on o.provider_prediction_id = r.id where o.provider_prediction_id is null`,
+  },
+  runs_have_ended: {
+    sentence: "no run at the provider goes on",
+    broken: `
+      select format('run %s is %s: %s', r.id, r.status, r.prompt) as broken from chaos.runs r
+      where r.status in ('starting', 'processing')
+      union all
+      select format('run %s is still to be cancelled', provider_prediction_id) from private.provider_runs where cancel_due_at is not null`,
+  },
+  rows_are_possible: {
+    sentence: "no prediction is in a state that cannot be",
+    broken: `
+      select format('%s: %s has a run that no row of provider_runs names', p.id, p.status) as broken from public.predictions p
+      left join private.provider_runs r on r.provider_prediction_id = p.provider_prediction_id and r.prediction_id = p.id
+      where p.provider_prediction_id is not null and r.provider_prediction_id is null
+      union all
+      select format('%s succeeded without a run', id) from public.predictions where status = 'succeeded' and provider_prediction_id is null
+      union all
+      select format('%s: its owner is not its project''s', p.id) from public.predictions p
+      join public.projects j on j.id = p.project_id where j.owner_id <> p.owner_id
+      union all
+      select format('event %s is of another prediction than it tells', id) from public.webhook_events
+      where prediction_id is not null and payload -> 'data' ->> 'predictionId' is distinct from prediction_id::text`,
+  },
+} satisfies Record<string, Promised>;

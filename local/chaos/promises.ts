@@ -1,0 +1,17 @@
+import { deliveryPromises } from "./promises-deliveries.ts";
+import { leftoverPromises } from "./promises-leftovers.ts";
+import { predictionPromises } from "./promises-predictions.ts";
+import { storagePromises } from "./promises-storage.ts";
+
+/**
+ * Something that holds at the end of every run, whatever happened in it. `broken` is a query over our tables and the
+ * ledger's (write-ledger.ts): each row it finds breaks the promise, and says in its column `broken` what does.
+ */
+export type Promised = { sentence: string; broken: string };
+
+export const PROMISES: Readonly<Record<string, Promised>> = {
+  ...predictionPromises,
+  ...deliveryPromises,
+  ...storagePromises,
+  ...leftoverPromises,
+};

@@ -1,0 +1,39 @@
+import { parseArgs } from "node:util";
+
+export type ChaosArguments = { minutes: number; seed: number; users: number; help: boolean };
+
+/** Throws one line that names a wrong option. Without --seed the seed is of the hour, and is printed. */
+export function readChaosArguments(args: string[], now: Date): ChaosArguments {
+  const { values } = parse(args);
+  return {
+    minutes: number("minutes", values.minutes, 0.1, 600),
+    seed: number("seed", values.seed ?? String(Math.floor(now.getTime() / 1000) % 1_000_000), 0, 2 ** 31),
+    users: number("users", values.users, 1, 200),
+    help: values.help,
+  };
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      options: {
+        minutes: { type: "string", default: "5" },
+        seed: { type: "string" },
+        users: { type: "string", default: "16" },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    });
+  } catch (error) {
+    const [said] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
+    throw new Error(`${said}: --help lists what there is.`);
+  }
+}
+
+function number(name: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  const isRight =
+    text.trim() !== "" && value >= least && value <= most && (name === "minutes" || Number.isInteger(value));
+  if (!isRight) throw new Error(`--${name} must be a number from ${least} to ${most}, not "${text}".`);
+  return value;
+}

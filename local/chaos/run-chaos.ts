@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import postgres from "postgres";
+import { startStack } from "../stack/start-stack.ts";
+import { endFaults } from "./apply-fault.ts";
+import { checkPromises, type Verdict } from "./check-promises.ts";
+import { describe, drain } from "./drain.ts";
+import { countAll } from "./figures.ts";
+import { Ledger } from "./ledger.ts";
+import { loadAndHarm } from "./load-and-harm.ts";
+import { inviteUsers, prepare } from "./prepare.ts";
+import { Receivers } from "./receivers.ts";
+import { settleStarts } from "./settle-starts.ts";
+import type { World } from "./world.ts";
+
+export type ChaosOptions = {
+  seed: number;
+  /** How long load and faults last; the way to the end comes on top. */
+  durationMs: number;
+  users: number;
+  /** A folder of this run's own. */
+  dataDir: string;
+  drainSeconds: number;
+  say(line: string): void;
+  /** Ends load and faults early; what was promised is checked all the same. */
+  signal?: AbortSignal | undefined;
+};
+
+export type ChaosResult = {
+  verdicts: Verdict[];
+  /** What was done, by name. */
+  applied: ReadonlyMap<string, number>;
+  notApplied: ReadonlyMap<string, number>;
+  calls: ReadonlyMap<string, number>;
+  figures: Record<string, number>;
+};
+
+/** Starts a throw-away stack, uses it and does it harm, lets it come to rest, and looks at what was promised. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const { dataDir, say } = options;
+  const storageFaultFile = join(dataDir, "storage-fault.json");
+  const simulator = { startDelayMs: 50, runDelayMs: 300 };
+  const stack = await startStack({
+    dataDir,
+    port: 0,
+    durable: false,
+    simulator,
+    storageFaultFile,
+    signal: options.signal,
+  });
+  // What postgres.js asks of a new connection by itself fails outside of any promise; so it may ask nothing.
+  const sql = postgres(stack.databaseUrl, {
+    max: 6,
+    fetch_types: false,
+    backoff: () => 0.2,
+    onnotice: () => undefined,
+  });
+  const receivers = new Receivers();
+  await receivers.open();
+  const world: World = { stack, dataDir, storageFaultFile, sql, receivers, clients: new Map(), ledger: new Ledger() };
+  try {
+    await prepare(world);
+    const users = await inviteUsers(world, options.seed, options.users);
+    await loadAndHarm(world, users, options);
+    say("load and faults have ended");
+    await endFaults(world);
+    say(`${await settleStarts(world.ledger)} starts without an answer were asked for again`);
+    const left = await drain(world, options.drainSeconds, say);
+    if (describe(left) !== "") say(`never ended: ${describe(left)}`);
+    const verdicts = await checkPromises(world);
+    const { applied, notApplied, calls } = world.ledger;
+    return { verdicts, applied, notApplied, calls, figures: await countAll(world) };
+  } finally {
+    await sql.end({ timeout: 1 });
+    await stack.stop();
+    await receivers.close();
+  }
+}

@@ -1,0 +1,61 @@
+import { createClient } from "@supabase/supabase-js";
+import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
+import { createDice, type Dice } from "./dice.ts";
+import type { ToldEnd } from "./receivers.ts";
+import type { World } from "./world.ts";
+
+/** What a user knows of one of their projects. */
+export type Film = { projectId: string; hasFirstFrame: boolean };
+
+/** An endpoint of a user. A steady one is never changed, so every event of its owner is owed to it. */
+export type Listener = { slot: string; webhookId: string; steady: boolean; enabled: boolean };
+
+/** One signed-in user of a run: a client, chance of their own, and what they remember. */
+export type User = {
+  userId: string;
+  client: KeyframeClient;
+  dice: Dice;
+  films: Film[];
+  references: string[];
+  listeners: Listener[];
+  /** Predictions that are not known to have ended. */
+  open: Map<string, { projectId: string; step: "first-frame" | "last-frame" | "video" }>;
+};
+
+/** Signs a user up; they use the API through the typed client. */
+export async function newUser({ stack, clients }: World, seed: number, number: number): Promise<User> {
+  const dice = createDice(`user ${number} of ${seed}`);
+  const auth = createClient(stack.url, stack.keys.publishableKey, {
+    auth: { persistSession: false, autoRefreshToken: false },
+  }).auth;
+  const email = `chaos-${number}@keyframe.local`;
+  const password = `film-${seed}-${number}`;
+  const signedUp = await auth.signUp({ email, password });
+  // An earlier try may have come through without an answer.
+  const { data, error } = signedUp.error ? await auth.signInWithPassword({ email, password }) : signedUp;
+  if (error || !data.session) throw new Error(`User ${number} could not sign up: ${error?.message ?? "no session"}`);
+  const { access_token: token, user } = data.session;
+  const client = createKeyframeClient({
+    url: stack.url,
+    apikey: stack.keys.publishableKey,
+    getToken: () => token,
+    requestTimeoutMs: 20_000,
+    random: dice.number,
+  });
+  clients.set(user.id, client);
+  return { userId: user.id, client, dice, films: [], references: [], listeners: [], open: new Map() };
+}
+
+/** Lets a user know what a receiver was told. */
+export function noteEnd(user: User, { predictionId, projectId, step, succeeded }: ToldEnd): void {
+  user.open.delete(predictionId);
+  const film = user.films.find((one) => one.projectId === projectId);
+  if (film && succeeded && step === "first-frame") film.hasFirstFrame = true;
+}
+
+/** The code of an error, for counting. */
+export const codeOf = (error: unknown): string => (error instanceof KeyframeError ? error.code : String(error));
+
+/** Whether nobody knows what came of a request: it may have been carried out. */
+export const isUnanswered = (error: unknown): boolean =>
+  !(error instanceof KeyframeError) || ["network", "unavailable", "internal", "not_an_envelope"].includes(error.code);

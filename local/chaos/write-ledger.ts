@@ -1,0 +1,105 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import type postgres from "postgres";
+import { z } from "zod";
+import type { Ledger } from "./ledger.ts";
+import type { Receivers } from "./receivers.ts";
+
+const TABLES = `
+  create schema if not exists chaos;
+  create table chaos.starts (key text, prompt text, project_id uuid, prediction_id uuid);
+  create index on chaos.starts (prompt);
+  create table chaos.answers (key text, what text, id text);
+  create table chaos.deleted_projects (project_id uuid);
+  create table chaos.arrivals (slot text, event_id uuid, type text, body_md5 text, valid int, stale int, taken int, misbehaved int);
+  create index on chaos.arrivals (event_id, slot);
+  create table chaos.forged (slot text, event_id text);
+  create table chaos.runs (id text, status text, prompt text);
+  create index on chaos.runs (prompt);
+  create table chaos.files (bucket text, name text, bytes bigint, sha256 text);
+  create index on chaos.files (name);
+  create table chaos.places (places int);
+  create table chaos.probes (ms int, status int, retry_after boolean);`;
+
+export type LedgerRows = Record<
+  "starts" | "answers" | "deleted_projects" | "arrivals" | "forged" | "runs" | "files" | "probes" | "places",
+  readonly object[]
+>;
+
+/** Makes the tables of what users, receivers, the provider and the disk know, and fills them, so that promises can be queries. */
+export async function writeLedger(sql: postgres.Sql, rows: Partial<LedgerRows>): Promise<void> {
+  await sql.unsafe(TABLES);
+  for (const [table, all] of Object.entries(rows)) {
+    const text = JSON.stringify(all);
+    await sql`
+      insert into ${sql(`chaos.${table}`)}
+      select r.* from jsonb_populate_recordset(null::${sql(`chaos.${table}`)}, ${text}::text::jsonb) r`;
+  }
+  await sql`analyze`;
+}
+
+/** What users and receivers know. */
+export function ledgerRows(ledger: Ledger, receivers: Receivers): Partial<LedgerRows> {
+  return {
+    starts: ledger.starts.map(({ key, prompt, projectId, outcome }) => ({
+      key,
+      prompt,
+      project_id: projectId,
+      prediction_id: typeof outcome === "object" && "accepted" in outcome ? outcome.accepted : null,
+    })),
+    answers: ledger.answers,
+    deleted_projects: [...ledger.deletedProjects].map((project_id) => ({ project_id })),
+    forged: receivers.forged().map(({ slot, id }) => ({ slot, event_id: id })),
+    arrivals: [...receivers.seen.values()].map(({ eventId, bodyMd5, ...seen }) => ({
+      ...seen,
+      event_id: eventId,
+      body_md5: bodyMd5,
+    })),
+    places: ledger.places.map((places) => ({ places })),
+    probes: ledger.probes.map(({ ms, status, retryAfter }) => ({ ms, status, retry_after: retryAfter })),
+  };
+}
+
+const page = z.object({
+  next: z.string().nullable(),
+  results: z.array(
+    z.object({ id: z.string(), status: z.string(), input: z.looseObject({ prompt: z.string().default("") }) }),
+  ),
+});
+
+/** Every run that the provider made, and so charged. */
+export async function runsAtProvider(
+  simulatorUrl: string,
+  token: string,
+): Promise<{ id: string; status: string; prompt: string }[]> {
+  const found: { id: string; status: string; prompt: string }[] = [];
+  let url: string | null = `${simulatorUrl}/v1/predictions`;
+  while (url !== null) {
+    const response: Response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+    const { next, results } = page.parse(await response.json());
+    found.push(...results.map(({ id, status, input }) => ({ id, status, prompt: input.prompt })));
+    url = next;
+  }
+  return found;
+}
+
+const entrySchema = z.object({ bucket: z.string(), key: z.string(), file: z.string() });
+
+/** Every file that the local Storage keeps whole (local/platform/storage-files.ts), with what is in it. */
+export async function filesInStorage(storageFolder: string) {
+  const files: { bucket: string; name: string; bytes: number; sha256: string }[] = [];
+  for await (const folder of foldersOf(storageFolder)) {
+    const text = await Deno.readTextFile(join(folder, "entry.json")).catch(() => null);
+    if (text === null) continue;
+    const { bucket, key, file } = entrySchema.parse(JSON.parse(text));
+    const bytes = await Deno.readFile(join(folder, file));
+    files.push({ bucket, name: key, bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") });
+  }
+  return files;
+}
+
+async function* foldersOf(root: string): AsyncGenerator<string> {
+  for await (const { name: first } of Deno.readDir(root)) {
+    for await (const { name } of Deno.readDir(join(root, first))) yield join(root, first, name);
+  }
+}

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { plansOf } from "../support/db-plans.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+
+// A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still looked for.
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  world = await addWorld(db);
+});
+beforeEach(() => db.sql`delete from public.predictions`);
+afterAll(() => db.drop());
+
+const RECENTLY = new Date(Date.now() - 60_000);
+
+/** A prediction whose submit had no answer and is not tried again yet. */
+async function seedUnheard(columns: Record<string, Date | number | null> = {}) {
+  return await seedPrediction(db.sql, world, { columns: { unanswered_since: RECENTLY, ...columns } });
+}
+
+const claimed = async (): Promise<{ task: string; id: string; search_since: string }[]> =>
+  (await db.sql`select public.claim_predictions(10, 90) as task`).map(({ task }) => task);
+
+const unansweredOf = async (id: string): Promise<Date | null> =>
+  (await db.sql`select unanswered_since from public.predictions where id = ${id}`)[0]?.unanswered_since;
+
+test("cancelled with a submit unanswered → looked for once its lease has ended, until the search is recorded", async () => {
+  const { id } = await seedUnheard({ next_attempt_at: new Date(Date.now() + 60_000) });
+  await db.sql`select private.mark_canceled(${id})`;
+  expect(await claimed()).toEqual([]);
+  await db.sql`update public.predictions set next_attempt_at = now()`;
+  const [task] = await claimed();
+  expect(task).toMatchObject({ task: "search", id, lease_token: null, model_settings: { prompt_field: "prompt" } });
+  expect(new Date(task?.search_since ?? "")).toEqual(RECENTLY);
+  expect(await claimed()).toEqual([]);
+  await db.sql`update public.predictions set next_attempt_at = now()`;
+  expect(await claimed()).toMatchObject([{ task: "search", id }]);
+  expect(await db.sql`select public.record_search_ended(${id}) as done`).toEqual([{ done: true }]);
+  await db.sql`update public.predictions set next_attempt_at = now()`;
+  expect(await claimed()).toEqual([]);
+  expect(await db.sql`select public.record_search_ended(${id}) as done`).toEqual([{ done: false }]);
+});
+
+test("past its deadline with a submit unanswered → looked for", async () => {
+  const { id } = await seedUnheard({ deadline_at: new Date(0), lease_token: null });
+  await db.sql`select private.fail_overdue()`;
+  expect(await claimed()).toMatchObject([{ task: "search", id }]);
+});
+
+test("its workers died too often over a submit → looked for", async () => {
+  const { id } = await seedUnheard({ failures: 7 });
+  // The claim that fails it finds it among what is to be looked for at once.
+  await db.sql`select public.claim_predictions(10, 90)`;
+  expect(await db.sql`select status, error_code from public.predictions where id = ${id}`).toEqual([
+    { status: "failed", error_code: "attempts_exhausted" },
+  ]);
+  await db.sql`update public.predictions set next_attempt_at = now()`;
+  expect(await claimed()).toMatchObject([{ task: "search", id }]);
+});
+
+test.for([
+  [false, "looked for"],
+  [true, "not looked for"],
+] as const)("failures used up, the last submit answered: %s → %s", async ([answered]) => {
+  const { id, lease } = await seedUnheard({ failures: 7 });
+  const [row] = await db.sql`
+    select public.retry_prediction_later(${id}, ${lease}, 'provider_unavailable', 'Away.', null, ${answered}) as answer`;
+  expect(row?.answer).toBe("failed");
+  expect(await unansweredOf(id)).toEqual(answered ? null : RECENTLY);
+});
+
+test("refused by the provider, who thereby answered → not looked for", async () => {
+  const { id, lease } = await seedUnheard();
+  await db.sql`select public.fail_prediction(${id}, ${lease}, 'provider_rejected_input', 'No.', false)`;
+  expect(await unansweredOf(id)).toBeNull();
+});
+
+test("cancelled before anybody submitted it → not looked for", async () => {
+  const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
+  await db.sql`select private.mark_canceled(${id})`;
+  expect(await claimed()).toEqual([]);
+});
+
+test("unanswered for a day → given up, for no run goes on so long", async () => {
+  const { id } = await seedUnheard({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
+  await db.sql`select private.mark_canceled(${id})`;
+  await db.sql`update public.predictions set next_attempt_at = now()`;
+  expect(await claimed()).toEqual([]);
+});
+
+test("the sweep kicks for it", async () => {
+  const { id } = await seedUnheard();
+  await db.sql`select private.mark_canceled(${id})`;
+  await db.sql`update public.predictions set next_attempt_at = now()`;
+  await db.sql`delete from net.http_request_queue`;
+  await db.sql`select vault.create_secret('http://127.0.0.1:1', 'functions_url'), vault.create_secret('whsec_c2VjcmV0', 'kick_secret')`;
+  await db.sql`select private.sweep()`;
+  expect(await db.sql`select url from net.http_request_queue`).toEqual([{ url: "http://127.0.0.1:1/generate" }]);
+});
+
+test("5,000 predictions that have ended → found through the index of those unheard of", async () => {
+  const done = await seedPrediction(db.sql, world, { status: "canceled" });
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into public.predictions (project_id, owner_id, step, prompt, model, status, completed_at)
+      select project_id, owner_id, step, prompt, model, status, completed_at
+      from public.predictions, generate_series(1, 5000) where id = ${done.id}`;
+  });
+  const { id } = await seedUnheard();
+  await db.sql`select private.mark_canceled(${id})`;
+  await db.sql`update public.predictions set next_attempt_at = now() where id = ${id}`;
+  await db.sql`analyze public.predictions`;
+  const plans = await plansOf(db.url, (sql) => sql`select public.claim_predictions(10, 90)`);
+  const searches = plans.filter((plan) => plan.includes("unanswered_since") && plan.includes("LockRows"));
+  expect(searches.some((plan) => plan.includes("predictions_unheard_idx"))).toBe(true);
+  for (const plan of searches) expect(plan).not.toContain("Seq Scan on predictions");
+});

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type FilmMaker, newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
+import { runsAtProvider } from "../support/flow-provider.ts";
+import { letLeaseRunOut } from "../support/flow-restarts.ts";
+import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { until } from "../support/until.ts";
+
+// A run that was paid for, and of which nobody here has heard: its answer was lost, and so is every callback. Its own stack,
+// for tries come a minute apart: long enough for the prediction to end first.
+let stack: OwnStack;
+let maker: FilmMaker;
+beforeAll(async () => {
+  stack = await startOwnStack();
+  await stack.sql`update private.settings set retry_base = '1 minute', retry_most = '2 minutes' where only_row`;
+  await stack.setRunDelay(120_000);
+  maker = await newFilmMaker(stack);
+});
+afterAll(() => stack.stop());
+
+/** Starts a frame and waits until its run is on at the provider, unknown here. */
+async function startUnheard() {
+  const prompt = promptWith("lost_answer", "callback_lost");
+  const made = await maker.start("first-frame", { prompt });
+  await until("the submit had no answer", async () => {
+    const [row] = await stack.sql`
+      select from public.predictions where id = ${made.predictionId} and retry_reason is not null and lease_token is null`;
+    return row !== undefined;
+  });
+  expect(await runsAtProvider(stack, prompt)).toMatchObject([{ status: "processing" }]);
+  return { made, prompt };
+}
+
+/** Waits until the run is over at the provider, and here in its row. */
+async function expectRunEnded(predictionId: string, prompt: string): Promise<void> {
+  await until("the run is cancelled", async () => {
+    const runs = await runsAtProvider(stack, prompt);
+    return runs.length === 1 && runs[0]?.status === "canceled";
+  });
+  await until("its row says so", async () => {
+    const rows = await stack.sql<{ cancel_due_at: Date | null }[]>`
+      select cancel_due_at from private.provider_runs where prediction_id = ${predictionId}`;
+    return rows.length === 1 && rows[0]?.cancel_due_at === null;
+  });
+}
+
+test("cancelled before the lost answer was looked for → its run is found and cancelled", async () => {
+  const { made, prompt } = await startUnheard();
+  expect(await maker.cancel(made)).toMatchObject({ status: "canceled" });
+  await stack.sql`update public.predictions set next_attempt_at = now() where id = ${made.predictionId}`;
+  await expectRunEnded(made.predictionId, prompt);
+});
+
+test("past its deadline before the lost answer was looked for → its run is found and cancelled", async () => {
+  const { made, prompt } = await startUnheard();
+  await stack.sql`
+    update public.predictions set deadline_at = now(), next_attempt_at = now() + interval '1 second' where id = ${made.predictionId}`;
+  expect(await maker.untilEnded(made)).toMatchObject({ status: "failed", error: { code: "deadline_exceeded" } });
+  await letLeaseRunOut(stack.sql, made.predictionId);
+  await expectRunEnded(made.predictionId, prompt);
+});

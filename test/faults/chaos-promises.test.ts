@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { PROMISES } from "../../local/chaos/promises.ts";
+import { type ChaosScene, setChaosScene } from "../support/chaos-scene.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+
+// A check that cannot fail proves nothing: here each promise is broken, one way at a time.
+let db: ClonedDatabase;
+let scene: ChaosScene;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  scene = await setChaosScene(db);
+});
+afterAll(() => db.drop());
+
+const SUCCEEDED = "where status = 'succeeded'";
+const EXHAUSTED =
+  "update public.webhook_deliveries set status = 'exhausted', attempts = 10, completed_at = now() where event_type = 'project.created'";
+
+/** What is done to the rows of a run that went well, and which promise that breaks. */
+const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] = [
+  ["an accepted start without a row", "accepted_starts_are_there", `delete from public.predictions ${SUCCEEDED}`],
+  [
+    "an accepted start whose project is said to be deleted and is there",
+    "accepted_starts_are_there",
+    `insert into chaos.deleted_projects select project_id from chaos.starts; delete from public.predictions ${SUCCEEDED}`,
+  ],
+  [
+    "a prediction that goes on",
+    "starts_have_ended",
+    "update public.predictions set status = 'queued', completed_at = null where status = 'canceled'",
+  ],
+  [
+    "an end without an event",
+    "ends_have_one_event",
+    "delete from public.webhook_events where prediction_id is not null",
+  ],
+  [
+    "an end with the other event",
+    "ends_have_one_event",
+    "update public.webhook_events set type = 'generation.failed' where prediction_id is not null",
+  ],
+  [
+    "an event of what was cancelled",
+    "ends_have_one_event",
+    "insert into public.webhook_events (type, prediction_id, payload) select 'generation.failed', id, jsonb_build_object('data', jsonb_build_object('predictionId', id)) from public.predictions where status = 'canceled'",
+  ],
+  [
+    "two events of one end",
+    "ends_have_one_event",
+    "drop index public.webhook_events_one_terminal_event_per_prediction; insert into public.webhook_events (type, prediction_id, payload) select type, prediction_id, payload from public.webhook_events where prediction_id is not null",
+  ],
+  [
+    "a receiver that heard of both ends",
+    "receivers_heard_one_end",
+    "drop index public.webhook_events_one_terminal_event_per_prediction; with e as (insert into public.webhook_events (type, prediction_id, payload) select 'generation.failed', prediction_id, payload from public.webhook_events where prediction_id is not null returning id) insert into chaos.arrivals (slot, event_id) select 'steady-one', id from e",
+  ],
+  [
+    "a project without its event",
+    "projects_have_one_event",
+    "delete from public.webhook_events where type = 'project.created'",
+  ],
+  [
+    "a key with two answers",
+    "keys_have_one_effect",
+    "insert into chaos.answers values ('key-2', 'prediction', 'another')",
+  ],
+  ["a key with two predictions", "keys_have_one_effect", "update public.predictions set prompt = 'prompt-1'"],
+  [
+    "a key with two projects",
+    "keys_have_one_effect",
+    "insert into public.projects (owner_id, title, text_prompt) select owner_id, title, text_prompt from public.projects",
+  ],
+  ["a run that nobody knows", "runs_have_a_row", "insert into chaos.runs values ('run-x', 'succeeded', 'prompt-2')"],
+  ["a run that goes on", "runs_have_ended", "update chaos.runs set status = 'processing'"],
+  ["a run that nobody has cancelled yet", "runs_have_ended", "update private.provider_runs set cancel_due_at = now()"],
+  [
+    "a run in a prediction's row alone",
+    "rows_are_possible",
+    "update private.provider_runs set provider_prediction_id = 'other'",
+  ],
+  [
+    "success without a run",
+    "rows_are_possible",
+    `update public.predictions set provider_prediction_id = null ${SUCCEEDED}`,
+  ],
+  [
+    "a prediction of another's project",
+    "rows_are_possible",
+    "update public.predictions set owner_id = gen_random_uuid()",
+  ],
+  [
+    "an event that tells of another prediction",
+    "rows_are_possible",
+    "update public.webhook_events set prediction_id = (select id from public.predictions where status = 'canceled') where prediction_id is not null",
+  ],
+  [
+    "an event that was not for a subscriber",
+    "steady_endpoints_are_owed_everything",
+    "delete from public.webhook_deliveries where event_type = 'project.created'",
+  ],
+  [
+    "a delivery that waits",
+    "deliveries_have_ended",
+    "update public.webhook_deliveries set status = 'pending', completed_at = null",
+  ],
+  ["delivered and never seen", "delivered_was_received", "delete from chaos.arrivals"],
+  ["delivered and never taken", "delivered_was_received", "update chaos.arrivals set taken = 0, misbehaved = 1"],
+  ["given up too early", "only_receivers_exhaust", EXHAUSTED.replace("10", "9")],
+  [
+    "given up without the receiver's fault",
+    "only_receivers_exhaust",
+    `${EXHAUSTED}; update chaos.arrivals set misbehaved = 9`,
+  ],
+  ["a signature that nothing makes", "signatures_hold", "insert into chaos.forged values ('steady-one', 'x')"],
+  ["another body", "bodies_are_the_events", "update chaos.arrivals set body_md5 = 'other'"],
+  ["an event out of nowhere", "bodies_are_the_events", "update chaos.arrivals set event_id = gen_random_uuid()"],
+  ["an attempt that is not on record", "attempts_are_on_record", "delete from public.webhook_attempts"],
+  ["attempts with a gap", "attempts_are_on_record", "update public.webhook_attempts set attempt = 2"],
+  ["an output without an object", "outputs_are_there", "delete from storage.objects where bucket_id = 'generations'"],
+  ["an object without a file", "outputs_are_there", "delete from chaos.files where bucket = 'generations'"],
+  ["an output with other bytes", "outputs_are_there", "update chaos.files set sha256 = repeat('c', 64)"],
+  ["half an output", "outputs_are_there", "update chaos.files set bytes = 512"],
+  ["a reference that is gone", "references_are_there", "delete from storage.objects where bucket_id = 'projects'"],
+  [
+    "an output of nobody",
+    "objects_have_a_row",
+    "update public.predictions set output_path = 'elsewhere' where output_path is not null",
+  ],
+  ["a reference of nobody", "objects_have_a_row", "delete from private.idempotency_keys"],
+  [
+    "a lease on a prediction",
+    "no_lease_is_left",
+    "alter table public.predictions drop constraint lease_only_while_active; update public.predictions set lease_token = gen_random_uuid()",
+  ],
+  [
+    "a lease on a delivery",
+    "no_lease_is_left",
+    "alter table public.webhook_deliveries drop constraint lease_only_while_pending; update public.webhook_deliveries set lease_token = gen_random_uuid()",
+  ],
+  [
+    "a lease on a removal",
+    "no_lease_is_left",
+    "insert into private.file_removals (bucket, name, prediction_id, lease_token) values ('generations', 'x', gen_random_uuid(), gen_random_uuid())",
+  ],
+  [
+    "a file still to be removed",
+    "no_removal_is_left",
+    "insert into private.file_removals (bucket, name, prediction_id) values ('generations', 'x', gen_random_uuid())",
+  ],
+  [
+    "a kick that waits",
+    "no_kick_is_left",
+    "insert into net.http_request_queue (method, url, timeout_milliseconds) values ('POST', 'http://127.0.0.1/generate', 5000)",
+  ],
+  [
+    "somebody who says to be looking",
+    "no_kick_is_left",
+    "insert into private.lookouts values ('generate', now() + interval '1 hour')",
+  ],
+  ["an advisory lock", "no_lock_is_left", "select pg_advisory_xact_lock(4713)"],
+  ["more places than the limit", "places_are_kept", "insert into chaos.places values (5)"],
+  ["an answer that took too long", "service_stays_polite", "insert into chaos.probes values (20001, 200, false)"],
+  ["a 500", "service_stays_polite", "insert into chaos.probes values (5, 500, true)"],
+  [
+    "a 503 that does not say when to come back",
+    "service_stays_polite",
+    "insert into chaos.probes values (5, 503, false)",
+  ],
+  [
+    "a row that no check would let in",
+    "constraints_hold",
+    "alter table public.projects drop constraint title_has_1_to_200_characters; update public.projects set title = ''; alter table public.projects add constraint title_has_1_to_200_characters check (title <> '') not valid",
+  ],
+  [
+    "a row that refers to nothing",
+    "constraints_hold",
+    "update public.webhook_deliveries set endpoint_id = gen_random_uuid()",
+  ],
+];
+
+test("a run that went well → every promise is kept", async () => {
+  expect(await scene.broken()).toEqual([]);
+});
+
+test.for(BREAKAGES)("%s → %s is broken", async ([, name, statement]) => {
+  const broken = await scene.broken(statement);
+  expect(broken.map((verdict) => verdict.name)).toContain(name);
+});
+
+test("each promise is among those that are broken here", () => {
+  const names = [...Object.keys(PROMISES), "constraints_hold"];
+  expect(names.filter((name) => !BREAKAGES.some(([, broken]) => broken === name))).toEqual([]);
+});

@@ -1,0 +1,45 @@
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { FAULT_NAMES } from "../../local/chaos/plan-faults.ts";
+import { PROMISES } from "../../local/chaos/promises.ts";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+
+// The short form of `npm run chaos`, as a person runs it: a stack of its own, fifteen seconds of load, and every fault once,
+// most of them at the same time.
+const ARGUMENTS = ["--minutes", "0.25", "--seed", "1", "--users", "6"];
+const LIMIT_MS = 280_000;
+
+let text: string;
+let code: number;
+beforeAll(async () => {
+  const output = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", join(PROJECT_ROOT, "local/chaos.ts"), ...ARGUMENTS],
+    stderr: "piped",
+  }).output();
+  const decoder = new TextDecoder();
+  text = decoder.decode(output.stdout) + decoder.decode(output.stderr);
+  code = output.code;
+}, LIMIT_MS);
+
+/** The numbers that the report has beside a name. */
+const figures = (name: string): number[] =>
+  (text.match(new RegExp(`^\\| ${name} \\| (.*) \\|$`, "m"))?.[1] ?? "")
+    .split(" | ")
+    .map((cell) => Number(cell.replaceAll(",", "")));
+
+test("fifteen seconds of load and every fault → every promise is kept", () => {
+  expect(code, text).toBe(0);
+  expect(text).toContain("Nothing was lost (seed 1).");
+  expect(text.match(/\| kept \|$/gm)).toHaveLength(Object.keys(PROMISES).length + 1);
+});
+
+test("every fault was tried, and nearly all could be done", () => {
+  const rows = FAULT_NAMES.map((name) => figures(name.replaceAll("_", " ")));
+  for (const [i, [done = 0, notDone = 0]] of rows.entries()) expect(done + notDone, FAULT_NAMES[i]).toBe(1);
+  expect(rows.filter(([done]) => done === 1).length).toBeGreaterThanOrEqual(FAULT_NAMES.length - 4);
+});
+
+test("it was used meanwhile: starts accepted, events delivered", () => {
+  expect(figures("accepted starts")[0]).toBeGreaterThan(10);
+  expect(figures("deliveries delivered")[0]).toBeGreaterThan(50);
+});

@@ -1,0 +1,105 @@
+import { createHash } from "node:crypto";
+import { type Verdict, judge } from "../../local/chaos/check-promises.ts";
+import { writeLedger } from "../../local/chaos/write-ledger.ts";
+import type { ClonedDatabase } from "./clone-database.ts";
+import { addWorld, seedPrediction } from "./db-predictions.ts";
+import { rolledBack } from "./db-rolled-back.ts";
+import { addEndpoint } from "./db-webhooks.ts";
+
+export type ChaosScene = {
+  /** What each promise finds when `statement` has been run without triggers, all of it taken back afterwards. */
+  broken(statement?: string): Promise<Verdict[]>;
+};
+
+/**
+ * A small run that went well, as rows: a prediction that succeeded and one that was cancelled, a steady endpoint that was
+ * told of the project and of the end, an output and a reference in Storage, and all that users, receivers, provider and
+ * disk know of it.
+ */
+export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
+  const { sql } = db;
+  const world = await addWorld(db);
+  const endpoint = await addEndpoint(sql, world.owner, { url: "http://127.0.0.1:1/hooks/steady-one?v=1" });
+  await addEndpoint(sql, world.owner, { url: "http://127.0.0.1:1/hooks/moody-one?v=1", enabled: false });
+  await sql`update public.projects set title = 'title-1' where id = ${world.project}`;
+  await sql`update public.webhook_endpoints set created_at = now() - interval '1 minute'`;
+
+  const columns = { prompt: "prompt-1", reference_image_path: "projects/photo.png" };
+  const { id, run } = await seedPrediction(sql, world, { status: "succeeded", columns });
+  await seedPrediction(sql, world, { status: "canceled", columns: { prompt: "prompt-2" } });
+  await sql`delete from public.webhook_events`; // the project's, made before there was an endpoint
+  const told = [
+    { type: "project.created", prediction: null, data: { projectId: world.project } },
+    { type: "generation.succeeded", prediction: id, data: { predictionId: id } },
+  ];
+  const arrivals: object[] = [];
+  for (const { type, prediction, data } of told) {
+    const [event] = await sql<{ id: string; body: string }[]>`
+      insert into public.webhook_events (type, owner_id, project_id, prediction_id, payload)
+      values (${type}, ${world.owner}, ${world.project}, ${prediction}, ${sql.json({ type, data })})
+      returning id, payload::text as body`;
+    if (!event) throw new Error("There is no event.");
+    await sql`
+      with delivery as (
+        insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, completed_at)
+        values (${event.id}, ${endpoint}, ${world.owner}, ${type}, 'delivered', 1, now()) returning id)
+      insert into public.webhook_attempts (delivery_id, attempt, started_at, duration_ms, status_code)
+      select id, 1, now(), 5, 204 from delivery`;
+    const body_md5 = createHash("md5").update(event.body).digest("hex");
+    arrivals.push({
+      slot: "steady-one",
+      event_id: event.id,
+      type,
+      body_md5,
+      valid: 1,
+      stale: 0,
+      taken: 1,
+      misbehaved: 0,
+    });
+  }
+  await sql`
+    insert into storage.objects (bucket_id, name, owner_id)
+    values ('projects', 'photo.png', ${world.owner}), ('generations', 'owner/project/prediction.png', null)`;
+  await sql`
+    insert into private.idempotency_keys (resource_id, owner_id, key, request_hash)
+    values (gen_random_uuid(), ${world.owner}, 'key-1', repeat('a', 64))`;
+  // A reference is named by the upload's own identifier.
+  const [upload] = await sql<{ id: string }[]>`select resource_id as id from private.idempotency_keys`;
+  const photo = `${upload?.id}.png`;
+  await sql`update storage.objects set name = ${photo} where bucket_id = 'projects'`;
+  await sql`update public.predictions set reference_image_path = ${`projects/${photo}`} where id = ${id}`;
+  await writeLedger(sql, {
+    starts: [
+      { key: "key-2", prompt: "prompt-1", project_id: world.project, prediction_id: id },
+      { key: "key-3", prompt: "prompt-gone", project_id: crypto.randomUUID(), prediction_id: null },
+    ],
+    answers: [
+      { key: "key-2", what: "prediction", id },
+      { key: "key-2", what: "prediction", id },
+    ],
+    deleted_projects: [],
+    arrivals,
+    forged: [],
+    runs: [{ id: run, status: "succeeded", prompt: "prompt-1" }],
+    files: [
+      { bucket: "generations", name: "owner/project/prediction.png", bytes: 1024, sha256: "a".repeat(64) },
+      { bucket: "projects", name: photo, bytes: 70, sha256: "b".repeat(64) },
+    ],
+    places: [{ places: 4 }],
+    probes: [
+      { ms: 5, status: 200, retry_after: false },
+      { ms: 9, status: 503, retry_after: true },
+    ],
+  });
+  return {
+    broken: async (statement) => {
+      let found: Verdict[] = [];
+      await rolledBack(sql, async (transaction) => {
+        await transaction`set local session_replication_role = replica`;
+        if (statement !== undefined) await transaction.unsafe(statement);
+        found = (await judge(transaction)).filter(({ broken }) => broken.length > 0);
+      });
+      return found;
+    },
+  };
+}
