@@ -88,7 +88,10 @@ export const prediction = z
     queuePosition: z
       .int()
       .nullable()
-      .meta({ description: "While queued: 0 once it has its place, 1 for the next in line. Otherwise null." }),
+      .meta({
+        description:
+          "While queued: 0 once it has its place, 1 for the next in line; 1000 means that or later. Otherwise null.",
+      }),
     model: z.string(),
     attempt: z.int().meta({ description: "How often the run was handed to the provider." }),
     createdAt: time,

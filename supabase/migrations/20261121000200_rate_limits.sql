@@ -62,7 +62,8 @@ begin
       set tokens = least(
             excluded.tokens, -- one less than the capacity
             b.tokens - 1 + (select l.per_second from limited l) * greatest(0, extract(epoch from now() - b.refilled_at))),
-          refilled_at = greatest(b.refilled_at, now())
+          -- A little ahead: another request began later and was faster. More: the clock was set back, and refilling goes on from now.
+          refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;

@@ -91,6 +91,7 @@ create trigger _500_admit_next after update of status on public.predictions
   execute function private.admit_next();
 
 -- 1 for the next in line of this owner, 2 for the one after; 0 once it has its place; null when it is not queued.
+-- Counted no further than 1000, which means that or later: a page of a very long line would count it again for each row.
 create function private.queue_position(prediction public.predictions)
 returns integer
 language sql
@@ -102,9 +103,12 @@ as $$
     when prediction.status <> 'queued' then null
     when prediction.admitted_at is not null then 0
     else (
-      select count(*)::integer + 1 from public.predictions w
-      where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null
-        and (w.created_at, w.id) < (prediction.created_at, prediction.id)
+      select count(*)::integer + 1 from (
+        select from public.predictions w
+        where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null
+          and (w.created_at, w.id) < (prediction.created_at, prediction.id)
+        limit 999
+      ) before
     )
   end
 $$;

@@ -19,7 +19,8 @@ const list = (header: string | null) => (header ?? "").split(/, */).map((name) =
 test.each(["/api/projects", "/api/projects/generate/first-frame", "/api/projects/reference-images", "/api/nothing"])(
   "OPTIONS %s from a browser → 204 without a session: any origin, and every header an app sends",
   async (path) => {
-    const wanted = "authorization,apikey,content-type,idempotency-key,if-none-match,prefer,x-client-info,x-request-id";
+    const wanted =
+      "authorization,apikey,content-type,idempotency-key,if-none-match,prefer,x-client-info,x-region,x-request-id";
     const response = await sendToApi(path, {
       method: "OPTIONS",
       headers: {

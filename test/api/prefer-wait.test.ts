@@ -146,9 +146,9 @@ test("a held answer whose owner's tokens run out meanwhile → 200 with what was
   const poor = await signUp();
   const own = await poor.createProject();
   const { predictionId } = await startStuck(sql, poor, "first-frame", own);
-  // One token is left, and the clock gives none back for an hour.
+  // One token is left, and the clock gives none back for a while.
   await sql`
-    update private.rate_buckets set tokens = 1, refilled_at = now() + interval '1 hour'
+    update private.rate_buckets set tokens = 1, refilled_at = now() + interval '50 seconds'
     where owner_id = ${poor.id} and route_class = 'read'`;
   const began = performance.now();
   const query = new URLSearchParams({ projectId: own, predictionId });

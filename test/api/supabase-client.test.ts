@@ -1,4 +1,4 @@
-import { FunctionsHttpError } from "@supabase/supabase-js";
+import { FunctionRegion, FunctionsHttpError } from "@supabase/supabase-js";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
@@ -100,4 +100,11 @@ test("functions.invoke after signing out → 401: the publishable key it sends t
   const { error } = await supabase.functions.invoke("api/projects", { body: { title: "a", textPrompt: "b" } });
   expect(error).toBeInstanceOf(FunctionsHttpError);
   expect((await readReply(error.context)).error?.code).toBe("unauthorized");
+});
+
+test("functions.invoke with a region → answered: the parameter it adds is for the platform", async () => {
+  const { supabase } = await signUp();
+  const body = { title: "Harbour", textPrompt: "A harbour at dawn" };
+  const { data, error } = await supabase.functions.invoke("api/projects", { body, region: FunctionRegion.EuCentral1 });
+  expect([error, success.parse(data).success]).toEqual([null, true]);
 });

@@ -46,6 +46,23 @@ test("seven predictions of one owner → four have a place, the rest wait in the
   expect(await admitted(world)).toBe(4);
 });
 
+test("a line of 1,200 → its places are counted up to 1000, which means that or later", async () => {
+  const world = await addWorld(db);
+  const { id } = await seedPrediction(db.sql, world, {
+    status: "queued",
+    columns: { admitted_at: null, deadline_at: null },
+  });
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into public.predictions (project_id, owner_id, step, prompt, model, created_at)
+      select project_id, owner_id, step, prompt, model, created_at + i * interval '1 second'
+      from public.predictions, generate_series(1, 1199) i where id = ${id}`;
+  });
+  const places = await positions(world);
+  expect([places.length, places[0], places[998], places[999], places[1199]]).toEqual([1200, 1, 999, 1000, 1000]);
+});
+
 test("the answer to a request that has to wait → says its place in line", async () => {
   const world = await addWorld(db);
   await startMany(world, 4);

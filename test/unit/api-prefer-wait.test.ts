@@ -18,10 +18,13 @@ let clock = createClock();
 let rowAt = (_elapsed: number): Row => predictionRow();
 /** What a read answers instead, when there is something. */
 let readFails: (read: number) => Response | undefined = () => undefined;
+let storageFails = false;
 let reads = 0;
 const api = await startApi(
   (request) => {
-    if (request.path.startsWith("/storage/")) return signedFiles(request);
+    if (request.path.startsWith("/storage/")) {
+      return storageFails ? new Response("away", { status: 503 }) : signedFiles(request);
+    }
     const prediction = rowAt(clock.elapsed());
     if (request.path.endsWith("start_prediction")) return Response.json({ prediction, replayed: false, rate });
     reads += 1;
@@ -34,6 +37,7 @@ beforeEach(() => {
   clock = createClock();
   rowAt = () => predictionRow();
   readFails = () => undefined;
+  storageFails = false;
   reads = 0;
   api.seen.length = 0;
 });
@@ -48,6 +52,32 @@ const refusal = (code: string, hint = "") =>
   Response.json({ code: "KEYFR", message: code, details: "A sentence.", hint }, { status: 400 });
 const rateLimited = () =>
   refusal("rate_limited", JSON.stringify({ policy: "read", limit: 100, window_seconds: 5, wait_seconds: 1 }));
+
+describe("a start with Prefer: wait that was made, and then", () => {
+  const ended = () => predictionRow({ ...succeededFields, queue_position: null, attempt: 1 });
+
+  test("its output cannot be signed → 202 with the prediction as it was at first, and where to read it", async () => {
+    rowAt = (elapsed) => (elapsed < 1000 ? predictionRow() : ended());
+    storageFails = true;
+    const response = await start({ prefer: "wait=20" });
+    expect([response.status, await statusOf(response)]).toEqual([202, "queued"]);
+    expect(response.headers.get("location")).toContain(PREDICTION);
+    expect(api.log.some((line) => line.includes("start_answered_early"))).toBe(true);
+  });
+
+  test.each([
+    ["is gone with its project", () => refusal("not_found")],
+    [
+      "is looked for in vain, for the database is being changed",
+      () => Response.json({ code: "PGRST202" }, { status: 404 }),
+    ],
+    ["is told in another shape", () => Response.json({ prediction: {} })],
+  ])("%s → 202 with the prediction as it was at first", async (_what, answer) => {
+    readFails = answer;
+    const response = await start({ prefer: "wait=20" });
+    expect([response.status, await statusOf(response)]).toEqual([202, "queued"]);
+  });
+});
 
 describe("a status read with Prefer: wait", () => {
   test("the status changes meanwhile → 200 with the new one, at once, and the wait that was granted", async () => {

@@ -49,6 +49,7 @@ test("OPTIONS of any path → the preflight a browser needs, with no credentials
       "if-none-match",
       "prefer",
       "x-client-info",
+      "x-region",
       "x-request-id",
     ]);
     expect(header("allow-methods")).toBe("GET, HEAD, POST, PATCH, DELETE");

@@ -2,6 +2,13 @@ import { Alert, Code, Text } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import type { Prediction } from "../../../client/index.ts";
 
+/** Where neither the prompt nor the image is at fault. */
+const OTHER_REMEDY: Record<string, string> = {
+  provider_model_not_found: "Running it again will not help until an administrator has chosen another model.",
+  output_too_large:
+    "Running it again as it is will not help: a shorter video, or a higher upload limit in Storage, will.",
+};
+
 /** Why a run failed, and whether running it again can help. */
 export function RunFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
   return (
@@ -9,7 +16,8 @@ export function RunFailure({ error }: { error: NonNullable<Prediction["error"]> 
       <Text size="sm">
         {error.retryable
           ? "Running it again can help."
-          : "Running it again as it is will not help: change the prompt or the image first."}
+          : (OTHER_REMEDY[error.code] ??
+            "Running it again as it is will not help: change the prompt or the image first.")}
       </Text>
       <Text size="xs" mt={4}>
         <Code>{error.code}</Code>

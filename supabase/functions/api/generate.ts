@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Step } from "../../../shared/contract/fields.ts";
 import type { Prediction } from "../../../shared/contract/predictions.ts";
+import { describeError } from "../../../shared/provider/describe-error.ts";
 import { answered, answerHeaders } from "./answer-headers.ts";
 import type { Answer, Call, Handler, Needs } from "./call.ts";
 import { isCurrent, type KnownTag, readTag, tagOf } from "./entity-tag.ts";
@@ -31,11 +32,21 @@ export const startPrediction =
     };
     const started = await needs.database("start_prediction", args, call.token, read);
     const { id, project_id } = started.prediction;
-    const { answer, waited } = await hold(started, call, needs, (seen) => seen.prediction.completed_at !== null);
+    // It is made, and will be paid for. Whatever fails from here on, the answer has to be that it was made.
+    const orAsStarted = (error: unknown) => {
+      needs.log.warn("start_answered_early", { predictionId: id, reason: describeError(error) });
+      return { answer: started, waited: {} };
+    };
+    const hasEnded = (seen: Read) => seen.prediction.completed_at !== null;
+    const { answer, waited } = await hold(started, call, needs, hasEnded).catch(orAsStarted);
     const query = new URLSearchParams({ projectId: project_id, predictionId: id });
     const Location = `/functions/v1/api/projects/generate/${step}?${query}`;
     // What this request did to its own limit and key is told, not what the looks afterwards did.
-    return answerWith(answer.prediction, { ...answerHeaders(started), ...waited, Location }, call, needs);
+    const headers = { ...answerHeaders(started), ...waited, Location };
+    return answerWith(answer.prediction, headers, call, needs).catch((error) => {
+      if (hasEnded(started)) throw error; // the answer to a repeated request, which may be repeated once more
+      return answerWith(orAsStarted(error).answer.prediction, headers, call, needs);
+    });
   };
 
 /** GET /api/projects/generate/:step → 200 with the prediction, also when the generation failed. Never asks the provider. */

@@ -4,8 +4,12 @@ import { invalidFields, invalidRequest, issueSentence } from "./invalid-request.
 /** For paths that take no query string. */
 export const noQuery = z.strictObject({});
 
+/** What functions.invoke of supabase-js adds when it is told a region. It is for the platform, which passes it on. */
+const OF_THE_PLATFORM = "forceFunctionRegion";
+
 /** Parses the query string. Throws invalid_request for a parameter that is unknown, repeated or does not fit. */
 export function readQuery<Output>(url: URL, schema: z.ZodType<Output>): Output {
+  url.searchParams.delete(OF_THE_PLATFORM);
   const names = new Set<string>();
   const repeated = new Set<string>();
   for (const name of url.searchParams.keys()) (names.has(name) ? repeated : names).add(name);
