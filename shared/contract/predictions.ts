@@ -85,13 +85,10 @@ export const prediction = z
     step,
     status: predictionStatus,
     progress: z.number().min(0).max(1).nullable(),
-    queuePosition: z
-      .int()
-      .nullable()
-      .meta({
-        description:
-          "While queued: 0 once it has its place, 1 for the next in line; 1000 means that or later. Otherwise null.",
-      }),
+    queuePosition: z.int().nullable().meta({
+      description:
+        "While queued: 0 once it has its place, 1 for the next in line; 1000 means that or later. Otherwise null.",
+    }),
     model: z.string(),
     attempt: z.int().meta({ description: "How often the run was handed to the provider." }),
     createdAt: time,
