@@ -5,7 +5,7 @@ import { createVerdict, laterVerdict } from "../../supabase/functions/generate/p
 import { oneLine } from "../stack/one-line.ts";
 
 /** By the code that a prediction would have failed with. */
-const TODO: Record<string, string> = {
+const REMEDY: Record<string, string> = {
   provider_unauthorized: "Make a token at https://replicate.com/account/api-tokens and set it as REPLICATE_API_TOKEN.",
   provider_payment_required: "Look at https://replicate.com/account/billing.",
   provider_model_not_found: "npm run models:check tells which row of generation_models is wrong.",
@@ -28,9 +28,9 @@ export function whatToDo(error: unknown, { stopped, runId }: Reached): string {
     return `It was asked to stop.${runId === null ? look : ` The run ${runId} was cancelled if it had not ended.`}`;
   if (error instanceof ProviderError) {
     const { reason } = createVerdict(error);
-    return `${reason.message} ${TODO[reason.code] ?? ""}${look}`;
+    return `${reason.message} ${REMEDY[reason.code] ?? ""}${look}`;
   }
-  if (error instanceof OutputError) return `${error.message} ${TODO[error.code] ?? ""}`.trim();
+  if (error instanceof OutputError) return `${error.message} ${REMEDY[error.code] ?? ""}`.trim();
   if (error instanceof UnsupportedInput) return `${error.message} npm run models:check may tell more.`;
   return oneLine(error);
 }

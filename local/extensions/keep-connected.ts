@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { Latch } from "./latch.ts";
-import { pause } from "./pause.ts";
+import { pause } from "../../shared/pause.ts";
 
 /** Of a worker that failed while connected: what the extensions' own workers wait before they are started again. */
 const RESTART_MS = 1_000;

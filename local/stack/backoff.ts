@@ -1,3 +1,5 @@
+import { pause } from "../../shared/pause.ts";
+
 const FIRST_MS = 250;
 const LONGEST_MS = 10_000;
 /** What has served so long has recovered: its next death is a new one. */
@@ -11,7 +13,7 @@ export type Backoff = {
 };
 
 /** Pauses between tries to start something that keeps dying, so that it neither spins nor gives up. */
-export function createBackoff(now: () => number = () => performance.now(), wait = waitMs): Backoff {
+export function createBackoff(now: () => number = () => performance.now(), wait = pause): Backoff {
   let next = FIRST_MS;
   let servedAt: number | undefined;
   return {
@@ -26,17 +28,4 @@ export function createBackoff(now: () => number = () => performance.now(), wait 
       servedAt = now();
     },
   };
-}
-
-function waitMs(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener("abort", end);
-  });
 }

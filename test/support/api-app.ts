@@ -5,7 +5,7 @@ import { createApp } from "../../supabase/functions/api/app.ts";
 import { createDatabase } from "../../supabase/functions/api/database.ts";
 import { createDocumentText } from "../../supabase/functions/api/openapi-text.ts";
 import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
-import { sleep } from "../../supabase/functions/api/sleep.ts";
+import { pause } from "../../shared/pause.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
 import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
 import { createProjectVerifier } from "../../supabase/functions/api/verify-project.ts";
@@ -38,7 +38,7 @@ export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Option
     refuseUrl: (address) => checkUrl(address, { allowLocal: true }),
     openApi: createDocumentText(`${supabaseUrl}/functions/v1`),
     now,
-    sleep,
+    sleep: pause,
   });
   // Each answer is held against openapi.json.
   return { fetch: async (request: Request) => watched(request, await app.fetch(request)), log };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ApiError, type ErrorCode } from "../../shared/errors.ts";
 import { holdAnswer, readWait } from "../../supabase/functions/api/hold-answer.ts";
-import { sleep } from "../../supabase/functions/api/sleep.ts";
+import { pause } from "../../shared/pause.ts";
 import { createClock } from "./api-clock.ts";
 
 describe("Prefer", () => {
@@ -174,15 +174,15 @@ describe("the caller has gone", () => {
   });
 });
 
-describe("sleep", () => {
+describe("pause", () => {
   test("aborted meanwhile, or before → over at once", async () => {
     const gone = new AbortController();
-    const asleep = sleep(600_000, gone.signal);
+    const asleep = pause(600_000, gone.signal);
     gone.abort();
     await asleep;
-    await sleep(600_000, gone.signal);
+    await pause(600_000, gone.signal);
   });
   test("0 milliseconds → over", async () => {
-    await sleep(0, new AbortController().signal);
+    await pause(0, new AbortController().signal);
   });
 });

@@ -4,6 +4,7 @@ import type { ListedProject } from "../../../client/index.ts";
 import { Time } from "../ui/Time.tsx";
 import { ProjectMenu } from "./ProjectMenu.tsx";
 import { ProjectPicture } from "./ProjectPicture.tsx";
+import link from "../ui/cover-link.module.css";
 import classes from "./projects.module.css";
 import { StepMark } from "./StepMark.tsx";
 import { FILM_ORDER } from "./step-words.ts";
@@ -20,11 +21,11 @@ export function ProjectCard({ project, onChange, onDelete }: Props) {
       </Card.Section>
       <Group justify="space-between" wrap="nowrap" mt="sm" gap="xs">
         <Title order={2} size="h5" lineClamp={1} miw={0}>
-          <Link to={`/projects/${projectId}`} className={classes.cover}>
+          <Link to={`/projects/${projectId}`} className={link.cover}>
             {title}
           </Link>
         </Title>
-        <span className={classes.above}>
+        <span className={link.above}>
           <ProjectMenu title={title} onChange={onChange} onDelete={onDelete} />
         </span>
       </Group>

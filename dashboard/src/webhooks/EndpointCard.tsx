@@ -12,6 +12,7 @@ import type { Health } from "./read-health.ts";
 import { sumHours } from "./sum-hours.ts";
 import { TroubleNotice } from "./TroubleNotice.tsx";
 import { troubleWords } from "./trouble-words.ts";
+import link from "../ui/cover-link.module.css";
 import classes from "./webhooks.module.css";
 
 type Props = {
@@ -30,7 +31,7 @@ export function EndpointCard({ webhook, health }: Props) {
         <Stack gap={6} miw={0}>
           <EndpointState webhook={webhook} sums={sums} />
           <Title order={2} size="h4">
-            <Link to={`/webhooks/${webhook.webhookId}`} className={classes.cover}>
+            <Link to={`/webhooks/${webhook.webhookId}`} className={link.cover}>
               {endpointName(webhook)}
             </Link>
           </Title>
@@ -42,13 +43,13 @@ export function EndpointCard({ webhook, health }: Props) {
         <Stack gap={6}>
           <HealthNumbers sums={health === null ? null : sums} />
           <HourBars hours={health && known ? fillHours(health.since, known.hours) : []} />
-          <Group className={classes.above} w="fit-content">
+          <Group className={link.above} w="fit-content">
             <LastSent last={known?.last} />
           </Group>
         </Stack>
       </div>
       {troubleWords(webhook, Date.now()) !== null && (
-        <div className={classes.above} style={{ marginTop: "var(--mantine-spacing-md)" }}>
+        <div className={link.above} style={{ marginTop: "var(--mantine-spacing-md)" }}>
           <TroubleNotice webhook={webhook} />
         </div>
       )}

@@ -7,7 +7,7 @@ import { apiEnvironment } from "./environment.ts";
 import { createDocumentText } from "./openapi-text.ts";
 import { createPlatformClient } from "./platform-client.ts";
 import { rememberSessions } from "./remember-sessions.ts";
-import { sleep } from "./sleep.ts";
+import { pause } from "../../../shared/pause.ts";
 import { createStorage } from "./storage.ts";
 import { createManagerVerifier } from "./verify-manager.ts";
 import { createProjectVerifier } from "./verify-project.ts";
@@ -38,7 +38,7 @@ const app = createApp({
   refuseUrl: (url) => checkUrl(url, { allowLocal }),
   openApi: createDocumentText(`${clientUrl}/functions/v1`),
   now,
-  sleep,
+  sleep: pause,
 });
 
 Deno.serve((request) => app.fetch(request));

@@ -1,4 +1,4 @@
-/** Waits `ms` milliseconds, less when `signal` is aborted. Never throws. */
+/** Waits so many milliseconds, less when the signal aborts. Never rejects. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
