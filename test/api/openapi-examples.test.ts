@@ -106,10 +106,10 @@ async function expectNothingSent(text: string): Promise<void> {
   expect((await scene.newcomer.call(`/api/webhooks/${webhookId}`, { method: "DELETE" })).status).toBe(200);
 }
 
+/** An example of changing an endpoint subscribes it to runs that end, so that its receiver may hear of those too. */
 test("the test events were sent, to this machine", async () => {
-  const types = () => scene.receiver.arrivals.map(({ body }) => JSON.parse(body).type);
-  await until("two test events", () => types().length >= 2);
-  expect(new Set(types())).toEqual(new Set(["webhook.test"]));
+  const tests = () => scene.receiver.arrivals.filter(({ body }) => JSON.parse(body).type === "webhook.test");
+  await until("two test events", () => tests().length >= 2);
 });
 
 test("an example with a sample that is not prepared, or with an identifier of its own → it is refused here", () => {
