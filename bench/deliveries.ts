@@ -2,7 +2,7 @@ import postgres from "postgres";
 import type { Stack } from "../local/stack/stack-types.ts";
 import { measureDeliveryLatency } from "./delivery-latency.ts";
 import { openDeliveryLoad } from "./delivery-load.ts";
-import { quantile, spread } from "./spread.ts";
+import { quantile } from "./measure/quantile.ts";
 
 const ROUNDS = 3;
 const BURSTS = [2_000, 10_000];

@@ -1,47 +1,54 @@
-import { createClient } from "@supabase/supabase-js";
-import { removeData } from "../local/stack/remove-data.ts";
-import { startStack } from "../local/stack/start-stack.ts";
-import { measureCreate } from "./create-overhead.ts";
-import { measureDeliveries } from "./deliveries.ts";
-import { measureFirstFrame } from "./first-frame.ts";
-import { liftLimits } from "./lift-limits.ts";
-import { quantile, spread } from "./spread.ts";
+import { readBenchArguments } from "./bench-arguments.ts";
+import { type Benchmark, isMet, type Result } from "./benchmark.ts";
+import { BENCHMARKS } from "./benchmarks.ts";
+import { describeMachine } from "./measure/machine.ts";
+import { writeResult } from "./report/document.ts";
+import { benchmarkMarkdown } from "./report/markdown.ts";
+import { runBenchmark, SharedStack } from "./run-benchmark.ts";
 
-/** Measures a throw-away stack on this machine and prints Markdown for docs/benchmarks.md. Ratios count, not absolutes. */
+const HELP = `npm run bench [-- NAME …] [--quick] [--json]
+
+Measures this project beside what one would pick instead, on this machine, and writes tables and plots into docs/benchmarks.md.
+Only ratios within one run say something; let nothing else run beside it.
+
+  NAME       one of: ${BENCHMARKS.map(({ name }) => name).join(", ")}
+  --quick    less of everything, under a minute; writes nothing
+  --json     one line of JSON last, with all figures
+
+KEYFRAME_DATABASE_URL: a superuser's address of an empty Postgres to measure on, with the extensions that are real there.`;
+
 async function main(): Promise<void> {
-  const dataDir = await Deno.makeTempDir({ prefix: "keyframe-bench-" });
-  const options = { dataDir, port: 0, simulator: { startDelayMs: 0, runDelayMs: 0 } };
-  const first = await startStack(options);
-  await first.stop();
-  const stack = await startStack(options);
+  const { names, quick, json, help } = readBenchArguments(
+    Deno.args,
+    BENCHMARKS.map(({ name }) => name),
+  );
+  if (help) return console.log(HELP);
+  const machine = describeMachine();
+  const shared = new SharedStack(Deno.env.get("KEYFRAME_DATABASE_URL"));
+  const results: Record<string, Result> = {};
   try {
-    console.log("| stage | first start, ms | restart, ms |\n|---|---|---|");
-    for (const [index, { name, ms }] of first.stages.entries()) {
-      console.log(`| ${name} | ${ms} | ${stack.stages[index]?.ms} |`);
+    for (const benchmark of BENCHMARKS.filter(({ name }) => names.includes(name))) {
+      const result = await runBenchmark(benchmark, shared, quick);
+      results[benchmark.name] = result;
+      print(benchmark, result);
+      if (!quick) await writeResult(benchmark, result, machine);
     }
-    const supabase = createClient(stack.url, stack.keys.publishableKey, {
-      auth: { persistSession: false, autoRefreshToken: false },
-    });
-    const { data, error } = await supabase.auth.signInWithPassword(stack.demoUser);
-    if (error) throw error;
-    const caller = { url: stack.url, apikey: stack.keys.publishableKey, token: data.session.access_token };
-    await liftLimits(stack.databaseUrl);
-
-    const { api, rest } = await measureCreate(caller, 500);
-    console.log(`\n| 500 creates, alternating | p50, ms | p95, ms |\n|---|---|---|`);
-    console.log(`| POST /api/projects | ${spread(api)} |\n| the same insert sent to /rest/v1 | ${spread(rest)} |`);
-    console.log(`\nRatio of the medians: ${(quantile(api, 0.5) / quantile(rest, 0.5)).toFixed(2)}`);
-
-    const frames = await measureFirstFrame(caller, 30);
-    console.log(`\n| 30 first frames, one at a time, simulator delay 0 | p50, ms | p95, ms |\n|---|---|---|`);
-    console.log(`| POST first-frame → succeeded | ${spread(frames)} |`);
-
-    console.log(`\n${await measureDeliveries(stack)}`);
   } finally {
-    await stack.stop();
-    await removeData(dataDir);
+    await shared.end();
   }
+  const aims = Object.values(results).flatMap((result) => result.aims);
+  console.log(`${aims.filter(isMet).length} of ${aims.length} aims met.`);
+  if (json) console.log(JSON.stringify({ ...machine, quick, results }));
 }
 
-await main();
-Deno.exit(0);
+function print(benchmark: Benchmark, result: Result): void {
+  console.log(`\n## ${benchmark.title}\n\n${benchmarkMarkdown(benchmark, result, [])}\n`);
+}
+
+try {
+  await main();
+  Deno.exit(0);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  Deno.exit(1);
+}

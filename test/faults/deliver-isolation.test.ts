@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type DeliveryLoad, openDeliveryLoad } from "../../bench/delivery-load.ts";
-import { quantile } from "../../bench/spread.ts";
+import { quantile } from "../../bench/measure/quantile.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
 
 // Its own stack: 2,000 deliveries at once would be in the way of other tests.
