@@ -1,6 +1,7 @@
 import type { Step } from "../../shared/contract/fields.ts";
 import { endpointActions } from "./act-endpoints.ts";
 import { planPrompt } from "./plan-prompts.ts";
+import { endOfAddress } from "./signed-address.ts";
 import { codeOf, type Film, isUnanswered, type User } from "./user.ts";
 import type { World } from "./world.ts";
 
@@ -50,7 +51,15 @@ function projectActions(user: User, world: World) {
     const prompt = planPrompt(dice, key);
     const body = { projectId, prompt, ...(reference === undefined ? {} : { referenceImagePath: reference }) };
     const repeat = () => client.generate(step, body, { idempotencyKey: key });
-    const noted = { key, prompt, projectId, step, repeat, outcome: "unanswered" as const };
+    const noted = {
+      key,
+      prompt,
+      projectId,
+      step,
+      reference: reference ?? null,
+      repeat,
+      outcome: "unanswered" as const,
+    };
     const entry: (typeof ledger.starts)[number] = noted;
     ledger.starts.push(entry);
     try {
@@ -104,7 +113,8 @@ function projectActions(user: User, world: World) {
       if (predictionId === undefined || !made) return;
       try {
         // Held a little: a user who waits.
-        const { status } = await client.readPrediction({ ...made, predictionId }, { wait: 1 });
+        const { status, output } = await client.readPrediction({ ...made, predictionId }, { wait: 1 });
+        if (output) ledger.addresses.push({ told: output.expiresAt, ends: endOfAddress(output.url) });
         if (["succeeded", "failed", "canceled"].includes(status)) user.open.delete(predictionId);
       } catch (error) {
         if (codeOf(error) === "not_found") user.open.delete(predictionId);

@@ -1,6 +1,7 @@
 import postgres from "postgres";
 import type { StorageFault } from "../platform/storage-faults.ts";
 import { exhaustConnections, makeDeadlock, strike } from "./database-faults.ts";
+import { deleteAccount } from "./delete-account.ts";
 import type { Dice } from "./dice.ts";
 import { type Habit, HABITS } from "./habits.ts";
 import { runSecondProcess } from "./second-process.ts";
@@ -41,7 +42,7 @@ const breakStorage =
   };
 
 const second =
-  (name: "generate" | "deliver", hasWrongClock = false): Apply =>
+  (name: "api" | "generate" | "deliver", hasWrongClock = false): Apply =>
   (world, { forMs }, dice) => {
     const aheadMs = hasWrongClock ? dice.pick([-1, 1]) * TEN_MINUTES_S * 1000 : 0;
     return runSecondProcess(world, name, { forMs, aheadMs, killed: dice.chance(0.5) });
@@ -83,6 +84,8 @@ const APPLY: Record<FaultName, Apply> = {
   second_deliver: second("deliver"),
   generate_with_wrong_clock: second("generate", true),
   deliver_with_wrong_clock: second("deliver", true),
+  api_with_wrong_clock: second("api", true),
+  account_deleted: (world, _planned, dice) => deleteAccount(world, dice),
   database_errors: async ({ sql }, _planned, dice) => void (await strike(sql, dice.whole(2, 12))),
   deadlock: (world, { forMs }) => makeDeadlock(world, Math.max(forMs, 3_000)),
   connection_limit: (world, { forMs }) => {

@@ -10,6 +10,7 @@ export type OpenWork = {
   predictions: number;
   deliveries: number;
   runs: number;
+  searches: number;
   removals: number;
   kicks: number;
   looking: number;
@@ -53,7 +54,11 @@ async function openWork(sql: World["sql"]): Promise<OpenWork> {
       (select count(*)::int from public.webhook_deliveries d join public.webhook_endpoints e on e.id = d.endpoint_id
         where d.status = 'pending' and (e.enabled or (d.lease_token is not null and d.next_attempt_at > now()))) as deliveries,
       (select count(*)::int from private.provider_runs where cancel_due_at is not null) as runs,
-      (select count(*)::int from private.file_removals) as removals,
+      (select count(*) from public.predictions where unanswered_since is not null and status in ('failed', 'canceled'))::int
+        + (select count(*) from private.unanswered_submits where sought is not null)::int as searches,
+      (select count(*)::int from private.file_removals)
+        + (select count(*) from storage.objects o where o.bucket_id = 'projects'
+            and not exists (select from auth.users u where u.id::text = o.owner_id))::int as removals,
       (select count(*)::int from net.http_request_queue) as kicks,
       (select count(*)::int from private.lookouts where looking_until > now()) as looking`;
   if (!row) throw new Error("Postgres counted nothing.");

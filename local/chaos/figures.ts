@@ -11,6 +11,10 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
         (select count(*)::int from public.predictions where status = 'failed') as failed,
         (select count(*)::int from public.predictions where status = 'canceled') as canceled,
         (select count(*)::int from chaos.runs) as "runs at the provider",
+        (select count(*)::int from private.unanswered_submits) as "submits unanswered when their prediction was deleted",
+        (select count(*)::int from chaos.deleted_projects d
+          where not exists (select from public.projects p where p.id = d.project_id)) as "deleted projects",
+        (select count(*)::int from chaos.addresses) as "signed addresses",
         (select count(*)::int from public.webhook_events) as events,
         (select count(*)::int from public.webhook_deliveries where status = 'delivered') as "deliveries delivered",
         (select count(*)::int from public.webhook_deliveries where status = 'exhausted') as "deliveries exhausted",

@@ -6,6 +6,8 @@ export type Start = {
   prompt: string;
   projectId: string;
   step: Step;
+  /** The image it was to use, if any. */
+  reference: string | null;
   /** Asks again with the same key. */
   repeat(): Promise<{ predictionId: string }>;
   outcome: { accepted: string } | { refused: string } | "unanswered";
@@ -23,6 +25,8 @@ export class Ledger {
   readonly deletedProjects = new Set<string>();
   /** Predictions whose cancelling was asked for. */
   readonly canceled = new Set<string>();
+  /** Signed addresses of outputs: until when they work, as users were told, and as they say themselves (ISO 8601). */
+  readonly addresses: { told: string; ends: string }[] = [];
   readonly probes: Probe[] = [];
   /** The most places that one owner had, at one moment after the other. */
   readonly places: number[] = [];

@@ -18,7 +18,10 @@ export async function loadAndHarm(
 ): Promise<void> {
   const over = AbortSignal.any([AbortSignal.timeout(durationMs), ...(signal ? [signal] : [])]);
   const work = users.map(async (user) => {
-    while (!over.aborted) await act(user, world);
+    while (!over.aborted && !user.gone) {
+      user.busy = act(user, world);
+      await user.busy;
+    }
   });
   const slots = (): Slot[] => [...SERVICE_WIDE, ...users.flatMap(({ listeners }) => listeners)];
   const harm = planFaults(seed, durationMs).map(async (planned, number) => {

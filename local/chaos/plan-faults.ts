@@ -23,6 +23,8 @@ export const FAULT_NAMES = [
   "second_deliver",
   "generate_with_wrong_clock",
   "deliver_with_wrong_clock",
+  "api_with_wrong_clock",
+  "account_deleted",
   "database_errors",
   "deadlock",
   "connection_limit",

@@ -18,6 +18,7 @@ const DIRECTIVES = {
   callback_forged: 2,
   output_expired: 1,
   output_huge: 0.1,
+  "output_padded=2000000": 1,
   output_not_image: 2,
   output_empty: 2,
   "output_slow=1500": 2,

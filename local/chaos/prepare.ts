@@ -20,6 +20,8 @@ export async function prepare({ sql, stack, receivers }: World): Promise<void> {
   await prepareStrikes(sql);
   const owner = postgres(stack.migrationUrl, { max: 1, fetch_types: false });
   await owner`select cron.schedule('keyframe-sweep', '2 seconds', 'select private.sweep()')`;
+  // By the hour, usually. What deleted accounts never used is to be gone at the end.
+  await owner`select cron.schedule('keyframe-prune-references', '10 seconds', 'select private.note_unused_references()')`;
   await owner.end();
   // Receivers of everybody's events, as an administrator adds them in Studio.
   for (const { slot, types } of SERVICE_WIDE) {
@@ -31,7 +33,7 @@ export async function prepare({ sql, stack, receivers }: World): Promise<void> {
 
 /** Signs users up, each with one steady endpoint and two others. */
 export async function inviteUsers(world: World, seed: number, count: number): Promise<User[]> {
-  const users: User[] = [];
+  const { users } = world;
   // One after the other: hashing forty passwords at once is more than a small machine does in the time of one request.
   for (let number = 0; number < count; number++) users.push(await insist(() => newUser(world, seed, number)));
   const byId = new Map(users.map((user) => [user.userId, user]));

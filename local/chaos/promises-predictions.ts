@@ -52,19 +52,26 @@ export const predictionPromises = {
       select format('%s projects have the title %s', count(*), title) from public.projects group by title having count(*) > 1`,
   },
   runs_have_a_row: {
-    sentence: "no run at the provider without a row, unless its prediction was deleted",
+    sentence: "no run at the provider without a row, also when its prediction, project or account was deleted",
     broken: `
-      select format('run %s (%s) of prediction %s (%s, %s) is in no row', r.id, r.status, p.id, p.status, coalesce(p.error_code, '-')) as broken
-      from chaos.runs r join public.predictions p on p.prompt = r.prompt
+      select format('run %s (%s) of prediction %s (%s, %s) is in no row', r.id, r.status, coalesce(p.id::text, 'that is gone'),
+        coalesce(p.status::text, '-'), coalesce(p.error_code, '-')) as broken
+      from chaos.runs r left join public.predictions p on p.prompt = r.prompt
       left join private.provider_runs o on o.provider_prediction_id = r.id where o.provider_prediction_id is null`,
   },
   runs_have_ended: {
-    sentence: "no run at the provider goes on",
+    sentence: "no run at the provider goes on, and none is still to be looked for or cancelled",
     broken: `
       select format('run %s is %s: %s', r.id, r.status, r.prompt) as broken from chaos.runs r
       where r.status in ('starting', 'processing')
       union all
-      select format('run %s is still to be cancelled', provider_prediction_id) from private.provider_runs where cancel_due_at is not null`,
+      select format('run %s is still to be cancelled', provider_prediction_id) from private.provider_runs where cancel_due_at is not null
+      union all
+      select format('a run of prediction %s is still to be looked for', id) from public.predictions
+      where unanswered_since is not null and status in ('failed', 'canceled')
+      union all
+      select format('a run of prediction %s, which is gone, is still to be looked for', prediction_id)
+      from private.unanswered_submits where sought is not null`,
   },
   rows_are_possible: {
     sentence: "no prediction is in a state that cannot be",

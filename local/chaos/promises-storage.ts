@@ -23,13 +23,25 @@ export const storagePromises = {
       where p.reference_image_path is not null and f.name is null`,
   },
   objects_have_a_row: {
-    sentence: "no object in Storage without a row",
+    sentence:
+      "no object in Storage without a row: what was deleted took its outputs and images along, down to the disk",
     broken: `
       select format('%s/%s', o.bucket_id, o.name) as broken
       from storage.objects o
       where not exists (select from private.file_removals r where r.bucket = o.bucket_id and r.name = o.name)
         and case o.bucket_id
           when 'generations' then not exists (select from public.predictions p where p.output_path = o.name)
-          else not exists (select from private.idempotency_keys k where k.resource_id::text = split_part(o.name, '.', 1)) end`,
+          when 'projects' then not exists (select from public.predictions p where p.reference_image_path = 'projects/' || o.name)
+            and (
+              -- Without a prediction stays only what an upload made and no start has used.
+              not exists (select from private.idempotency_keys k where k.resource_id::text = split_part(o.name, '.', 1))
+              or exists (select from chaos.starts s where s.prediction_id is not null and s.reference = 'projects/' || o.name)) end
+      union all
+      select format('%s/%s lies on the disk alone', f.bucket, f.name) from chaos.files f
+      where not exists (select from storage.objects o where o.bucket_id = f.bucket and o.name = f.name)`,
+  },
+  addresses_last_as_told: {
+    sentence: "no signed address was said to work for longer than it does",
+    broken: `select format('said to work until %s, works until %s', told, ends) as broken from chaos.addresses where told > ends`,
   },
 } satisfies Record<string, Promised>;

@@ -4,6 +4,7 @@ import { startStack } from "../stack/start-stack.ts";
 import { endFaults } from "./apply-fault.ts";
 import { checkPromises, type Verdict } from "./check-promises.ts";
 import { describe, drain } from "./drain.ts";
+import { farewell } from "./farewell.ts";
 import { countAll } from "./figures.ts";
 import { Ledger } from "./ledger.ts";
 import { loadAndHarm } from "./load-and-harm.ts";
@@ -56,7 +57,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   });
   const receivers = new Receivers();
   await receivers.open();
-  const world: World = { stack, dataDir, storageFaultFile, sql, receivers, clients: new Map(), ledger: new Ledger() };
+  const known = { clients: new Map(), users: [], apiDetour: null, ledger: new Ledger() };
+  const world: World = { stack, dataDir, storageFaultFile, sql, receivers, ...known };
   try {
     await prepare(world);
     const users = await inviteUsers(world, options.seed, options.users);
@@ -64,6 +66,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     say("load and faults have ended");
     await endFaults(world);
     say(`${await settleStarts(world.ledger)} starts without an answer were asked for again`);
+    await drain(world, options.drainSeconds, say);
+    say(`${await farewell(world)} projects with outputs were deleted`);
     const left = await drain(world, options.drainSeconds, say);
     if (describe(left) !== "") say(`never ended: ${describe(left)}`);
     const verdicts = await checkPromises(world);

@@ -20,10 +20,15 @@ export type User = {
   listeners: Listener[];
   /** Predictions that are not known to have ended. */
   open: Map<string, { projectId: string; step: "first-frame" | "last-frame" | "video" }>;
+  /** The account has been deleted, or is about to be: nothing new is begun. */
+  gone: boolean;
+  /** What the user is doing. */
+  busy: Promise<void>;
 };
 
 /** Signs a user up; they use the API through the typed client. */
-export async function newUser({ stack, clients }: World, seed: number, number: number): Promise<User> {
+export async function newUser(world: World, seed: number, number: number): Promise<User> {
+  const { stack, clients } = world;
   const dice = createDice(`user ${number} of ${seed}`);
   const auth = createClient(stack.url, stack.keys.publishableKey, {
     auth: { persistSession: false, autoRefreshToken: false },
@@ -41,9 +46,21 @@ export async function newUser({ stack, clients }: World, seed: number, number: n
     getToken: () => token,
     requestTimeoutMs: 20_000,
     random: dice.number,
+    fetch: byDetour(world),
   });
   clients.set(user.id, client);
-  return { userId: user.id, client, dice, films: [], references: [], listeners: [], open: new Map() };
+  const nothing = { films: [], references: [], listeners: [], open: new Map() };
+  return { userId: user.id, client, dice, ...nothing, gone: false, busy: Promise.resolve() };
+}
+
+/** Sends every second request to the other process of `api`, while there is one. */
+function byDetour(world: World): (url: string, init: RequestInit) => Promise<Response> {
+  const usual = `${world.stack.url}/functions/v1`;
+  let requests = 0;
+  return (url, init) => {
+    requests += 1;
+    return fetch(world.apiDetour !== null && requests % 2 === 0 ? url.replace(usual, world.apiDetour) : url, init);
+  };
 }
 
 /** Lets a user know what a receiver was told. */

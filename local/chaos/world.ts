@@ -3,6 +3,7 @@ import type { KeyframeClient } from "../../client/index.ts";
 import type { Stack } from "../stack/stack-types.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Receivers } from "./receivers.ts";
+import type { User } from "./user.ts";
 
 /** What load, faults and checks of a run have in common. */
 export type World = {
@@ -15,6 +16,9 @@ export type World = {
   receivers: Receivers;
   /** The clients of the users, by their identifiers. */
   clients: Map<string, KeyframeClient>;
+  users: User[];
+  /** Where every second request of a user goes while another process of `api` runs: `http://host:port`, instead of the gateway. */
+  apiDetour: string | null;
   ledger: Ledger;
 };
 

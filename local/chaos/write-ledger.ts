@@ -7,7 +7,9 @@ import type { Receivers } from "./receivers.ts";
 
 const TABLES = `
   create schema if not exists chaos;
-  create table chaos.starts (key text, prompt text, project_id uuid, prediction_id uuid);
+  create table chaos.starts (key text, prompt text, project_id uuid, prediction_id uuid, reference text);
+  create index on chaos.starts (reference);
+  create table chaos.addresses (told timestamptz, ends timestamptz);
   create index on chaos.starts (prompt);
   create table chaos.answers (key text, what text, id text);
   create table chaos.deleted_projects (project_id uuid);
@@ -22,7 +24,16 @@ const TABLES = `
   create table chaos.probes (ms int, status int, retry_after boolean);`;
 
 export type LedgerRows = Record<
-  "starts" | "answers" | "deleted_projects" | "arrivals" | "forged" | "runs" | "files" | "probes" | "places",
+  | "starts"
+  | "addresses"
+  | "answers"
+  | "deleted_projects"
+  | "arrivals"
+  | "forged"
+  | "runs"
+  | "files"
+  | "probes"
+  | "places",
   readonly object[]
 >;
 
@@ -41,12 +52,14 @@ export async function writeLedger(sql: postgres.Sql, rows: Partial<LedgerRows>):
 /** What users and receivers know. */
 export function ledgerRows(ledger: Ledger, receivers: Receivers): Partial<LedgerRows> {
   return {
-    starts: ledger.starts.map(({ key, prompt, projectId, outcome }) => ({
+    starts: ledger.starts.map(({ key, prompt, projectId, reference, outcome }) => ({
       key,
       prompt,
+      reference,
       project_id: projectId,
       prediction_id: typeof outcome === "object" && "accepted" in outcome ? outcome.accepted : null,
     })),
+    addresses: ledger.addresses,
     answers: ledger.answers,
     deleted_projects: [...ledger.deletedProjects].map((project_id) => ({ project_id })),
     forged: receivers.forged().map(({ slot, id }) => ({ slot, event_id: id })),

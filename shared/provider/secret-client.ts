@@ -1,9 +1,11 @@
-import { createClient, type SupabaseClient } from "@supabase/supabase-js";
+import { PostgrestClient } from "@supabase/postgrest-js";
 
 /**
- * A client with the secret key, which passes row-level security: for the functions only, never for a caller's request.
- * It holds no session, starts no refresh timer and opens no realtime connection.
+ * A client of the Data API with the secret key, which passes row-level security: for the functions only, never for a caller's
+ * request. The part of supabase-js that calls SQL functions, without Auth, Storage and Realtime: reading those was most of a
+ * function's start (docs/decisions/0016).
  */
-export function createSecretClient(url: string, secretKey: string, fetcher: typeof fetch): SupabaseClient {
-  return createClient(url, secretKey, { accessToken: async () => null, global: { fetch: fetcher } });
+export function createSecretClient(url: string, secretKey: string, fetcher: typeof fetch): PostgrestClient {
+  const headers = { apikey: secretKey, authorization: `Bearer ${secretKey}` };
+  return new PostgrestClient(`${url}/rest/v1`, { headers, fetch: fetcher });
 }

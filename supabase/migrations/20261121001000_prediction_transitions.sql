@@ -8,7 +8,8 @@ create table private.provider_runs (
   seen_at timestamptz not null default now(),
   cancel_due_at timestamptz,
   cancel_failures integer not null default 0
-);
+-- Written again, with nothing changed, at each word of the provider's: HOT where the page has room, and then no index is written.
+) with (fillfactor = 80);
 comment on table private.provider_runs is 'Runs at the provider. Kept without a foreign key: a run must be cancelled even when its prediction is gone.';
 comment on column private.provider_runs.cancel_due_at is 'When to ask the provider to cancel this run; null when nobody needs to.';
 create index provider_runs_cancel_due_at_idx on private.provider_runs (cancel_due_at) where cancel_due_at is not null;
@@ -185,22 +186,6 @@ end
 $$;
 comment on function public.retry_prediction_later is 'Puts the present task off (later), fails the prediction when its failures are used up (failed), or finds it gone on (too_late). answered = false keeps the search for a run whose submit was never answered.';
 
--- A prediction that ended with a submit unanswered: the provider's list has been asked, and what was in it is recorded.
-create function public.record_search_ended(prediction_id uuid)
-returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  update public.predictions p set unanswered_since = null
-  where p.id = record_search_ended.prediction_id and p.unanswered_since is not null and p.status in ('failed', 'canceled');
-  return found;
-end
-$$;
-comment on function public.record_search_ended is 'The runs of a prediction that ended unheard have been looked for. False: there was nothing to look for.';
-
 -- Nothing new at the provider: look again after the poll interval. It did answer, so failures are no longer in a row.
 create function public.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
 returns boolean
@@ -230,13 +215,11 @@ revoke execute on function
   public.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
   public.fail_prediction(uuid, uuid, text, text, boolean),
   public.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
-  public.poll_prediction_later(uuid, uuid, double precision),
-  public.record_search_ended(uuid)
+  public.poll_prediction_later(uuid, uuid, double precision)
 from public, anon, authenticated;
 grant execute on function
   public.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
   public.fail_prediction(uuid, uuid, text, text, boolean),
   public.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
-  public.poll_prediction_later(uuid, uuid, double precision),
-  public.record_search_ended(uuid)
+  public.poll_prediction_later(uuid, uuid, double precision)
 to service_role;

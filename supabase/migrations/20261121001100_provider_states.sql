@@ -10,8 +10,8 @@ alter table private.provider_callbacks enable row level security;
 revoke all on private.provider_callbacks from public, anon, authenticated, service_role;
 
 -- Records a provider run's state and answers what came of it:
--- recorded, unchanged (nothing new), duplicate (callback seen before), unknown (no such prediction),
--- ended (the prediction was over), stale (the run is not the one the prediction follows; it will be cancelled).
+-- recorded, unchanged (nothing new), duplicate (callback seen before), unknown (no such prediction, or another's run),
+-- ended (the prediction was over or deleted), stale (the run is not the one the prediction follows; it will be cancelled).
 create function public.record_provider_state(
   prediction_id uuid,
   attempt integer,
@@ -36,6 +36,11 @@ declare
   moved boolean;
 begin
   select p.* into row_now from public.predictions p where p.id = record_provider_state.prediction_id for update;
+  if not found then
+    -- Deleted while a submit of it had no answer, it counts as ended then.
+    select s.prediction_id, s.attempt, s.deleted_at into row_now.id, row_now.attempt, row_now.completed_at
+    from private.unanswered_submits s where s.prediction_id = record_provider_state.prediction_id;
+  end if;
   if not found or record_provider_state.attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;
@@ -134,7 +139,8 @@ create trigger _400_cancel_abandoned_run after update of status on public.predic
 create trigger _400_cancel_deleted_run after delete on public.predictions
   for each row when (old.status in ('starting', 'processing')) execute function private.cancel_abandoned_run();
 
--- The provider was asked to cancel a run: over, or asked again later. Given up after ten failures: runs end by themselves.
+-- The provider was asked to cancel a run: over, or asked again later, for a day: each run is given a time to end by itself, and
+-- none is longer than that.
 create function public.record_run_canceled(provider_prediction_id text, canceled boolean)
 returns boolean
 language plpgsql
@@ -145,7 +151,8 @@ as $$
 begin
   update private.provider_runs r
   set cancel_failures = r.cancel_failures + case when canceled then 0 else 1 end,
-      cancel_due_at = case when canceled or r.cancel_failures >= 9 then null else now() + interval '10 seconds' * (r.cancel_failures + 1) end
+      cancel_due_at = case when not canceled and r.seen_at > now() - interval '1 day'
+        then now() + least(interval '5 minutes', interval '10 seconds' * (r.cancel_failures + 1)) end
   where r.provider_prediction_id = record_run_canceled.provider_prediction_id and r.cancel_due_at is not null;
   return found;
 end

@@ -4,7 +4,7 @@
 create table private.file_removals (
   bucket text not null,
   name text not null,
-  prediction_id uuid not null,
+  prediction_id uuid,
   due_at timestamptz not null default now(),
   written_under uuid,
   lease_token uuid,
@@ -12,7 +12,7 @@ create table private.file_removals (
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 comment on table private.file_removals is 'Files to remove from Storage. Tried until it works: Storage may be away for a day.';
-comment on column private.file_removals.prediction_id is 'Whose end or deletion left the file.';
+comment on column private.file_removals.prediction_id is 'Whose end or deletion left the file; null: an image that no prediction used.';
 comment on column private.file_removals.due_at is 'When to remove it next, or when the lease of who is removing it runs out.';
 comment on column private.file_removals.written_under is 'The lease under which somebody may still be writing the file: it can only be removed for good after that.';
 comment on column private.file_removals.lease_token is 'Under which it was handed out; then it may be gone already.';
@@ -183,8 +183,9 @@ begin
 end
 $$;
 
--- What came of a task's removals: over, or tried again later. Answers how many files that were.
-create function public.record_files_removed(lease_token uuid, removed boolean)
+-- What came of a task's removals: those that Storage refused (a list of {bucket, name}) are tried again later, the others are over.
+-- Answers how many are over.
+create function public.record_files_removed(lease_token uuid, refused jsonb default '[]')
 returns integer
 language plpgsql
 volatile
@@ -194,19 +195,63 @@ as $$
 declare
   counted integer;
 begin
-  if removed then
-    delete from private.file_removals r where r.lease_token = record_files_removed.lease_token;
-  else
-    update private.file_removals r
-    set lease_token = null, failures = r.failures + 1,
-        due_at = now() + (select least(s.retry_most, s.retry_base * power(2, least(20, r.failures))) from private.settings s)
-    where r.lease_token = record_files_removed.lease_token;
-  end if;
+  update private.file_removals r
+  set lease_token = null, failures = r.failures + 1,
+      due_at = now() + (select least(s.retry_most, s.retry_base * power(2, least(20, r.failures))) from private.settings s)
+  from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
+  where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
+
+  delete from private.file_removals r where r.lease_token = record_files_removed.lease_token;
   get diagnostics counted = row_count;
   return counted;
 end
 $$;
-comment on function public.record_files_removed is 'What came of a task that removes files: the number of files that are done, or put off.';
+comment on function public.record_files_removed is 'What came of a task that removes files: those refused are put off, the others done. Answers how many are done.';
+
+-- Notes reference images that no prediction uses: a month after their upload, or when their owner's account is gone.
+-- Reads the whole list of images, since an index of ours may not stand on Storage's table: to be called now and then.
+create function private.note_unused_references(max_images integer default 1000)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  owner uuid;
+  names text[];
+  added integer;
+  noted integer := 0;
+begin
+  for owner, names in
+    select o.owner_id, array_agg(o.name) from (
+      select i.owner_id, i.name from (
+        -- Storage has text there. What is no user's is an administrator's, who knows what it is for.
+        select case when b.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then b.owner_id::uuid end as owner_id, b.name, b.created_at
+        from storage.objects b where b.bucket_id = 'projects'
+      ) i
+      where i.owner_id is not null
+        and (
+          i.created_at < now() - (select s.unused_references_after from private.settings s)
+          or not exists (select from auth.users u where u.id = i.owner_id))
+        and not exists (select from public.predictions p where p.reference_image_path = 'projects/' || i.name)
+        and not exists (select from private.file_removals r where r.bucket = 'projects' and r.name = i.name)
+      limit max_images
+    ) o
+    group by o.owner_id order by o.owner_id
+  loop
+    perform private.lock_references(owner);
+    -- Under the lock: a prediction that has begun to use one meanwhile is either seen here, or finds the removal noted.
+    insert into private.file_removals (bucket, name)
+    select 'projects', unused.name from unnest(names) as unused (name)
+    where not exists (select from public.predictions p where p.reference_image_path = 'projects/' || unused.name)
+    on conflict do nothing;
+    get diagnostics added = row_count;
+    noted := noted + added;
+  end loop;
+  return noted;
+end
+$$;
 
 -- The holder of a lease writes no more: what it wrote in vain need not wait for the end of the lease.
 create function public.give_up_output(lease_token uuid)
@@ -230,7 +275,8 @@ comment on function public.give_up_output is 'Says that an output is no longer b
 
 revoke execute on function
   private.output_names(public.predictions), private.lock_references(uuid), private.note_partial_output(public.predictions),
-  private.remove_partial_output(), private.remove_deleted_files(), private.keep_reference(), private.claim_removals(integer)
+  private.remove_partial_output(), private.remove_deleted_files(), private.keep_reference(), private.claim_removals(integer),
+  private.note_unused_references(integer)
 from public, anon, authenticated, service_role;
-revoke execute on function public.record_files_removed(uuid, boolean), public.give_up_output(uuid) from public, anon, authenticated;
-grant execute on function public.record_files_removed(uuid, boolean), public.give_up_output(uuid) to service_role;
+revoke execute on function public.record_files_removed(uuid, jsonb), public.give_up_output(uuid) from public, anon, authenticated;
+grant execute on function public.record_files_removed(uuid, jsonb), public.give_up_output(uuid) to service_role;

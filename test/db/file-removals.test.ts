@@ -35,10 +35,13 @@ const namesOf = (id: string, { owner, project } = world) =>
 const claimRemovals = async (leaseSeconds = 60) => {
   const tasks = (await claim(db.sql, 10, leaseSeconds)).filter(({ task }) => task === "remove");
   expect(tasks.length).toBeLessThan(2);
-  return (tasks[0] as (Task & { files: { bucket: string; name: string }[] }) | undefined) ?? null;
+  return (tasks[0] as (Task & { files: File[] }) | undefined) ?? null;
 };
-const record = async (lease: string, removed: boolean) => {
-  const [row] = await db.sql<{ files: number }[]>`select public.record_files_removed(${lease}, ${removed}) as files`;
+type File = { bucket: string; name: string };
+/** How many files are done, when Storage refused these. */
+const record = async (lease: string, refused: File[] = []) => {
+  const [row] = await db.sql<{ files: number }[]>`
+    select public.record_files_removed(${lease}, ${db.sql.json(refused)}) as files`;
   return row?.files;
 };
 const giveUp = async (lease: string | null) => {
@@ -170,7 +173,7 @@ describe("an output that may lie in Storage although its prediction did not succ
     const task = await claimRemovals();
     expect(await giveUp(lease)).toBe(false);
     expect(await claimRemovals()).toBeNull();
-    expect(await record(task?.lease_token ?? "", true)).toBe(3);
+    expect(await record(task?.lease_token ?? "")).toBe(3);
   });
 
   test("the worker says so of a prediction that succeeded after all → nothing is removed", async () => {
@@ -209,7 +212,7 @@ describe("a task to remove files", () => {
       expect(task?.id).toBe(task?.lease_token);
       expect(await claimRemovals()).toBeNull();
       seen.push(...(task?.files.map(({ name }) => name) ?? []));
-      expect(await record(task?.lease_token ?? "", true)).toBe(count);
+      expect(await record(task?.lease_token ?? "")).toBe(count);
     }
     expect(new Set(seen).size).toBe(250);
     expect(await claimRemovals()).toBeNull();
@@ -248,9 +251,10 @@ describe("a task to remove files", () => {
     await db.sql`update private.file_removals set due_at = now()`;
     const task = await claimRemovals();
     expect(task?.files).toEqual(dead?.files);
-    expect(await record(dead?.lease_token ?? "", true)).toBe(0);
+    expect(await record(dead?.lease_token ?? "", dead?.files)).toBe(0);
+    expect(await record(dead?.lease_token ?? "")).toBe(0);
     expect(await files()).toHaveLength(1);
-    expect(await record(task?.lease_token ?? "", true)).toBe(1);
+    expect(await record(task?.lease_token ?? "")).toBe(1);
   });
 
   test("Storage is away → tried again after 2 s, 4 s, up to two minutes, however often", async () => {
@@ -258,7 +262,7 @@ describe("a task to remove files", () => {
     const waits: number[] = [];
     for (let attempt = 0; attempt < 9; attempt++) {
       const task = await claimRemovals();
-      expect(await record(task?.lease_token ?? "", false)).toBe(1);
+      expect(await record(task?.lease_token ?? "", task?.files)).toBe(0);
       const [row] = await noted();
       expect(row).toMatchObject({ failures: attempt + 1, leased: false });
       waits.push(row?.seconds ?? 0);
@@ -266,8 +270,17 @@ describe("a task to remove files", () => {
     }
     expect(waits).toEqual([2, 4, 8, 16, 32, 64, 120, 120, 120]);
     await db.sql`update private.file_removals set failures = 100000`;
-    expect(await record((await claimRemovals())?.lease_token ?? "", false)).toBe(1);
+    const task = await claimRemovals();
+    expect(await record(task?.lease_token ?? "", task?.files)).toBe(0);
     expect((await noted())[0]?.seconds).toBe(120);
+  });
+
+  test("one of three is refused → it alone is tried again", async () => {
+    await note(3);
+    const task = await claimRemovals();
+    const refused = task?.files.slice(1, 2) ?? [];
+    expect(await record(task?.lease_token ?? "", [...refused, { bucket: "projects", name: "another.png" }])).toBe(2);
+    expect(await noted()).toEqual([{ file: "generations/file-2", seconds: 2, failures: 1, leased: false }]);
   });
 
   test.each(["succeeded", "storing", "queued"] as const)(
@@ -319,7 +332,7 @@ describe("a reference image that somebody uses again", () => {
     expect(await codeOf(start(db, world, { reference }))).toBe("not_found");
     await db.sql`update private.file_removals set due_at = now()`;
     expect(await codeOf(start(db, world, { reference }))).toBe("not_found");
-    await record(task?.lease_token ?? "", false);
+    await record(task?.lease_token ?? "", task?.files);
     await start(db, world, { reference });
     expect(await files()).toEqual([]);
   });

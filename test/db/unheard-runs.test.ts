@@ -10,7 +10,7 @@ beforeAll(async () => {
   db = await cloneDatabase();
   world = await addWorld(db);
 });
-beforeEach(() => db.sql`delete from public.predictions`);
+beforeEach(() => db.sql`truncate public.predictions, private.unanswered_submits`);
 afterAll(() => db.drop());
 
 const RECENTLY = new Date(Date.now() - 60_000);

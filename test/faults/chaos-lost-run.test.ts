@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Prediction } from "../../shared/contract/predictions.ts";
+import { project } from "../../shared/contract/projects.ts";
 import { type FilmMaker, newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
 import { runsAtProvider } from "../support/flow-provider.ts";
 import { letLeaseRunOut } from "../support/flow-restarts.ts";
@@ -18,9 +20,9 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 /** Starts a frame and waits until its run is on at the provider, unknown here. */
-async function startUnheard() {
+async function startUnheard(by = maker) {
   const prompt = promptWith("lost_answer", "callback_lost");
-  const made = await maker.start("first-frame", { prompt });
+  const made = await by.start("first-frame", { prompt });
   await until("the submit had no answer", async () => {
     const [row] = await stack.sql`
       select from public.predictions where id = ${made.predictionId} and retry_reason is not null and lease_token is null`;
@@ -57,4 +59,52 @@ test("past its deadline before the lost answer was looked for → its run is fou
   expect(await maker.untilEnded(made)).toMatchObject({ status: "failed", error: { code: "deadline_exceeded" } });
   await letLeaseRunOut(stack.sql, made.predictionId);
   await expectRunEnded(made.predictionId, prompt);
+});
+
+type Doomed = { leaver: FilmMaker; made: Prediction };
+test.for<[string, (doomed: Doomed) => Promise<unknown>]>([
+  [
+    "cancelled, and its project deleted by its user",
+    async ({ leaver, made }) => {
+      await leaver.cancel(made);
+      await leaver.call(project, "DELETE", `/api/projects/${leaver.projectId}`);
+    },
+  ],
+  [
+    "its project deleted in Studio",
+    async ({ leaver }) => await stack.sql`delete from public.projects where id = ${leaver.projectId}`,
+  ],
+  [
+    "its owner's account deleted",
+    async ({ leaver }) => await stack.sql`delete from auth.users where id = ${leaver.userId}`,
+  ],
+])("%s before the lost answer was looked for → its run is found and cancelled", async ([, remove]) => {
+  const leaver = await newFilmMaker(stack);
+  const { made, prompt } = await startUnheard(leaver);
+  await remove({ leaver, made });
+  const sought = await stack.sql`
+    update private.unanswered_submits set next_search_at = now() where prediction_id = ${made.predictionId} returning sought`;
+  expect(sought).toMatchObject([{ sought: { prompt } }]);
+  await expectRunEnded(made.predictionId, prompt);
+  await until("the prompt is forgotten", async () => {
+    const [row] = await stack.sql`
+      select sought from private.unanswered_submits where prediction_id = ${made.predictionId}`;
+    return row?.sought === null;
+  });
+});
+
+test("its owner's account deleted as its answer is on the way → the run is cancelled when the answer comes", async () => {
+  const leaver = await newFilmMaker(stack);
+  const prompt = promptWith("callback_lost");
+  const simulator = stack.child("simulator");
+  simulator.kill("SIGSTOP");
+  const { predictionId } = await leaver.start("first-frame", { prompt });
+  await until("the submit is under way", async () => {
+    const rows = await stack.sql`
+      select from public.predictions where id = ${predictionId} and unanswered_since is not null and lease_token is not null`;
+    return rows.length === 1;
+  });
+  await stack.sql`delete from auth.users where id = ${leaver.userId}`;
+  simulator.kill("SIGCONT");
+  await expectRunEnded(predictionId, prompt);
 });

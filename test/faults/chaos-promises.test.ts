@@ -71,6 +71,21 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "insert into public.projects (owner_id, title, text_prompt) select owner_id, title, text_prompt from public.projects",
   ],
   ["a run that nobody knows", "runs_have_a_row", "insert into chaos.runs values ('run-x', 'succeeded', 'prompt-2')"],
+  [
+    "a run that nobody knows, of a prediction that is gone",
+    "runs_have_a_row",
+    "insert into chaos.runs values ('run-x', 'canceled', 'prompt-gone')",
+  ],
+  [
+    "a prediction that ended and whose run nobody has looked for",
+    "runs_have_ended",
+    "update public.predictions set unanswered_since = now() where status = 'canceled'",
+  ],
+  [
+    "a prediction that is gone and whose run nobody has looked for",
+    "runs_have_ended",
+    "insert into private.unanswered_submits values (gen_random_uuid(), 1, '{}', now(), now())",
+  ],
   ["a run that goes on", "runs_have_ended", "update chaos.runs set status = 'processing'"],
   ["a run that nobody has cancelled yet", "runs_have_ended", "update private.provider_runs set cancel_due_at = now()"],
   [
@@ -126,7 +141,26 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "objects_have_a_row",
     "update public.predictions set output_path = 'elsewhere' where output_path is not null",
   ],
-  ["a reference of nobody", "objects_have_a_row", "delete from private.idempotency_keys"],
+  [
+    "a reference of nobody",
+    "objects_have_a_row",
+    "delete from private.idempotency_keys; update public.predictions set reference_image_path = null",
+  ],
+  [
+    "a reference whose prediction is gone",
+    "objects_have_a_row",
+    `update chaos.starts set reference = 'projects/' || (select name from chaos.files where bucket = 'projects'); delete from public.predictions ${SUCCEEDED}`,
+  ],
+  [
+    "a file whose object is gone",
+    "objects_have_a_row",
+    "insert into chaos.files values ('generations', 'o/p/x.png', 1, 'x')",
+  ],
+  [
+    "an address that ends before its time",
+    "addresses_last_as_told",
+    "update chaos.addresses set told = ends + interval '10 minutes'",
+  ],
   [
     "a lease on a prediction",
     "no_lease_is_left",

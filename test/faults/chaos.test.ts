@@ -39,7 +39,9 @@ test("every fault was tried, and nearly all could be done", () => {
   expect(rows.filter(([done]) => done === 1).length).toBeGreaterThanOrEqual(FAULT_NAMES.length - 4);
 });
 
-test("it was used meanwhile: starts accepted, events delivered", () => {
+test("it was used meanwhile: starts accepted, events delivered, projects deleted, outputs looked at", () => {
   expect(figures("accepted starts")[0]).toBeGreaterThan(10);
   expect(figures("deliveries delivered")[0]).toBeGreaterThan(50);
+  expect(figures("deleted projects")[0]).toBeGreaterThan(0);
+  expect(figures("signed addresses")[0]).toBeGreaterThan(0);
 });

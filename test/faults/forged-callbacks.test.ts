@@ -151,6 +151,8 @@ describe("a callback that comes too late or too often → 200, so that it is not
     const news = says(seeded.run, "processing", { logs: "video:  40%|████      | 40/100" });
     const first = await signedPost(address(seeded.id), secret, { id, body: news });
     expect(first).toMatchObject({ status: 200, data: { outcome: "recorded" } });
+    // Nobody polls it meanwhile.
+    await sql`update public.predictions set next_attempt_at = ${new Date(Date.now() + HOUR)} where id = ${seeded.id}`;
     await expectUnchanged(seeded, async () => {
       for (const body of [news, says(seeded.run, "failed")]) {
         const answer = await signedPost(address(seeded.id), secret, { id, body });

@@ -41,14 +41,19 @@ function makeDrain(options: {
 test("the limits → tasks end before their leases, and a drain well before the platform's 150 s", () => {
   expect(L.taskMs).toBeLessThan(L.leaseSeconds * 1000);
   expect(L.lookFor + L.linger + L.promise + L.lookEvery + L.taskMs).toBeLessThan(120_000);
+  expect(L.lookSoonest).toBeLessThan(L.lookEvery);
   expect(L.lookEvery).toBeLessThan(L.promise);
 });
 
-test("nothing due → it looks every 100 ms for 2 s, each look a promise, and the last one takes the promise back", async () => {
+test("nothing due → it looks for 2 s, every 20 ms at first and every 100 ms later, each look a promise, and the last one takes the promise back", async () => {
   const { kick, claims } = makeDrain({});
   await kick();
   const looks = claims.slice(0, -1);
-  expect(looks.map(({ at }) => at)).toEqual(Array.from({ length: 20 }, (_, index) => index * 100));
+  const pauses = looks.slice(1).map(({ at }, index) => at - (looks[index]?.at ?? 0));
+  for (const [index, pause] of pauses.entries())
+    expect(pause).toBeCloseTo(Math.min(100, Math.max(20, (looks[index]?.at ?? 0) / 5)));
+  expect(looks.at(-1)?.at).toBeGreaterThan(1900);
+  expect(looks.length).toBeLessThan(32);
   expect(looks.every(({ promise, leaseSeconds }) => promise === 300 && leaseSeconds === L.leaseSeconds)).toBe(true);
   const [last, lastPromise] = [claims.at(-1), looks.at(-1)];
   expect(last?.promise).toBe(0);
@@ -57,9 +62,17 @@ test("nothing due → it looks every 100 ms for 2 s, each look a promise, and th
 });
 
 test("work is due → the next claim follows at once, and lingering begins anew", async () => {
-  const { kick, claims } = makeDrain({ due: (now) => (now === 1500 && claims.at(-2)?.at !== 1500 ? 3 : 0) });
+  let foundAt: number | undefined;
+  const { kick, claims } = makeDrain({
+    due: (now) => {
+      if (now < 1500 || foundAt !== undefined) return 0;
+      foundAt = now;
+      return 3;
+    },
+  });
   await kick();
-  expect(claims.filter(({ at }) => at === 1500)).toHaveLength(2);
+  const after = claims.filter(({ at }) => at >= (foundAt ?? Number.NaN));
+  expect(after.slice(0, 3).map(({ at }) => at - (foundAt ?? Number.NaN))).toEqual([0, 0, expect.closeTo(20)]);
   expect(claims.at(-1)?.at).toBeGreaterThanOrEqual(3500);
 });
 

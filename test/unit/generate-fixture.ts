@@ -77,13 +77,10 @@ export function fakeDatabase(answers: Partial<Database> = {}): { database: Datab
     retryLater: async () => "later",
     pollLater: async () => {},
     giveUpOutput: async () => true,
-    readStatus: async () => "failed",
   };
   const noting = <Name extends keyof Database>(name: Name) => {
     const answer = answers[name] ?? usual[name];
-    const hasTask = !["claim", "readStatus", "recordRunCanceled", "recordFilesRemoved", "recordSearchEnded"].includes(
-      name,
-    );
+    const hasTask = !["claim", "recordRunCanceled", "recordFilesRemoved", "recordSearchEnded"].includes(name);
     // One wrapper for all functions: their parameters differ, and are only passed on.
     return (async (...args: unknown[]) => {
       calls.push([name, ...args.slice(hasTask ? 1 : 0)]);
@@ -103,6 +100,8 @@ export type StorageServer = {
   refuse: number | null;
   /** Set: removals from this bucket alone are refused. */
   refusedBucket: string | null;
+  /** A request that names one of these to be removed is refused as a whole. */
+  refusedNames: Set<string>;
   stop(): Promise<void>;
 };
 
@@ -111,7 +110,15 @@ export async function startStorage(): Promise<StorageServer> {
   const files: StorageServer["files"] = new Map();
   const removals: StorageServer["removals"] = [];
   const stop = async () => await server.shutdown();
-  const storage: StorageServer = { url: "", files, removals, refuse: null, refusedBucket: null, stop };
+  const storage: StorageServer = {
+    url: "",
+    files,
+    removals,
+    refuse: null,
+    refusedBucket: null,
+    refusedNames: new Set(),
+    stop,
+  };
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
     const path = new URL(request.url).pathname.replace("/storage/v1/object", "");
     if (request.headers.get("apikey") !== "sb_secret_test")
@@ -124,9 +131,10 @@ export async function startStorage(): Promise<StorageServer> {
     if (request.method === "DELETE") {
       const { prefixes }: { prefixes: string[] } = await request.json();
       const bucket = path.slice(1);
-      const status = bucket === storage.refusedBucket ? 500 : storage.refuse;
-      if (status !== null) return Response.json({ message: "no" }, { status });
       removals.push({ bucket, names: prefixes });
+      const isRefused = bucket === storage.refusedBucket || prefixes.some((name) => storage.refusedNames.has(name));
+      const status = isRefused ? 500 : storage.refuse;
+      if (status !== null) return Response.json({ message: "no" }, { status });
       for (const name of prefixes) files.delete(`${path}/${name}`);
       return Response.json([]);
     }

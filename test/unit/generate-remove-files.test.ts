@@ -40,7 +40,7 @@ test("files of both buckets → gone, one request for each bucket, recorded unde
     { bucket: "generations", names: [FRAME] },
     { bucket: "projects", names: [REFERENCE] },
   ]);
-  expect(calls).toEqual([["recordFilesRemoved", TASK, true]]);
+  expect(calls).toEqual([["recordFilesRemoved", TASK, []]]);
 });
 
 test("a hundred files of a bucket → one request", async () => {
@@ -51,27 +51,69 @@ test("a hundred files of a bucket → one request", async () => {
 
 test("files that are not there → removed, as far as anybody can tell", async () => {
   storage.files.clear();
-  expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, true]]);
+  expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, []]]);
 });
 
 test.each([403, 429, 500, 503])("Storage answers %i → recorded as not removed", async (status) => {
   storage.refuse = status;
-  expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, false]]);
+  expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, FILES]]);
   expect(storage.files.size).toBe(2);
 });
 
 test("Storage is away, or the task's time is over → recorded as not removed; back again → gone", async () => {
-  expect((await run({ storageUrl: "http://127.0.0.1:1" })).calls).toEqual([["recordFilesRemoved", TASK, false]]);
-  expect((await run({ signal: AbortSignal.abort() })).calls).toEqual([["recordFilesRemoved", TASK, false]]);
+  expect((await run({ storageUrl: "http://127.0.0.1:1" })).calls).toEqual([["recordFilesRemoved", TASK, FILES]]);
+  expect((await run({ signal: AbortSignal.abort() })).calls).toEqual([["recordFilesRemoved", TASK, FILES]]);
   expect(storage.files.size).toBe(2);
   await run({});
   expect(storage.files.size).toBe(0);
 });
 
-test("one bucket is refused → the other's files go, and the task is tried again as a whole", async () => {
+test("one bucket is refused → the other's files go, and only this one's are put off", async () => {
   storage.refusedBucket = "generations";
-  expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, false]]);
+  const [frame] = FILES;
+  expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, [frame]]]);
   expect([...storage.files.keys()]).toEqual([`/generations/${FRAME}`]);
+});
+
+/** So many files of a bucket, which are there. */
+function store(count: number) {
+  const files = Array.from({ length: count }, (_, n) => ({ bucket: "generations" as const, name: `o/p/${n}.png` }));
+  for (const { bucket, name } of files) storage.files.set(`/${bucket}/${name}`, { bytes: kit.PNG, contentType: "" });
+  return files;
+}
+
+test.each([0, 57, 99])("name %i of a hundred is refused → the others are gone after a few requests", async (which) => {
+  storage.files.clear();
+  const files = store(100);
+  storage.refusedNames.add(files[which]?.name ?? "");
+  expect((await run({ files })).calls).toEqual([["recordFilesRemoved", TASK, [files[which]]]]);
+  expect(storage.files.size).toBe(1);
+  expect(storage.removals.length).toBeLessThanOrEqual(15);
+});
+
+test("three of a hundred are refused → those three are put off", async () => {
+  const files = store(100);
+  const bad = [3, 4, 71].map((n) => files[n]);
+  for (const file of bad) storage.refusedNames.add(file?.name ?? "");
+  const { calls } = await run({ files });
+  expect(calls).toEqual([["recordFilesRemoved", TASK, expect.arrayContaining(bad)]]);
+  expect(calls[0]?.[2]).toHaveLength(3);
+});
+
+test("every name is refused → 40 requests, and all are put off", async () => {
+  storage.refusedBucket = "generations";
+  const files = store(100);
+  const { calls } = await run({ files });
+  expect(storage.removals).toHaveLength(40);
+  const put = calls[0]?.[2];
+  expect(Array.isArray(put) && put.length).toBe(100);
+  expect(put).toEqual(expect.arrayContaining(files));
+});
+
+test.each([401, 429, 503])("Storage answers %i, which is about no name → one request", async (status) => {
+  storage.refuse = status;
+  await run({ files: store(100) });
+  expect(storage.removals).toHaveLength(1);
 });
 
 test("the outcome cannot be recorded → the task fails, and its lease brings it back", async () => {

@@ -31,7 +31,7 @@ export const DRAIN_LIMITS: DrainLimits = {
   maxInFlight: 400,
   claimAtOnce: 200,
   recordAfter: 20,
-  recordAt: 100,
+  recordAt: 40,
   recordAtOnce: 200,
   slowAfter: 100,
   linger: 2_000,

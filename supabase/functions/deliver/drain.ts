@@ -5,8 +5,14 @@ import type { Clock } from "./clock.ts";
 import { DRAIN_LIMITS, type DrainLimits } from "./drain-limits.ts";
 
 export type DrainSettings<Delivery, Result> = {
-  /** Records results and leases due deliveries, in one call. */
-  exchange(results: Result[], maxRows: number, leaseSeconds: number, lookAgainMs: number): Promise<Delivery[]>;
+  /** Records results and leases due deliveries, in one call. With none due it may wait for one, at most waitMs. */
+  exchange(
+    results: Result[],
+    maxRows: number,
+    leaseSeconds: number,
+    lookAgainMs: number,
+    waitMs: number,
+  ): Promise<Delivery[]>;
   /** Makes one attempt. A rejection has no result to record; the lease then brings the delivery back. */
   attempt(delivery: Delivery): Promise<Result>;
   log: Log;
@@ -34,6 +40,11 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
   let failingSince: number | null = null;
   let failures = 0;
   let running: Promise<void> | null = null;
+  /** Calls under way, two at most, what they may bring, and the second of them. */
+  let calling = 0;
+  let askedFor = 0;
+  let second: Promise<unknown> | null = null;
+  let mayOverlap = false;
 
   function start(deliveries: Delivery[]): void {
     if (deliveries.length === 0) return;
@@ -45,6 +56,7 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
         inFlight -= 1;
         batch.open -= 1;
         if (batch.open === 0) batches.delete(batch);
+        overlap();
         bell.ring();
       });
     }
@@ -77,40 +89,68 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
     }
   }
 
-  /** One call of the database; how many deliveries it gave. A failed one keeps its results, and waits before the next. */
-  async function swap(maxRows: number, promise: number): Promise<number> {
+  /** One call of the database; how many deliveries it gave. A failed one keeps its results. */
+  async function call(maxRows: number, promise: number, wait: number): Promise<number> {
     const sent = results.splice(0, limits.recordAtOnce);
+    calling += 1;
+    askedFor += maxRows;
     try {
-      const deliveries = await exchange(sent, maxRows, limits.leaseSeconds, promise);
+      const deliveries = await exchange(sent, maxRows, limits.leaseSeconds, promise, wait);
       failingSince = null;
       failures = 0;
       waitingSince = clock.now();
+      if (deliveries.length > 0) lingerUntil = clock.now() + limits.linger;
       start(deliveries);
       return deliveries.length;
     } catch (error) {
       results = [...sent, ...results];
-      failingSince ??= clock.now();
       log.error("exchange_failed", { reason: describeError(error), results: results.length, inFlight });
+      throw error;
+    } finally {
+      calling -= 1;
+      askedFor -= maxRows;
+    }
+  }
+
+  /** A call whose failure makes the next one wait; throws when there is no more hope. */
+  async function swap(maxRows: number, promise: number, wait: number): Promise<number> {
+    try {
+      return await call(maxRows, promise, wait);
+    } catch (error) {
+      failingSince ??= clock.now();
       const isPastHope = results.length === 0 || clock.now() - failingSince >= limits.giveUpAfter;
-      if (inFlight === 0 && isPastHope) {
+      if (calling === 0 && inFlight === 0 && isPastHope) {
         // Their leases bring the deliveries back: receivers may see an event twice, never not at all.
         results = [];
         failingSince = null;
         failures = 0;
         throw error;
       }
-      const wait = Math.min(limits.retryEvery * 2 ** failures++, limits.retryAtMost);
-      await new Promise<void>((resolve) => void clock.after(wait, resolve));
+      const pauseMs = Math.min(limits.retryEvery * 2 ** failures++, limits.retryAtMost);
+      await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
       return 0;
     }
   }
 
+  const freePlaces = () => Math.max(0, Math.min(limits.maxInFlight - inFlight - askedFor, limits.claimAtOnce));
+
+  /** While one call is under way, a second takes what has piled up: the database works at both, and requests go on meanwhile. */
+  function overlap(): void {
+    if (!mayOverlap || calling === 0 || second !== null || results.length < limits.recordAt) return;
+    second = call(freePlaces(), limits.promise, 0)
+      .catch(() => undefined)
+      .then(() => {
+        second = null;
+        bell.ring();
+      });
+  }
+
   /** Records what there is and takes what is due; true when more is probably due than was taken. */
-  async function look(promise: number): Promise<boolean> {
+  async function look(promise: number, wait = 0): Promise<boolean> {
     kicked = false;
-    const places = Math.min(limits.maxInFlight - inFlight, limits.claimAtOnce);
-    const taken = places > 0 || results.length > 0 ? await swap(places, promise) : 0;
-    if (taken > 0 || places === 0) lingerUntil = clock.now() + limits.linger;
+    const places = freePlaces();
+    const taken = places > 0 || results.length > 0 ? await swap(places, promise, wait) : 0;
+    if (places === 0) lingerUntil = clock.now() + limits.linger;
     return taken > 0 && taken === places;
   }
 
@@ -118,22 +158,32 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
     const end = clock.now() + limits.lookFor;
     const isLooking = () => clock.now() < Math.min(end, lingerUntil);
     do {
+      mayOverlap = true;
       while (isLooking()) {
-        if (!(await look(limits.promise))) await pause(limits.lookEvery);
+        // With no result to come, the pause is spent in the database, which sees at once what is committed meanwhile.
+        const isIdle = !kicked && calling === 0 && inFlight === 0 && results.length === 0;
+        const next = clock.now() + limits.lookEvery;
+        if (await look(limits.promise, isIdle ? limits.lookEvery : 0)) continue;
+        // It comes back early where somebody else waits there.
+        if (isIdle) await pause(next - clock.now());
+        else if (inFlight > 0 || results.length > 0) await pause(limits.lookEvery);
       }
+      mayOverlap = false;
+      // What it promises, it promises before the last promise runs out.
+      await second;
       // Whoever relied on the promise has committed by then, and whoever came after it kicks: the last look misses nobody.
       const lapsed = clock.now() + limits.promise + limits.lookEvery;
       while (clock.now() < lapsed && !isLooking()) {
         await pause(lapsed - clock.now());
         // The look that follows answers a kick; until the promise has lapsed it would come too early.
         kicked = false;
-        if (results.length > 0) await swap(0, 0);
+        if (results.length > 0) await swap(0, 0, 0);
       }
       if (!isLooking()) await look(0);
     } while (isLooking());
     while (!kicked && (inFlight > 0 || results.length > 0)) {
       await pause(Number.POSITIVE_INFINITY);
-      if (results.length > 0) await swap(0, 0);
+      if (results.length > 0) await swap(0, 0, 0);
     }
   }
 
@@ -146,6 +196,7 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
       running ??= run()
         .catch((error) => {
           kicked = false;
+          mayOverlap = false;
           log.error("drain_stopped", { reason: describeError(error) });
         })
         .finally(() => {

@@ -70,17 +70,24 @@ async function readHead(
   step: Step,
   source: AsyncGenerator<Uint8Array>,
 ): Promise<{ head: Uint8Array; type: MediaType }> {
-  let head = new Uint8Array(0);
+  let head: Uint8Array = new Uint8Array(0);
   while (head.byteLength < SIGNATURE_BYTES) {
     const { value } = await source.next();
     if (value === undefined) break;
-    head = new Uint8Array([...head, ...value]);
+    head = head.byteLength === 0 ? value : joined(head, value);
   }
   const type = detectMedia(head);
   if (type !== null && (type === "video/mp4") === (step === "video")) return { head, type };
   await source.return(undefined);
   const wanted = step === "video" ? "an MP4 video" : "a PNG, JPEG or WebP image";
   throw notUsable(`It is not ${wanted}.`);
+}
+
+function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
+  const both = new Uint8Array(one.byteLength + other.byteLength);
+  both.set(one);
+  both.set(other, one.byteLength);
+  return both;
 }
 
 function notUsable(why: string): OutputError {

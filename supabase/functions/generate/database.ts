@@ -1,8 +1,9 @@
-import type { SupabaseClient } from "@supabase/supabase-js";
+import type { PostgrestClient } from "@supabase/postgrest-js";
 import { z } from "zod";
-import { createCallDatabase, DatabaseError } from "../../../shared/provider/call-database.ts";
+import { createCallDatabase } from "../../../shared/provider/call-database.ts";
 import type { ProviderPrediction } from "../../../shared/provider/provider-prediction.ts";
 import { type RecordOutcome, recordProviderState } from "../../../shared/provider/record-provider-state.ts";
+import type { StoredFile } from "./storage.ts";
 import type { StoredOutput } from "./stored-output.ts";
 import type { LeasedTask } from "./task.ts";
 
@@ -12,14 +13,14 @@ export type Reason = { code: string; message: string };
 const claimed = z.array(z.looseObject({ task: z.string(), id: z.string() }));
 export type Claimed = z.infer<typeof claimed>[number];
 const retried = z.enum(["later", "failed", "too_late"]);
-const rows = z.array(z.object({ status: z.string() }));
 
 /** The SQL functions of the worker. Each is one transition; false or too_late means that the row went on without us. All throw DatabaseError. */
 export type Database = {
   claim(maxRows: number, leaseSeconds: number, lookAgainMs: number): Promise<Claimed[]>;
   recordState(task: { id: string; attempt: number }, run: ProviderPrediction): Promise<RecordOutcome>;
   recordRunCanceled(providerPredictionId: string, canceled: boolean): Promise<void>;
-  recordFilesRemoved(leaseToken: string, removed: boolean): Promise<void>;
+  /** `refused` are those of the task's files that are still there; they are put off. */
+  recordFilesRemoved(leaseToken: string, refused: StoredFile[]): Promise<void>;
   recordSearchEnded(predictionId: string): Promise<void>;
   complete(task: LeasedTask, output: StoredOutput): Promise<boolean>;
   fail(task: LeasedTask, reason: Reason, retryable: boolean): Promise<boolean>;
@@ -27,15 +28,13 @@ export type Database = {
   pollLater(task: LeasedTask): Promise<void>;
   /** Nothing is written for this task any more: if its prediction ended otherwise, what was written is removed. True: it is. */
   giveUpOutput(task: LeasedTask): Promise<boolean>;
-  /** The row's status now; null when it is gone. */
-  readStatus(predictionId: string): Promise<string | null>;
 };
 
 /** `answered` false: a run may exist at the provider, so its list is searched before the next submit. */
 export type RetryDetails = { retryAfterSeconds?: number | null; answered?: boolean };
 
 /** `pollSeconds`: when to ask the provider about a run again; null where callbacks come, for the database's own interval. */
-export function createDatabase(client: SupabaseClient, pollSeconds: number | null): Database {
+export function createDatabase(client: PostgrestClient, pollSeconds: number | null): Database {
   const call = createCallDatabase(client);
   const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
   return {
@@ -47,8 +46,8 @@ export function createDatabase(client: SupabaseClient, pollSeconds: number | nul
       recordProviderState(call, { predictionId: task.id, attempt: task.attempt, run, pollAfterSeconds: pollSeconds }),
     recordRunCanceled: async (provider_prediction_id, canceled) =>
       void (await call("record_run_canceled", { provider_prediction_id, canceled })),
-    recordFilesRemoved: async (lease_token, removed) =>
-      void (await call("record_files_removed", { lease_token, removed })),
+    recordFilesRemoved: async (lease_token, refused) =>
+      void (await call("record_files_removed", { lease_token, refused })),
     recordSearchEnded: async (prediction_id) => void (await call("record_search_ended", { prediction_id })),
     complete: async (task, output) =>
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
@@ -66,14 +65,5 @@ export function createDatabase(client: SupabaseClient, pollSeconds: number | nul
     pollLater: async (task) =>
       void (await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds })),
     giveUpOutput: async ({ lease_token }) => z.boolean().parse(await call("give_up_output", { lease_token })),
-    async readStatus(predictionId) {
-      const { data, error, status } = await client
-        .from("predictions")
-        .select("status")
-        .eq("id", predictionId)
-        .abortSignal(AbortSignal.timeout(10_000));
-      if (error) throw new DatabaseError("predictions", status, error.code ?? "");
-      return rows.parse(data)[0]?.status ?? null;
-    },
   };
 }

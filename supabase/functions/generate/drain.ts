@@ -15,6 +15,8 @@ export type DrainLimits = {
   claimAtOnce: number;
   /** With nothing due it goes on looking so long: new work then starts at once instead of after a kick. */
   linger: number;
+  /** Between two looks: a fifth of the time since something was found, at least lookSoonest and at most lookEvery. */
+  lookSoonest: number;
   lookEvery: number;
   /** What each look promises: while it holds, Postgres sends no kick. */
   promise: number;
@@ -27,6 +29,7 @@ export const DRAIN_LIMITS: DrainLimits = {
   maxTasks: 32,
   claimAtOnce: 10,
   linger: 2_000,
+  lookSoonest: 20,
   lookEvery: 100,
   promise: 300,
 };
@@ -72,6 +75,10 @@ export function createDrain(settings: DrainSettings): () => Promise<void> {
     return tasks.length > 0;
   }
 
+  /** Whoever comes soon after the last is not kept waiting (a provider that is quick), and looking long costs little. */
+  const untilNextLook = (lastFound: number) =>
+    Math.min(limits.lookEvery, Math.max(limits.lookSoonest, (now() - lastFound) / 5));
+
   async function look(): Promise<void> {
     const end = now() + limits.lookFor;
     let lastFound = now();
@@ -79,7 +86,7 @@ export function createDrain(settings: DrainSettings): () => Promise<void> {
       while (now() < end && now() - lastFound < limits.linger) {
         kicked = false;
         if (await take(limits.promise)) lastFound = now();
-        else await sleep(limits.lookEvery);
+        else await sleep(untilNextLook(lastFound));
         if (running.size >= limits.maxTasks) await Promise.race([sleep(limits.lookEvery), ...running]);
       }
       // Whoever relied on the promise has committed by now, and whoever came after it kicks: the last look misses nobody.

@@ -3,9 +3,10 @@ import type { ListedPrediction, Provider } from "./provider.ts";
 import type { SoughtTask } from "./task.ts";
 import { wantedFiles } from "./wanted-files.ts";
 
-/** The provider's clock and ours differ, and `search_since` is when we began, not when it accepted. */
-const SLACK_MS = 30_000;
-const MOST_PAGES = 30;
+/** The database's clock, which `search_since` is of, may be ten minutes ahead of the provider's. */
+const SLACK_MS = 11 * 60_000;
+/** With 100 runs on each, these reach back ten minutes at the most that one account may create (600 a minute). */
+const MOST_PAGES = 70;
 
 /** Thrown when the list did not end: then nobody knows whether a run is in it. */
 export class SearchTooLong extends Error {}

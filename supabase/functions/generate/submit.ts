@@ -1,6 +1,5 @@
 import { buildInput, UnsupportedInput } from "../../../shared/provider/build-input.ts";
 import type { ProviderPrediction } from "../../../shared/provider/provider-prediction.ts";
-import { cancelRun } from "./cancel.ts";
 import type { Reason } from "./database.ts";
 import type { Deps } from "./deps.ts";
 import { findOrphans, SearchTooLong } from "./find-orphan.ts";
@@ -33,7 +32,7 @@ export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal):
     attempt: task.attempt,
     ms: Math.round(performance.now() - started),
   });
-  await recordCreated(task, created.value, deps, signal);
+  await recordCreated(task, created.value, deps);
 }
 
 async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
@@ -69,20 +68,12 @@ function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, si
   return deps.provider.create(run, signal);
 }
 
-async function recordCreated(
-  task: SubmitTask,
-  run: ProviderPrediction,
-  deps: Deps,
-  signal: AbortSignal,
-): Promise<void> {
-  // ended, stale: the database has already planned to cancel the run.
-  if ((await deps.database.recordState(task, run)) !== "unknown") return;
-  deps.log.warn("submitted_in_vain", { predictionId: task.id });
-  if ((await deps.database.readStatus(task.id)) === null) {
-    // Its project was deleted meanwhile: there is no row left to remember the run by.
-    await cancelRun({ id: task.id, provider_prediction_id: run.id }, deps, signal);
-    return;
-  }
+async function recordCreated(task: SubmitTask, run: ProviderPrediction, deps: Deps): Promise<void> {
+  const outcome = await deps.database.recordState(task, run);
+  if (outcome === "recorded" || outcome === "unchanged") return;
+  deps.log.warn("submitted_in_vain", { predictionId: task.id, outcome });
+  // ended (or deleted), stale: the database has already planned to cancel the run.
+  if (outcome !== "unknown") return;
   // Another prediction with the same input took this run for its own lost one; that one may now be ours.
   const message = "The provider's run could not be told apart from another.";
   await deps.database.retryLater(task, { code: "provider_run_taken", message }, { answered: false });

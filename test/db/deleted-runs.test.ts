@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim, providerSays, readRow, runsToCancel } from "../support/db-calls.ts";
+import { plansOf } from "../support/db-plans.ts";
+import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
+import { liftRateLimits } from "../support/db-user.ts";
+import { untilSomebodyWaits } from "../support/db-waiting.ts";
+
+// No paid run without a row, also when the prediction goes while a submit of it has no answer.
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  await liftRateLimits(db);
+});
+beforeEach(async () => {
+  await db.sql`truncate public.predictions, private.provider_runs, private.unanswered_submits, private.file_removals`;
+  world = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+const SINCE = new Date(Date.now() - 60_000);
+const inAMinute = () => new Date(Date.now() + 60_000);
+
+/** A prediction whose submit was handed out, of which nobody has heard. */
+const seedUnheard = (columns: Row = {}) =>
+  seedPrediction(db.sql, world, {
+    columns: { unanswered_since: SINCE, next_attempt_at: inAMinute(), prompt: "A pier at night", ...columns },
+  });
+
+/** What is to be looked for at the provider. */
+const searches = async () => (await claim(db.sql)).filter(({ task }) => task === "search");
+const letTheLeaseEnd = () =>
+  db.sql`update private.unanswered_submits set next_search_at = now() where sought is not null`;
+const left = () => db.sql<{ runs: number; sought: unknown }[]>`
+  select prediction_id, sought is not null as sought from private.unanswered_submits`;
+
+/** Who deletes it, and how. The user has to cancel first: their own deletion is refused while it runs. */
+const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
+  [
+    "cancelled and its project deleted by its user",
+    (id) =>
+      db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+        await sql`select public.cancel_prediction(${world.project}, ${id})`;
+        await sql`select public.delete_project(${world.project})`;
+      }),
+  ],
+  ["its project deleted in Studio", async () => await db.sql`delete from public.projects where id = ${world.project}`],
+  ["itself deleted in Studio", async (id) => await db.sql`delete from public.predictions where id = ${id}`],
+  ["its owner's account deleted", async () => await db.sql`delete from auth.users where id = ${world.owner}`],
+];
+
+describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_how, remove) => {
+  test("its answer comes after that → ended, and the run is to be cancelled", async () => {
+    const { id } = await seedUnheard();
+    await remove(id);
+    expect(await providerSays(db.sql, { id, run: "run-late", status: "starting" })).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
+  });
+
+  test("its answer never comes → looked for once nobody can be submitting it, until the search is recorded", async () => {
+    const { id } = await seedUnheard({ duration_seconds: null });
+    await remove(id);
+    expect(await searches()).toEqual([]);
+    await letTheLeaseEnd();
+    const [task] = await searches();
+    expect(task).toMatchObject({
+      ...{ task: "search", id, project_id: world.project, owner_id: world.owner, attempt: 1, step: "first-frame" },
+      ...{ model: "google/nano-banana", prompt: "A pier at night", duration_seconds: null, reference_image_path: null },
+      ...{ first_frame_path: null, last_frame_path: null, model_settings: { prompt_field: "prompt" } },
+    });
+    expect(new Date(String(task?.search_since))).toEqual(SINCE);
+    expect(await searches()).toEqual([]);
+    await letTheLeaseEnd();
+    expect(await searches()).toMatchObject([{ id }]);
+    expect(await db.sql`select public.record_search_ended(${id}) as done`).toEqual([{ done: true }]);
+    expect(await db.sql`select public.record_search_ended(${id}) as done`).toEqual([{ done: false }]);
+    expect(await searches()).toEqual([]);
+    // The prompt has gone with it; a run that calls back late is known all the same.
+    expect(await left()).toEqual([{ prediction_id: id, sought: false }]);
+    expect(await providerSays(db.sql, { id, run: "run-late", callback: `msg-${id}` })).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
+  });
+});
+
+describe("what the provider says of a deleted prediction with a submit unanswered", () => {
+  const says = (id: string, more: Partial<Parameters<typeof providerSays>[1]> = {}) =>
+    providerSays(db.sql, { id, run: "run-a", ...more });
+  const deleted = async (columns: Row = {}) => {
+    const { id } = await seedUnheard(columns);
+    await db.sql`delete from public.predictions where id = ${id}`;
+    return id;
+  };
+
+  test("the run is over → noted, and nothing to cancel", async () => {
+    expect(await says(await deleted(), { status: "succeeded" })).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual([]);
+    expect(await db.sql`select provider_prediction_id as run from private.provider_runs`).toEqual([{ run: "run-a" }]);
+  });
+
+  test("two runs, of two attempts → both are to be cancelled", async () => {
+    const id = await deleted({ attempt: 2 });
+    for (const attempt of [1, 2]) expect(await says(id, { attempt, run: `run-${attempt}` })).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual(["run-1", "run-2"]);
+  });
+
+  test("it was cancelled, and its callback is sent again → duplicate, not cancelled twice", async () => {
+    const id = await deleted();
+    await says(id, { callback: `msg-${id}` });
+    await db.sql`select public.record_run_canceled('run-a', true)`;
+    expect(await says(id, { callback: `msg-${id}` })).toBe("duplicate");
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  });
+
+  test("an attempt that there never was, or another prediction's run → unknown, nothing noted", async () => {
+    const id = await deleted();
+    const other = await seedPrediction(db.sql, world, { status: "processing" });
+    expect(await says(id, { attempt: 2 })).toBe("unknown");
+    expect(await says(id, { run: other.run ?? "" })).toBe("unknown");
+    expect(await runsToCancel(db.sql)).toEqual([]);
+    expect(await readRow(db.sql, other.id)).toMatchObject({ status: "processing" });
+  });
+
+  test("a prediction that never was → unknown", async () => {
+    expect(await says(crypto.randomUUID())).toBe("unknown");
+  });
+
+  test("the answer is being recorded as the deletion comes → the deletion waits, and has the run cancelled", async () => {
+    const { id } = await seedUnheard();
+    let deletion: PromiseLike<unknown> = Promise.resolve();
+    await db.sql.begin(async (sql) => {
+      await providerSays(sql, { id, run: "run-b", status: "starting" });
+      deletion = db.sql`delete from public.projects where id = ${world.project}`.execute();
+      await untilSomebodyWaits(db.sql);
+    });
+    await deletion;
+    expect(await runsToCancel(db.sql)).toEqual(["run-b"]);
+    expect(await left()).toEqual([]);
+  });
+
+  test("the deletion is under way as the answer comes → the answer waits, and has the run cancelled", async () => {
+    const { id } = await seedUnheard();
+    let answer: Promise<string> = Promise.resolve("");
+    await db.sql.begin(async (sql) => {
+      await sql`delete from public.projects where id = ${world.project}`;
+      answer = says(id, { status: "starting" });
+      await untilSomebodyWaits(db.sql);
+    });
+    expect(await answer).toBe("ended");
+    expect(await runsToCancel(db.sql)).toEqual(["run-a"]);
+  });
+});
+
+test("a last frame with a reference image → the search knows that there were two", async () => {
+  const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
+  await seedPrediction(db.sql, world, {
+    step: "last-frame",
+    columns: {
+      ...{ unanswered_since: SINCE, first_frame_prediction_id: frame.id, reference_image_path: "projects/a.png" },
+    },
+  });
+  await db.sql`delete from auth.users where id = ${world.owner}`;
+  const sought = {
+    first_frame_path: expect.any(String),
+    last_frame_path: null,
+    reference_image_path: "projects/a.png",
+  };
+  expect(await searches()).toMatchObject([sought]);
+});
+
+test("deleted before anybody submitted it, or once its run was known → nothing to look for", async () => {
+  await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
+  await seedPrediction(db.sql, world, { status: "processing" });
+  await seedPrediction(db.sql, world, { status: "succeeded" });
+  await db.sql`delete from auth.users where id = ${world.owner}`;
+  expect(await left()).toEqual([]);
+});
+
+test("a deletion that is taken back → the prediction is submitted again, nothing is looked for", async () => {
+  const { id } = await seedUnheard({ next_attempt_at: SINCE });
+  await db.sql
+    .begin(async (sql) => {
+      await sql`delete from public.predictions where id = ${id}`;
+      throw new Error("taken back");
+    })
+    .catch(() => undefined);
+  expect((await claim(db.sql)).map(({ task }) => task)).toEqual(["submit"]);
+});
+
+test("its model's row goes, too → still looked for, by the settings it had", async () => {
+  await db.sql`
+    insert into public.generation_models (step, model, prompt_field) values ('first-frame', 'short/lived', 'text')`;
+  await seedUnheard({ model: "short/lived", next_attempt_at: SINCE });
+  await db.sql`delete from auth.users where id = ${world.owner}`;
+  await db.sql`delete from public.generation_models where model = 'short/lived'`;
+  expect(await searches()).toMatchObject([{ model: "short/lived", model_settings: { prompt_field: "text" } }]);
+});
+
+test("the identifier is used again and deleted again → one row, of the later one", async () => {
+  const { id } = await seedUnheard({ attempt: 3 });
+  await db.sql`delete from public.predictions where id = ${id}`;
+  await seedUnheard({ id, attempt: 1, prompt: "A pier by day" });
+  await db.sql`delete from public.predictions where id = ${id}`;
+  await letTheLeaseEnd();
+  expect(await searches()).toMatchObject([{ id, prompt: "A pier by day" }]);
+  expect(await providerSays(db.sql, { id, attempt: 3, run: "run-3" })).toBe("ended");
+});
+
+test("for a day → looked for no more, then forgotten", async () => {
+  const { id } = await seedUnheard();
+  await db.sql`delete from public.predictions where id = ${id}`;
+  await db.sql`select private.prune()`;
+  expect(await left()).toHaveLength(1);
+  await db.sql`
+    update private.unanswered_submits set next_search_at = now(), unanswered_since = now() - interval '25 hours'`;
+  expect(await searches()).toEqual([]);
+  await db.sql`select private.prune()`;
+  expect(await left()).toEqual([]);
+});
+
+test("the sweep kicks for it", async () => {
+  await db.sql`select vault.create_secret('http://127.0.0.1:1', 'functions_url'), vault.create_secret('whsec_c2VjcmV0', 'kick_secret')`;
+  await seedUnheard();
+  await db.sql`delete from auth.users where id = ${world.owner}`;
+  const kicks = () => db.sql`select url from net.http_request_queue`;
+  await db.sql`delete from net.http_request_queue`;
+  await db.sql`select private.sweep()`;
+  expect(await kicks()).toEqual([]);
+  await letTheLeaseEnd();
+  await db.sql`select private.sweep()`;
+  expect(await kicks()).toEqual([{ url: "http://127.0.0.1:1/generate" }]);
+});
+
+test("5,000 of them, looked for already → the next is found through the index", async () => {
+  await db.sql`
+    insert into private.unanswered_submits (prediction_id, attempt, unanswered_since)
+    select gen_random_uuid(), 1, now() from generate_series(1, 5000)`;
+  await seedUnheard();
+  await db.sql`delete from auth.users where id = ${world.owner}`;
+  await letTheLeaseEnd();
+  await db.sql`analyze private.unanswered_submits`;
+  const plans = await plansOf(db.url, (sql) => sql`select public.claim_predictions(10, 90)`);
+  const found = plans.filter((plan) => plan.includes("unanswered_submits"));
+  expect(found.some((plan) => plan.includes("unanswered_submits_next_search_at_idx"))).toBe(true);
+  for (const plan of found) expect(plan).not.toContain("Seq Scan on unanswered_submits");
+});

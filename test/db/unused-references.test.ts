@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim } from "../support/db-calls.ts";
+import { plansOf } from "../support/db-plans.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { addReference, liftRateLimits, start } from "../support/db-user.ts";
+import { untilSomebodyWaits } from "../support/db-waiting.ts";
+
+// A reference image that no prediction uses has an end: a month after its upload, or with its owner's account.
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  await liftRateLimits(db);
+});
+beforeEach(async () => {
+  await db.sql.begin(async (sql) => {
+    await sql`set local storage.allow_delete_query = 'true'`;
+    await sql`delete from storage.objects`;
+  });
+  await db.sql`truncate public.predictions, private.file_removals`;
+  world = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+const DAY = 24 * 3_600_000;
+const upload = async (days: number, owner: string | null = world.owner, name = `${crypto.randomUUID()}.png`) => {
+  await db.sql`
+    insert into storage.objects (bucket_id, name, owner_id, created_at)
+    values ('projects', ${name}, ${owner}, ${new Date(Date.now() - days * DAY)})`;
+  return `projects/${name}`;
+};
+const note = async (most = 1000) =>
+  (await db.sql<{ noted: number }[]>`select private.note_unused_references(${most}) as noted`)[0]?.noted;
+const files = async () =>
+  (await db.sql`select bucket || '/' || name as file from private.file_removals order by 1`).map(({ file }) => file);
+
+test("uploaded 31 days ago and never used → noted, due at once, and handed out to be removed", async () => {
+  const old = await upload(31);
+  await upload(29);
+  expect(await note()).toBe(1);
+  expect(await files()).toEqual([old]);
+  const [task] = await claim(db.sql);
+  expect(task).toMatchObject({ task: "remove", files: [{ bucket: "projects", name: old.slice("projects/".length) }] });
+  expect(await note()).toBe(0);
+});
+
+test("an administrator has another time → that one", async () => {
+  const image = await upload(3);
+  await db.sql`update private.settings set unused_references_after = '2 days'`;
+  await note();
+  await db.sql`update private.settings set unused_references_after = default`;
+  expect(await files()).toEqual([image]);
+});
+
+test.each(["succeeded", "canceled", "queued"] as const)("used by a prediction that is %s → stays", async (status) => {
+  await seedPrediction(db.sql, world, { status, columns: { reference_image_path: await upload(400) } });
+  expect(await note()).toBe(0);
+});
+
+test("its owner's account is gone → noted, however new; with all else of the account", async () => {
+  const [unused, used] = [await upload(0), await upload(0)];
+  await seedPrediction(db.sql, world, { status: "failed", columns: { reference_image_path: used } });
+  const stays = await upload(0, (await addWorld(db)).owner);
+  await db.sql`delete from auth.users where id = ${world.owner}`;
+  expect(await files()).toEqual([used]);
+  expect(await note()).toBe(1);
+  expect(await files()).toEqual([unused, used].toSorted());
+  expect(await files()).not.toContain(stays);
+});
+
+test("outputs, and files that an administrator put there → stay", async () => {
+  await upload(400, null);
+  await upload(400, "somebody from elsewhere");
+  await db.sql`
+    insert into storage.objects (bucket_id, name, created_at) values ('generations', 'o/p/x.png', now() - interval '1 year')`;
+  expect(await note()).toBe(0);
+});
+
+test("more than one call takes → the rest by the next calls", async () => {
+  for (let i = 0; i < 5; i++) await upload(31);
+  expect([await note(2), await note(2), await note(2), await note(2)]).toEqual([2, 2, 1, 0]);
+});
+
+test("somebody starts with it at that moment → the look waits for the start, and it stays", async () => {
+  const reference = await upload(31);
+  let looking: Promise<number | undefined> = Promise.resolve(-1);
+  await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+    await sql`select public.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`;
+    looking = note();
+    await untilSomebodyWaits(db.sql);
+  });
+  expect(await looking).toBe(0);
+  expect(await files()).toEqual([]);
+});
+
+test("somebody starts with it a moment later → the start waits, and takes it back", async () => {
+  const reference = await upload(31);
+  let started: Promise<unknown> = Promise.resolve();
+  await db.sql.begin(async (sql) => {
+    await sql`select private.note_unused_references()`;
+    started = start(db, world, { reference });
+    await untilSomebodyWaits(db.sql);
+  });
+  await started;
+  expect(await files()).toEqual([]);
+});
+
+test("10,000 images and 2,000 accounts → no table is read once for each image", async () => {
+  await db.sql`
+    insert into auth.users (id, email) select gen_random_uuid(), 'many-' || i || '@keyframe.local' from generate_series(1, 2000) i`;
+  await db.sql`
+    insert into storage.objects (bucket_id, name, owner_id)
+    select 'projects', gen_random_uuid() || '.png', u.id::text from auth.users u, generate_series(1, 5)`;
+  await addReference(db, world.owner);
+  await db.sql`analyze storage.objects, auth.users, public.predictions, private.file_removals`;
+  const plans = await plansOf(db.url, (sql) => sql`select private.note_unused_references()`);
+  const look = plans.find((plan) => plan.includes("objects"));
+  expect(look).toMatch(/hashed SubPlan|users_pkey/);
+  expect(look).not.toMatch(/Seq Scan on (users|predictions|file_removals).*loops=[1-9]\d/);
+  expect(await note()).toBe(0);
+});

@@ -1,0 +1,119 @@
+import { createClient } from "@supabase/supabase-js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createKeyframeClient, type KeyframeClient } from "../../client/index.ts";
+import { endOfAddress } from "../../local/chaos/signed-address.ts";
+import { type SecondProcess, startSecondProcess } from "../../local/chaos/start-second-process.ts";
+import { removeData } from "../../local/stack/remove-data.ts";
+import { startStack } from "../../local/stack/start-stack.ts";
+import type { Stack } from "../../local/stack/stack-types.ts";
+
+// The database's clock is the truth. Another process of `api` beside the stack's own has a clock ten minutes off; a user meets
+// now the one and now the other, as on the hosted platform, and notices nothing.
+let dataDir: string;
+let stack: Stack;
+let token: string;
+beforeAll(async () => {
+  dataDir = await Deno.makeTempDir({ prefix: "keyframe-wrong-clock-" });
+  stack = await startStack({ dataDir, port: 0, durable: false, simulator: { startDelayMs: 0, runDelayMs: 200 } });
+  const { auth } = createClient(stack.url, stack.keys.publishableKey, { auth: { persistSession: false } });
+  const { data } = await auth.signUp({ email: "clock@keyframe.local", password: crypto.randomUUID() });
+  token = data.session?.access_token ?? "";
+});
+afterAll(async () => {
+  await stack.stop();
+  await removeData(dataDir);
+});
+
+const TEN_MINUTES_MS = 600_000;
+const CLOCKS = [
+  ["ten minutes ahead", { aheadMs: TEN_MINUTES_MS, jumps: false }],
+  ["ten minutes behind", { aheadMs: -TEN_MINUTES_MS, jumps: false }],
+  ["now right, now ten minutes behind", { aheadMs: -TEN_MINUTES_MS, jumps: true }],
+] as const;
+
+describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
+  let other: SecondProcess;
+  let wrong: KeyframeClient;
+  let right: KeyframeClient;
+  beforeAll(async () => {
+    other = await startSecondProcess({ stack, dataDir }, "api", clock);
+    wrong = clientOf(other.origin);
+    right = clientOf(`${stack.url}/functions/v1`);
+  });
+  afterAll(() => other.stop());
+
+  const clientOf = (origin: string) =>
+    createKeyframeClient({
+      url: stack.url,
+      apikey: stack.keys.publishableKey,
+      getToken: () => token,
+      retries: 0,
+      fetch: (url, init) => fetch(url.replace(`${stack.url}/functions/v1`, origin), init),
+    });
+  const newProject = (client = right, idempotencyKey: string = crypto.randomUUID()) =>
+    client.createProject({ title: "Harbour", textPrompt: `A harbour, ${crypto.randomUUID()}` }, { idempotencyKey });
+  const setRunDelay = async (run_ms: number) => {
+    const url = `${stack.simulator?.url}/control/delays`;
+    await (await fetch(url, { method: "POST", body: JSON.stringify({ run_ms }) })).body?.cancel();
+  };
+
+  test("a key used with both → one project", async () => {
+    const body = { title: "Harbour", textPrompt: "A harbour" };
+    const idempotencyKey = crypto.randomUUID();
+    const { projectId } = await wrong.createProject(body, { idempotencyKey });
+    expect((await right.createProject(body, { idempotencyKey })).projectId).toBe(projectId);
+    expect((await wrong.createProject(body, { idempotencyKey })).projectId).toBe(projectId);
+  });
+
+  test("a list begun with one and gone on with the other → each project once, newest first", async () => {
+    const made = [];
+    for (const client of [right, wrong, right, wrong]) made.unshift((await newProject(client)).projectId);
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; seen.length < 4; page++) {
+      const { projects, nextCursor } = await (page % 2 ? right : wrong).listProjects({ limit: 1, cursor });
+      seen.push(...projects.map(({ projectId }) => projectId));
+      cursor = nextCursor ?? undefined;
+    }
+    expect(seen).toEqual(made);
+  });
+
+  test("an output → its address works until the moment that both say, and what one tells the other knows", async () => {
+    const { projectId } = await newProject(wrong);
+    const started = await wrong.generate("first-frame", { projectId }, { wait: 20 });
+    expect(started.status).toBe("succeeded");
+    for (const client of [wrong, right]) {
+      const { output } = await client.readPrediction(started);
+      expect(output?.expiresAt).toBe(endOfAddress(output?.url ?? ""));
+      const minutes = (Date.parse(output?.expiresAt ?? "") - Date.now()) / 60_000;
+      expect(minutes).toBeCloseTo(60, 0);
+      const file = await fetch(output?.url ?? "");
+      expect([file.status, (await file.bytes()).length > 100]).toEqual([200, true]);
+    }
+    const { predictionId } = started;
+    const path = `/api/projects/generate/first-frame?${new URLSearchParams({ projectId, predictionId })}`;
+    const headers = { authorization: `Bearer ${token}` };
+    const first = await fetch(other.origin + path, { headers });
+    await first.body?.cancel();
+    const tagged = { headers: { ...headers, "if-none-match": first.headers.get("etag") ?? "" } };
+    for (const origin of [`${stack.url}/functions/v1`, other.origin]) {
+      const again = await fetch(origin + path, tagged);
+      await again.body?.cancel();
+      expect(again.status).toBe(304);
+    }
+    // How much is left is the database's to say.
+    expect(first.headers.get("ratelimit")).toMatch(/^"read";r=\d+;t=\d{1,2}$/);
+  });
+
+  test("asked to wait three seconds for what takes longer → waits no longer than that", async () => {
+    await setRunDelay(60_000);
+    const { projectId } = await newProject();
+    const began = performance.now();
+    const started = await wrong.generate("first-frame", { projectId }, { wait: 3 });
+    expect(performance.now() - began).toBeLessThan(12_000);
+    expect(started.status).not.toBe("succeeded");
+    expect((await wrong.cancel(started)).status).toBe("canceled");
+    expect((await right.readPrediction(started)).status).toBe("canceled");
+    await setRunDelay(200);
+  });
+});
