@@ -1,13 +1,16 @@
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
 import type { SupabaseClient } from "@supabase/supabase-js";
-import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
+import { createKeyframeClient, type KeyframeClient, KeyframeError, type KeyframeOptions } from "../../client/index.ts";
 import type { Config } from "./config.ts";
+import { type OnUploaded, sendWithProgress } from "./send-with-progress.ts";
 
 /** What the pages stand on. */
 export type Services = {
   config: Config;
   auth: GoTrueClient;
   keyframe: KeyframeClient;
+  /** The same, for one upload that says how far it is. */
+  keyframeUploading: (onUploaded: OnUploaded) => KeyframeClient;
   /** The Data API and Storage, as the person. Loaded when a page first asks: sign-in needs nothing of supabase-js but Auth. */
   openSupabase: () => Promise<SupabaseClient>;
 };
@@ -26,12 +29,15 @@ export function createServices(config: Config): Services {
     if (isAuthRetryableFetchError(error)) throw error;
     return data.session?.access_token ?? null;
   };
-  const keyframe = createKeyframeClient({
+  const options: KeyframeOptions = {
     url: supabaseUrl,
     apikey: publishableKey,
     getToken,
     retries: 1, // the queries repeat, and say so
-  });
+  };
+  const keyframe = createKeyframeClient(options);
+  const keyframeUploading: Services["keyframeUploading"] = (onUploaded) =>
+    createKeyframeClient({ ...options, fetch: sendWithProgress(onUploaded) });
   let supabase: SupabaseClient | undefined;
   const openSupabase = async () => {
     const { createClient } = await import("@supabase/supabase-js").catch(() => {
@@ -40,7 +46,7 @@ export function createServices(config: Config): Services {
     supabase ??= createClient(supabaseUrl, publishableKey, { accessToken: getToken });
     return supabase;
   };
-  return { config, auth, keyframe, openSupabase };
+  return { config, auth, keyframe, keyframeUploading, openSupabase };
 }
 
 /** As supabase-js names it, so that another page of the same origin finds the session. */

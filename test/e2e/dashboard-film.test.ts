@@ -1,4 +1,9 @@
+import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { openDatabase } from "../support/api-database.ts";
+import { uniquePrompt } from "../support/api-provider.ts";
+import { startStuck } from "../support/api-stuck.ts";
+import { signUp, type User } from "../support/api-user.ts";
 import { visitDashboard } from "../support/dashboard-browser.ts";
 import { photoFile, runStep, stepCard } from "../support/dashboard-film.ts";
 import { tabTo } from "../support/dashboard-keyboard.ts";
@@ -23,7 +28,16 @@ test("sign up, project, reference image, three steps → the video plays; anothe
 
   const video = stepCard(page, "Video");
   await video.getByText("It starts from a first frame. Generate that one first.").waitFor();
-  await page.locator("input[type=file]").setInputFiles(photoFile(email));
+  const photo = photoFile(email);
+  const fullSpeed = await slowUpload(page, photo.buffer.length / 2);
+  await page.locator("input[type=file]").setInputFiles(photo);
+  const progress = page.getByRole("progressbar", { name: "Upload of the reference image" });
+  await until("the upload says how far it is", async () => {
+    const percent = Number(await progress.getAttribute("aria-valuenow"));
+    return percent > 0 && percent < 100;
+  });
+  await page.getByText(/^\d+ % of [\d.]+ [kM]B$/).waitFor();
+  await fullSpeed();
   await page.getByRole("button", { name: "Replace" }).waitFor();
 
   await runStep(page, "First frame");
@@ -62,6 +76,67 @@ test("sign up, project, reference image, three steps → the video plays; anothe
   await other.getByRole("link", { name: "To the projects", exact: true }).click();
   await other.getByRole("heading", { name: "Your first film starts with a sentence" }).waitFor();
 });
+
+test("a run is canceled, one fails, others succeed → each in its card; the history has all, and an earlier frame for the video", async () => {
+  const user = await signUp();
+  const projectId = await user.createProject({ title: "Harbour" });
+  await startStuck(openDatabase(), user, "first-frame", projectId);
+  const { data } = await user.supabase.auth.getSession();
+  const { page } = await visit({ session: data.session });
+  await page.goto(`/#/projects/${projectId}`);
+  const card = stepCard(page, "First frame");
+  const runAgain = card.getByRole("button", { name: "Run again" });
+
+  await card.getByText("Starting").first().waitFor();
+  expect(await runAgain.getAttribute("aria-disabled")).toBe("true");
+  await card.getByRole("button", { name: "Cancel" }).click();
+  await card.getByText("Canceled").first().waitFor();
+  await until("the focus went to what can be done now", () => runAgain.evaluate((it) => it === document.activeElement));
+
+  await card.getByRole("button", { name: "Settings" }).click();
+  const prompt = card.getByLabel("Prompt for this step alone");
+  await prompt.fill(uniquePrompt("[[fault:failed]]"));
+  await runAgain.click();
+  await card.getByText("Failed").first().waitFor();
+  await card
+    .getByRole("alert")
+    .getByText(/Running it again/)
+    .waitFor();
+  await prompt.fill("");
+  for (let runs = 1; runs <= 2; runs++) {
+    await runAgain.click();
+    await until("a run more succeeded", async () => (await succeeded(user, projectId)) === runs);
+    await card.getByText("Done").first().waitFor();
+  }
+
+  await card.getByRole("button", { name: "History of the first frame" }).click();
+  const history = page.getByRole("dialog", { name: "History of the first frame" });
+  const runs = (status: string) => history.locator(`div[data-status=${status}]`);
+  await runs("canceled").waitFor();
+  expect([await runs("succeeded").count(), await runs("failed").count()]).toEqual([2, 1]);
+  const earlier = history.getByRole("button", { name: "Use for the next video" });
+  await earlier.first().click();
+  await history.getByRole("button", { name: "For the next video", pressed: true }).waitFor();
+  expect(await earlier.count()).toBe(1);
+});
+
+/** How many first frames of a project there are. */
+async function succeeded(user: User, projectId: string): Promise<number> {
+  const { data } = await user.call(`/api/projects/${projectId}/predictions?step=first-frame`);
+  const runs: { status: string }[] = Object(data).predictions;
+  return runs.filter(({ status }) => status === "succeeded").length;
+}
+
+/** Lets no more than so many bytes a second out of a page, until what it gives is called. */
+async function slowUpload(page: Page, bytesPerSecond: number): Promise<() => Promise<void>> {
+  const session = await page.context().newCDPSession(page);
+  const limit = async (uploadThroughput: number) => {
+    const rest = { offline: false, latency: 0, downloadThroughput: -1 };
+    await session.send("Network.emulateNetworkConditions", { ...rest, uploadThroughput });
+  };
+  await limit(bytesPerSecond);
+  return () => limit(-1);
+}
 
 test("keyboard alone → signed in, and a project made", async () => {
   const person = await newPerson();

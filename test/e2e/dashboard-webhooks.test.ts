@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { axeFindings } from "../support/dashboard-axe.ts";
 import { visitDashboard } from "../support/dashboard-browser.ts";
 import { newPerson } from "../support/dashboard-person.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.ts";
@@ -68,4 +69,66 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await other.getByRole("heading", { name: "There is no such endpoint" }).waitFor();
   await other.getByRole("link", { name: "To the endpoints", exact: true }).click();
   await other.getByRole("heading", { name: "Nobody is told yet" }).waitFor();
+});
+
+test("deliveries by status; a list that is read stands still, newer ones wait; what was missed is recovered", async () => {
+  const { session, keyframe } = await newPerson();
+  const { webhookId } = await keyframe.webhooks.create({
+    url: receiver.url,
+    description: "The archive",
+    eventTypes: [],
+  });
+  const project = (title: string) =>
+    keyframe.createProject({ title, textPrompt: "A harbour at dawn", description: "" });
+  await project("The first");
+  const { page } = await visit({ session, isPhone: true }); // where there is least room for a button more
+  await page.goto(`/#/webhooks/${webhookId}`);
+  const list = page.getByRole("region", { name: "Deliveries" });
+  const rows = list.getByRole("heading", { level: 3 });
+  await list.getByRole("button", { name: /Delivered.*project\.created/s }).waitFor();
+
+  const filter = (name: string) => list.getByText(name, { exact: true }).first().click();
+  await filter("Given up");
+  await list.getByText("Nothing was given up").waitFor();
+  await filter("Delivered");
+  await list.getByRole("button", { name: /Delivered.*project\.created/s }).click();
+  const facts = list.getByText("webhook-id");
+  await facts.waitFor();
+  const place = async () => {
+    const [panel, inside] = [await list.boundingBox(), await facts.boundingBox()];
+    return (inside?.y ?? Number.NaN) - (panel?.y ?? Number.NaN);
+  };
+  const before = await place();
+
+  await page.getByRole("button", { name: "Send test" }).click();
+  const testing = page.getByRole("dialog", { name: "Test event" });
+  await testing.getByText("It arrived.").waitFor();
+  await testing.getByRole("button", { name: "Done" }).click();
+  const newer = list.getByRole("button", { name: "Show 1 new" });
+  await newer.waitFor();
+  expect(await place()).toBeCloseTo(before);
+  expect(await rows.count()).toBe(1);
+  expect(await axeFindings(page)).toEqual([]);
+  await newer.click();
+  await list.getByRole("button", { name: /Delivered.*webhook\.test/s }).waitFor();
+  expect(await rows.count()).toBe(2);
+  await until("the focus is in the list", () =>
+    rows
+      .first()
+      .locator("button")
+      .evaluate((it) => it === document.activeElement),
+  );
+
+  await keyframe.webhooks.change(webhookId, { enabled: false });
+  await project("The missed one");
+  await keyframe.webhooks.change(webhookId, { enabled: true });
+  await list.getByRole("button", { name: "Recover…" }).click();
+  const recovering = page.getByRole("dialog", { name: "Recover what failed or was missed" });
+  await recovering.getByLabel("Since").fill("2026-01-01T00:00");
+  await recovering.getByRole("button", { name: "Recover", exact: true }).click();
+  await recovering.getByText("One delivery is sent again.").waitFor();
+  await recovering.getByRole("button", { name: "Close" }).last().click();
+  const events = () =>
+    receiver.arrivals.map(({ body }) => JSON.parse(body)).filter(({ data }) => data.title === "The missed one");
+  await until("what was missed arrives", () => events().length === 1);
 });

@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { errorSentence } from "../ui/error-sentence.ts";
 import { ReferencePicture } from "./ReferencePicture.tsx";
 import classes from "./reference.module.css";
+import { UploadProgress } from "./UploadProgress.tsx";
 import type { ReferenceImage } from "./use-reference-image.ts";
 import { useUploadReference } from "./use-upload-reference.ts";
 
@@ -49,11 +50,14 @@ export function ReferencePanel({ image: { path, choose } }: { image: ReferenceIm
           {choice}
         </ReferenceDropzone>
       </Suspense>
-      <Group gap="xs" mih={30}>
+      <Group gap="xs" mih={30} wrap="nowrap">
         {isPending && (
-          <Button size="xs" variant="default" onClick={upload.stop}>
-            Stop the upload
-          </Button>
+          <>
+            <Button size="xs" variant="default" style={{ flexShrink: 0 }} onClick={upload.stop}>
+              Stop the upload
+            </Button>
+            <UploadProgress fraction={upload.fraction} bytes={file?.size ?? 0} />
+          </>
         )}
         {!isPending && (
           <Button ref={chooser} size="xs" variant="default" onClick={() => open.current?.()}>

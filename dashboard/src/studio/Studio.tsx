@@ -16,7 +16,7 @@ import { useWatchRuns } from "./use-watch-runs.ts";
 
 const TextsPanel = lazy(() => import("./TextsPanel.tsx"));
 
-/** Texts and reference image above, the three steps below. */
+/** Texts and reference image side by side above, so that the three steps below need little scrolling. */
 export function Studio({ project }: { project: ProjectWithPredictions }) {
   const { projectId, title, predictions } = project;
   const navigate = useNavigate();
@@ -25,19 +25,21 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
   useWatchRuns(project);
   return (
     <>
-      <Group justify="space-between">
-        <Anchor component={Link} to="/projects" size="sm" className={classes.back}>
-          <IconArrowLeft size={16} aria-hidden /> Projects
-        </Anchor>
-        <ProjectMenu title={title} onDelete={open} />
-      </Group>
-      <div className={classes.head}>
-        <PageHead title={title} />
-      </div>
       <div className={classes.about}>
-        <Suspense fallback={<Skeleton className={classes.texts} />}>
-          <TextsPanel project={project} />
-        </Suspense>
+        <div className={classes.film}>
+          <Group justify="space-between">
+            <Anchor component={Link} to="/projects" size="sm" className={classes.back}>
+              <IconArrowLeft size={16} aria-hidden /> Projects
+            </Anchor>
+            <ProjectMenu title={title} onDelete={open} />
+          </Group>
+          <div className={classes.head}>
+            <PageHead title={title} />
+          </div>
+          <Suspense fallback={<Skeleton className={classes.texts} />}>
+            <TextsPanel project={project} />
+          </Suspense>
+        </div>
         <ReferencePanel image={image} />
       </div>
       <FilmStrip project={project} reference={image.path} />

@@ -11,13 +11,15 @@ export function StudioSkeleton() {
       <VisuallyHidden component="h1">Studio</VisuallyHidden>
       <VisuallyHidden role="status">Reading the project</VisuallyHidden>
       <div aria-hidden>
-        <Group h={28}>
-          <Skeleton h={16} w={80} />
-        </Group>
-        <Skeleton h={34} w="40%" mb="lg" />
         <div className={classes.about}>
-          <Skeleton className={classes.texts} />
-          <Skeleton className={classes.texts} />
+          <div className={classes.film}>
+            <Group h={28}>
+              <Skeleton h={16} w={80} />
+            </Group>
+            <Skeleton h={34} w="40%" mb="lg" />
+            <Skeleton className={classes.texts} />
+          </div>
+          <Skeleton className={classes.reference} />
         </div>
         <div className={strip.strip}>
           {FILM_ORDER.map((step) => (

@@ -1,4 +1,4 @@
-import { Group, Stack } from "@mantine/core";
+import { Group, Stack, Text } from "@mantine/core";
 import { IconRepeat } from "@tabler/icons-react";
 import type { Delivery, Webhook } from "../../../client/index.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
@@ -9,8 +9,15 @@ import { AttemptList } from "./AttemptList.tsx";
 import classes from "./deliveries.module.css";
 import { useRedeliver } from "./use-redeliver.ts";
 
+type Props = {
+  webhook: Webhook;
+  delivery: Delivery;
+  /** It is not read any more: another filter would show it, or an older page. */
+  hasLeft: boolean;
+};
+
 /** All of a delivery. The button stands first: attempts are added while one looks, and must not move it away. */
-export function DeliveryDetails({ webhook, delivery }: { webhook: Webhook; delivery: Delivery }) {
+export function DeliveryDetails({ webhook, delivery, hasLeft }: Props) {
   const redeliver = useRedeliver(webhook.webhookId);
   const { deliveryId, eventId, createdAt, nextAttemptAt, attemptLog } = delivery;
   const send = () =>
@@ -49,6 +56,11 @@ export function DeliveryDetails({ webhook, delivery }: { webhook: Webhook; deliv
         </dd>
       </dl>
       <AttemptList attempts={attemptLog} />
+      {hasLeft && (
+        <Text size="sm" c="dimmed">
+          This is how it was last seen; by now it has left this part of the list.
+        </Text>
+      )}
     </Stack>
   );
 }
