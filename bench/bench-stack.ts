@@ -9,16 +9,31 @@ export type Caller = { url: string; apikey: string; token: string };
 
 export type BenchStack = Stack & { caller: Caller };
 
+export type OpenBenchStack = {
+  stack: BenchStack;
+  /** Stops it and removes its data. May be called twice. */
+  end(): Promise<void>;
+};
+
 /**
- * A throw-away local stack: simulator without delay, rate limits out of the way, the demo user signed in. A superuser's
- * address of an empty Postgres takes the place of the embedded one, with the extensions that are real there.
+ * A throw-away local stack: simulator without delay, rate limits out of the way, the demo user signed in.
+ *
+ * @param signal gives the start up; what had started is taken down
+ * @param databaseUrl a superuser's address of an empty Postgres that takes the place of the embedded one, with the extensions
+ *   that are real there
  */
-export async function startBenchStack(databaseUrl?: string): Promise<{ stack: BenchStack; end(): Promise<void> }> {
+export async function startBenchStack(signal: AbortSignal, databaseUrl?: string): Promise<OpenBenchStack> {
+  signal.throwIfAborted();
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-bench-" });
-  const stack = await startStack({ dataDir, port: 0, databaseUrl, simulator: { startDelayMs: 0, runDelayMs: 0 } });
-  const end = async () => {
-    await stack.stop();
+  const simulator = { startDelayMs: 0, runDelayMs: 0 };
+  const stack = await startStack({ dataDir, port: 0, databaseUrl, simulator, signal }).catch(async (error) => {
     await removeData(dataDir);
+    throw error;
+  });
+  let ended: Promise<void> | undefined;
+  const end = () => {
+    ended ??= stack.stop().then(() => removeData(dataDir));
+    return ended;
   };
   try {
     await liftLimits(stack.databaseUrl);

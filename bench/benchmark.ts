@@ -8,6 +8,8 @@ export type Benchmark = {
   title: string;
   /** What is done and beside what, in a sentence or two. */
   work: string;
+  /** The file in docs that its section is in, when it is not benchmarks.md. */
+  document?: string;
   run(context: BenchContext): Promise<Result>;
 };
 

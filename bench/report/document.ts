@@ -5,11 +5,11 @@ import type { Machine } from "../measure/machine.ts";
 import { benchmarkMarkdown } from "./markdown.ts";
 import { plotTable } from "./plot.ts";
 
-const DOCUMENT = join(PROJECT_ROOT, "docs", "benchmarks.md");
+const DOCUMENTS = join(PROJECT_ROOT, "docs");
 const PLOTS = join(PROJECT_ROOT, "docs", "benchmarks");
 
 /**
- * Writes a result into docs/benchmarks.md, between the two comments that carry the benchmark's name, and its plots beside it.
+ * Writes a result into its document, between the two comments that carry the benchmark's name, and its plots beside it.
  * What people wrote around them stays.
  */
 export async function writeResult(benchmark: Benchmark, result: Result, machine: Machine): Promise<void> {
@@ -22,7 +22,8 @@ export async function writeResult(benchmark: Benchmark, result: Result, machine:
   const { date, system, cores, processor, deno } = machine;
   const measured = `Measured on ${date}: ${system}, ${cores} cores (${processor}), Deno ${deno}.`;
   const section = `${measured} ${benchmarkMarkdown(benchmark, result, files)}`;
-  await Deno.writeTextFile(DOCUMENT, replaceSection(await Deno.readTextFile(DOCUMENT), benchmark.name, section));
+  const file = join(DOCUMENTS, benchmark.document ?? "benchmarks.md");
+  await Deno.writeTextFile(file, replaceSection(await Deno.readTextFile(file), benchmark.name, section));
 }
 
 /** Throws when the document has no place for it. */
@@ -30,7 +31,6 @@ export function replaceSection(document: string, name: string, section: string):
   const [begin, end] = [`<!-- ${name}: written by npm run bench -->`, `<!-- end of ${name} -->`];
   const from = document.indexOf(begin);
   const to = document.indexOf(end);
-  if (from === -1 || to < from)
-    throw new Error(`docs/benchmarks.md has no section for ${name}: "${begin}" … "${end}".`);
+  if (from === -1 || to < from) throw new Error(`The document has no section for ${name}: "${begin}" … "${end}".`);
   return `${document.slice(0, from)}${begin}\n\n${section}\n\n${document.slice(to)}`;
 }

@@ -1,0 +1,15 @@
+import postgres from "postgres";
+import { untilStdinEnds } from "../until-stdin-ends.ts";
+import { type Job, openPostEvent } from "./post-event.ts";
+
+/** Posts each notification as it comes: what is lost while nobody listens, or refused, is lost. */
+const databaseUrl = Deno.env.get("DATABASE_URL") ?? "";
+const postEvent = await openPostEvent(databaseUrl);
+const sql = postgres(databaseUrl, { max: 1 });
+await sql.listen(Deno.env.get("CHANNEL") ?? "", (payload) => {
+  const job: Job = JSON.parse(payload);
+  postEvent(job).catch((error) => console.error("notify-listener:", error));
+});
+console.log(JSON.stringify({ ready: true, port: 0 }));
+await untilStdinEnds();
+Deno.exit(0);

@@ -1,0 +1,1 @@
+export const PG_BOSS_QUEUE = "webhooks";

@@ -1,0 +1,76 @@
+import postgres from "postgres";
+import { openReceiver, type Receiver } from "./receiver/open-receiver.ts";
+
+export const ENDPOINTS = Array.from({ length: 20 }, (_, number) => number);
+
+/** What all ways share: a database, a receiver in a process of its own, and its endpoints with their secrets. */
+export type Scene = {
+  databaseUrl: string;
+  sql: postgres.Sql;
+  receiver: Receiver;
+  /** By the endpoint's number. */
+  secrets: string[];
+  close(): Promise<void>;
+};
+
+/**
+ * Twenty users with an endpoint each, as Keyframe has them. The others find the same addresses and secrets in the table
+ * bench.endpoints, and their bodies are made by bench.body, which is as long as an event of Keyframe's.
+ */
+export async function openScene(databaseUrl: string): Promise<Scene> {
+  const sql = postgres(databaseUrl, { max: 4, onnotice: () => undefined });
+  const receiver = await openReceiver();
+  try {
+    await sql.unsafe(`
+      drop schema if exists bench cascade;
+      create schema bench;
+      create table bench.endpoints (number integer primary key, owner_id uuid not null, id uuid not null, url text not null, secret text not null);
+      create table bench.happenings (id uuid primary key, endpoint integer not null, body text not null);
+      create function bench.body(number integer) returns text language sql stable as $$
+        select jsonb_build_object('type', 'project.created', 'timestamp', private.wire_time(now()), 'data', jsonb_build_object(
+          'projectId', gen_random_uuid(), 'ownerId', gen_random_uuid(), 'title', 'Event ' || number,
+          'textPrompt', repeat('A harbour at dawn. ', 36), 'description', '', 'createdAt', private.wire_time(now())))::text
+      $$`);
+    const rows = await sql<{ secret: string }[]>`
+      with users as (
+        insert into auth.users (id, email) select gen_random_uuid(), gen_random_uuid() || '@keyframe.local'
+        from generate_series(1, ${ENDPOINTS.length}::int) returning id
+      ), numbered as (
+        select id, row_number() over () - 1 as number from users
+      ), made as (
+        insert into public.webhook_endpoints (owner_id, url)
+        select n.id, ${receiver.url(0).slice(0, -1)} || n.number from numbered n returning id, owner_id, url
+      )
+      insert into bench.endpoints (number, owner_id, id, url, secret)
+      select substring(m.url from '\\d+$')::int, m.owner_id, m.id, m.url, '' from made m
+      returning number`;
+    if (rows.length !== ENDPOINTS.length) throw new Error(`${rows.length} endpoints were made.`);
+    // Their secrets are there only when the statement that made them has ended.
+    await sql`update bench.endpoints e set secret = private.webhook_secret(e.id) where e.number >= 0`;
+    const kept = await sql<{ secret: string }[]>`select e.secret from bench.endpoints e order by e.number`;
+    return {
+      databaseUrl,
+      sql,
+      receiver,
+      secrets: kept.map(({ secret }) => secret),
+      close: async () => {
+        await receiver.close();
+        await forget(sql);
+        await sql.end({ timeout: 1 });
+      },
+    };
+  } catch (error) {
+    await receiver.close();
+    await sql.end({ timeout: 1 });
+    throw error;
+  }
+}
+
+/** Leaves the database as it was, for whoever measures next on the same stack. */
+async function forget(sql: postgres.Sql): Promise<void> {
+  await sql`delete from public.webhook_events v where v.owner_id in (select e.owner_id from bench.endpoints e)`;
+  await sql`delete from public.webhook_endpoints w where w.id in (select e.id from bench.endpoints e)`;
+  await sql`delete from public.projects p where p.owner_id in (select e.owner_id from bench.endpoints e)`;
+  await sql`delete from auth.users u where u.id in (select e.owner_id from bench.endpoints e)`;
+  await sql`drop schema bench cascade`;
+}
