@@ -3,8 +3,11 @@ import { log } from "./log.ts";
 /** Seconds are the hosted platform's: a function must begin to answer within 150. */
 const ANSWER_MS = 150_000;
 
-/** Headers that belong to one connection and are never passed on. */
-const HOP_BY_HOP = [
+/**
+ * Headers that belong to one connection and are never passed on. `transfer-encoding` and `content-length` are the runtime's
+ * affair: it frames each side itself.
+ */
+const OF_ONE_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
   "proxy-authenticate",
@@ -13,20 +16,51 @@ const HOP_BY_HOP = [
   "trailer",
   "upgrade",
   "host",
-];
-// `transfer-encoding` and `content-length` are the runtime's affair: it frames each side itself.
-const FRAMING = ["transfer-encoding"];
+  "transfer-encoding",
+]);
 
 const refuse = (status: number, code: string, message: string) =>
   Response.json({ code, message }, { status, headers: { "sb-error-code": code } });
 
-/** Up to this size a body is passed on in one piece, which takes half the time of streaming it. */
+/** Up to this size a request's body is passed on in one piece, which takes half the time of streaming it. */
 const SMALL_BYTES = 64 * 1024;
 
-async function inOnePiece(message: Request | Response): Promise<Blob | ReadableStream<Uint8Array> | null> {
-  const length = Number(message.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
+async function inOnePiece(request: Request): Promise<Blob | ReadableStream<Uint8Array> | null> {
+  const length = Number(request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
   // A blob, so that fetch cannot send a request a second time by itself.
-  return length > 0 && length <= SMALL_BYTES ? new Blob([await message.arrayBuffer()]) : message.body;
+  return length > 0 && length <= SMALL_BYTES ? new Blob([await request.arrayBuffer()]) : request.body;
+}
+
+const OUR_OWN: ReadonlySet<string> = new Set([
+  "x-forwarded-host",
+  "x-forwarded-port",
+  "x-forwarded-proto",
+  "accept-encoding",
+]);
+
+function headersToPassOn(request: Request, publicUrl: string): [string, string][] {
+  const { hostname, port, protocol } = new URL(publicUrl);
+  const passed: [string, string][] = [];
+  for (const [name, value] of request.headers)
+    if (!OF_ONE_CONNECTION.has(name) && !OUR_OWN.has(name)) passed.push([name, value]);
+  passed.push(
+    ["x-forwarded-host", hostname],
+    ["x-forwarded-port", port || (protocol === "https:" ? "443" : "80")],
+    ["x-forwarded-proto", protocol.slice(0, -1)],
+    // Or fetch would ask for a packed answer, unpack it and leave the headers of the packed one.
+    ["accept-encoding", "identity"],
+  );
+  return passed;
+}
+
+/** The answer as it came, which the runtime passes on without looking at each piece; a copy where a header has to go. */
+function withoutConnection(response: Response): Response {
+  for (const [name] of response.headers) {
+    if (!OF_ONE_CONNECTION.has(name)) continue;
+    const headers = [...response.headers].filter(([name]) => !OF_ONE_CONNECTION.has(name));
+    return new Response(response.body, { status: response.status, headers });
+  }
+  return response;
 }
 
 /**
@@ -46,30 +80,25 @@ export async function callFunction(
   const base = Object.hasOwn(functions, name) ? functions[name] : undefined;
   if (base === undefined) return refuse(404, "NOT_FOUND", "Requested function was not found");
 
-  const headers = new Headers(request.headers);
-  for (const header of [...HOP_BY_HOP, ...FRAMING]) headers.delete(header);
-  const origin = new URL(publicUrl);
-  headers.set("x-forwarded-host", origin.hostname);
-  headers.set("x-forwarded-port", origin.port || (origin.protocol === "https:" ? "443" : "80"));
-  headers.set("x-forwarded-proto", origin.protocol.slice(0, -1));
-  // Or fetch would ask for a packed answer, unpack it and leave the headers of the packed one.
-  headers.set("accept-encoding", "identity");
-
-  const slow = new AbortController();
-  const timer = setTimeout(() => slow.abort(), ANSWER_MS);
+  // A signal of its own that follows the request's: one that is made of two costs as much as the rest of this.
+  const ended = new AbortController();
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    ended.abort();
+  }, ANSWER_MS);
+  request.signal.addEventListener("abort", () => ended.abort());
   try {
     const response = await fetch(base + path + url.search, {
       method: request.method,
-      headers,
+      headers: headersToPassOn(request, publicUrl),
       body: await inOnePiece(request),
       redirect: "manual",
-      signal: AbortSignal.any([request.signal, slow.signal]),
+      signal: ended.signal,
     });
-    const answer = new Headers(response.headers);
-    for (const header of [...HOP_BY_HOP, ...FRAMING]) answer.delete(header);
-    return new Response(await inOnePiece(response), { status: response.status, headers: answer });
+    return withoutConnection(response);
   } catch (error) {
-    if (slow.signal.aborted) return refuse(504, "IDLE_TIMEOUT", "The function did not answer in time");
+    if (isLate) return refuse(504, "IDLE_TIMEOUT", "The function did not answer in time");
     // The client has left; nobody reads this.
     if (request.signal.aborted) return new Response(null, { status: 499 });
     log("warn", "function does not answer", { function: name, error: String(error) });

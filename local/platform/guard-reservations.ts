@@ -1,5 +1,6 @@
 import type { Sql } from "postgres";
 import { DatabaseUnavailable } from "./platform-connection.ts";
+import type { Unsafe } from "./send-ahead.ts";
 
 /**
  * Keeps lite off connections that are gone. postgres.js knows that a reserved connection has closed, but still takes
@@ -7,8 +8,9 @@ import { DatabaseUnavailable } from "./platform-connection.ts";
  * the process. And giving such a connection back makes it the next caller's.
  *
  * @param lost aborted as soon as any connection of the pool closes; from then on the whole pool is given up
+ * @param sendAhead how a connection's statements are sent, see send-ahead.ts
  */
-export function guardReservations(sql: Sql, lost: AbortSignal): void {
+export function guardReservations(sql: Sql, lost: AbortSignal, sendAhead: (unsafe: Unsafe) => Unsafe): void {
   const gone = () => new DatabaseUnavailable("the connection to Postgres is gone");
   const reserve = sql.reserve.bind(sql);
   const loss = new Promise<never>((_, reject) => {
@@ -20,12 +22,11 @@ export function guardReservations(sql: Sql, lost: AbortSignal): void {
   sql.reserve = async () => {
     if (lost.aborted) throw gone();
     const reserved = await Promise.race([reserve(), loss]);
-    const { unsafe, release } = reserved;
+    const unsafe = sendAhead(reserved.unsafe);
+    const { release } = reserved;
     reserved.unsafe = (text, parameters, options) => {
       if (lost.aborted) throw gone();
-      // The same for every request: prepared once per connection, it saves a round trip. Statements over tables are
-      // not, because a migration may change what they return.
-      return unsafe(text, parameters, { ...options, prepare: text.startsWith("select set_config(") });
+      return unsafe(text, parameters, options);
     };
     reserved.release = () => {
       if (!lost.aborted) release();

@@ -3,6 +3,7 @@ import type { LiteOptions } from "./create-lite.ts";
 import { guardReservations } from "./guard-reservations.ts";
 import { createApp } from "./lite-app.ts";
 import { PlatformConnection } from "./platform-connection.ts";
+import { createSendAhead } from "./send-ahead.ts";
 
 /** lite on connections of its own, good until the first of them is lost. */
 export interface Pool {
@@ -29,7 +30,11 @@ export function openPool(options: LiteOptions): Pool {
       types: { json: jsonType(114), jsonb: jsonType(3802) },
     },
   });
-  guardReservations(connection.driver, loss.signal);
+  guardReservations(
+    connection.driver,
+    loss.signal,
+    createSendAhead(() => connection.schemaVersion),
+  );
   const forgetSchema = () => void connection.clearSchemaCache();
   // Once more when the listening begins: a change just before it was told to nobody.
   connection.driver.listen("pgrst", forgetSchema, forgetSchema).catch(() => loss.abort());

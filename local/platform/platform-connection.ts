@@ -31,7 +31,8 @@ export class DatabaseUnavailable extends Error {}
  */
 export class PlatformConnection extends PostgresConnection {
   #reading: ReturnType<PostgresConnection["introspect"]> | undefined;
-  #schemaVersion = 0;
+  /** Another one after each change of the schema. */
+  schemaVersion = 0;
 
   override async withContext<T>(
     context: Arguments[0],
@@ -66,7 +67,7 @@ export class PlatformConnection extends PostgresConnection {
   }
 
   override async clearSchemaCache(): Promise<void> {
-    this.#schemaVersion++;
+    this.schemaVersion++;
     await super.clearSchemaCache();
   }
 
@@ -75,11 +76,11 @@ export class PlatformConnection extends PostgresConnection {
   }
 
   async #read() {
-    const version = this.#schemaVersion;
+    const version = this.schemaVersion;
     const schema = await super.introspect();
     // A platform without a single table is one that could not be asked: Auth's are always there.
     if (schema.tables.length === 0) throw new DatabaseUnavailable("the schema cannot be read");
-    if (version !== this.#schemaVersion) await super.clearSchemaCache();
+    if (version !== this.schemaVersion) await super.clearSchemaCache();
     return schema;
   }
 }

@@ -6,6 +6,7 @@ import type { Simulator } from "./simulator.ts";
 const hugeBytes = 300 * 1024 * 1024;
 const pieceBytes = 1024 * 1024;
 const slowPieces = 10;
+const boxHeaderBytes = 8;
 const page = "<!doctype html><html><head><title>Sorry</title></head><body>This is a web page.</body></html>";
 
 /** The finished files: `/delivery/<random>/out-0.png`, with no authentication, as the provider serves them. */
@@ -32,19 +33,37 @@ function deliver(output: Output, wait: (ms: number) => Promise<void>): Response 
     if (faults.get("output_huge") !== "chunked") headers.set("content-length", String(hugeBytes));
     return new Response(hugeBody(bytes), { headers });
   }
+  const padded = Number(faults.get("output_padded"));
+  if (padded >= bytes.length + boxHeaderBytes) {
+    headers.set("content-length", String(padded));
+    return new Response(paddedBody(bytes, padded), { headers });
+  }
   headers.set("content-length", String(bytes.length));
   const slow = faults.get("output_slow");
   if (slow === undefined) return new Response(new Uint8Array(bytes), { headers });
   return new Response(slowBody(bytes, Number.parseInt(slow, 10) || 3000, wait), { headers });
 }
 
-/** The real file, then zeros up to 300 MB, made as they are read. */
-function hugeBody(start: Uint8Array): ReadableStream<Uint8Array> {
+/** The real file, then zeros up to 300 MB. */
+const hugeBody = (start: Uint8Array) => zeroFilled(start, hugeBytes);
+
+/** An MP4 that is as whole as before and so many bytes long: behind it stands a box of the type `free`, which means nothing. */
+function paddedBody(video: Uint8Array, total: number): ReadableStream<Uint8Array> {
+  const start = new Uint8Array(video.length + boxHeaderBytes);
+  start.set(video);
+  const box = new DataView(start.buffer, video.length);
+  box.setUint32(0, total - video.length);
+  box.setUint32(4, 0x66726565); // "free"
+  return zeroFilled(start, total);
+}
+
+/** A beginning, then zeros up to a length, made as they are read. */
+function zeroFilled(start: Uint8Array, total: number): ReadableStream<Uint8Array> {
   const zeros = new Uint8Array(pieceBytes);
-  let left = hugeBytes;
+  let left = total;
   return new ReadableStream({
     pull(controller) {
-      const piece = left === hugeBytes ? start : zeros.subarray(0, Math.min(left, pieceBytes));
+      const piece = left === total ? start : zeros.subarray(0, Math.min(left, pieceBytes));
       if (left > 0) controller.enqueue(piece);
       left -= piece.length;
       if (left <= 0) controller.close();

@@ -17,6 +17,7 @@ const runFaults = [
   "output_empty",
   "output_slow",
   "output_flaky",
+  "output_padded",
 ] as const;
 
 export const faultNames = [...answerFaults, ...runFaults] as const;

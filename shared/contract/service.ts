@@ -15,6 +15,20 @@ const cronJob = z.object({
   failures: count("Runs that failed in the last five minutes."),
 });
 
+const lastKick = z
+  .object({
+    outcome: z.enum(["none", "not_made", "unanswered", "accepted", "answered", "timed_out", "failed"]).meta({
+      description:
+        "none: there was none since the database started. not_made: it could not be made. unanswered: not yet, or the answer is not kept any more. accepted: by the function. answered: with another status, by whoever. timed_out, failed: there was no answer.",
+    }),
+    status: z.int().nullable().meta({ description: "The HTTP status of its answer." }),
+    error: z.string().nullable().meta({ description: "Why it could not be made, or was not answered." }),
+    madeSeconds: age("Since it was made."),
+    heardAfterSeconds: age("How long after that the function looked for work; null: it has not."),
+  })
+  .meta({ id: "LastKick" });
+export type LastKick = z.infer<typeof lastKick>;
+
 /** How the service fares. Ages are by the database's clock; null where there is nothing. docs/operate.md says what is normal. */
 export const serviceFigures = z
   .object({
@@ -59,6 +73,7 @@ export const serviceFigures = z
         lastAcceptedSeconds: age("Since the last kick was accepted; null: none in the last hour."),
       })
       .meta({ description: "As far as pg_net tells, of the last five minutes." }),
+    lastKicks: z.object({ generate: lastKick, deliver: lastKick }),
     sweep: cronJob,
     prune: cronJob,
     fileRemovals: z.object({
@@ -80,8 +95,14 @@ export const healthQuery = z.strictObject({
 /** Answer of GET /api/health; without a database it is 503. */
 export const health = z
   .object({
-    status: z.literal("ok"),
+    status: z
+      .enum(["ok", "degraded"])
+      .meta({ description: "degraded: it answers, but `problems` says what does not work." }),
     database: z.literal("ok"),
+    problems: z
+      .array(z.string())
+      .optional()
+      .meta({ description: "With deep=1: what does not work, and what to do about it, a sentence or two each." }),
     figures: serviceFigures.optional().meta({ description: "With deep=1." }),
   })
   .meta({ id: "Health" });

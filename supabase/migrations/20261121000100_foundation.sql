@@ -51,7 +51,8 @@ create table private.settings (
   video_deadline interval not null default interval '60 minutes' check (video_deadline > interval '0'),
   poll_interval interval not null default interval '30 seconds' check (poll_interval > interval '0'),
   retry_base interval not null default interval '2 seconds' check (retry_base > interval '0'),
-  retry_most interval not null default interval '2 minutes' check (retry_most >= retry_base)
+  retry_most interval not null default interval '2 minutes' check (retry_most >= retry_base),
+  unused_references_after interval not null default interval '30 days' check (unused_references_after >= interval '1 hour')
 );
 comment on table private.settings is 'One row. Changes take effect with the next statement, no deploy needed.';
 comment on column private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; the rest wait in queued, oldest first.';
@@ -61,6 +62,7 @@ comment on column private.settings.video_deadline is 'How long a video may take 
 comment on column private.settings.poll_interval is 'How long to wait for a callback before the provider is asked.';
 comment on column private.settings.retry_base is 'The first back-off after a failure; it doubles each time.';
 comment on column private.settings.retry_most is 'The longest back-off.';
+comment on column private.settings.unused_references_after is 'How long after its upload a reference image is kept that no prediction uses.';
 insert into private.settings default values;
 alter table private.settings enable row level security;
 revoke all on private.settings from public, anon, authenticated, service_role;

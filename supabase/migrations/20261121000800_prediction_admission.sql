@@ -4,35 +4,43 @@
 -- Serialises what counts and fills the places of one owner. Held to the end of the transaction.
 create function private.lock_places(owner uuid)
 returns void
-language sql
+language plpgsql
 volatile
 set search_path = ''
 as $$
-  select pg_advisory_xact_lock(hashtextextended('keyframe places of ' || owner::text, 0))
+begin
+  perform pg_advisory_xact_lock(hashtextextended('keyframe places of ' || owner::text, 0));
+end
 $$;
 revoke execute on function private.lock_places(uuid) from public, anon, authenticated, service_role;
 
 -- How many more predictions of this owner may run now. Meaningful only while lock_places is held.
 create function private.free_places(owner uuid)
 returns integer
-language sql
+language plpgsql
 volatile
 set search_path = ''
 as $$
-  select (select s.max_active_per_owner from private.settings s) - count(*)::integer
-  from public.predictions p
-  where p.owner_id = owner and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+begin
+  return (
+    select (select s.max_active_per_owner from private.settings s) - count(*)::integer
+    from public.predictions p
+    where p.owner_id = owner and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+  );
+end
 $$;
 revoke execute on function private.free_places(uuid) from public, anon, authenticated, service_role;
 
 -- How long a prediction of this step may take once admitted.
 create function private.deadline_of(step public.generation_step)
 returns interval
-language sql
+language plpgsql
 stable
 set search_path = ''
 as $$
-  select case when step = 'video' then s.video_deadline else s.frame_deadline end from private.settings s
+begin
+  return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from private.settings s);
+end
 $$;
 revoke execute on function private.deadline_of(public.generation_step) from public, anon, authenticated, service_role;
 
@@ -94,23 +102,26 @@ create trigger _500_admit_next after update of status on public.predictions
 -- Counted no further than 1000, which means that or later: a page of a very long line would count it again for each row.
 create function private.queue_position(prediction public.predictions)
 returns integer
-language sql
+language plpgsql
 stable
 security invoker
 set search_path = ''
 as $$
-  select case
-    when prediction.status <> 'queued' then null
-    when prediction.admitted_at is not null then 0
-    else (
-      select count(*)::integer + 1 from (
-        select from public.predictions w
-        where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null
-          and (w.created_at, w.id) < (prediction.created_at, prediction.id)
-        limit 999
-      ) before
-    )
-  end
+begin
+  if prediction.status <> 'queued' then
+    return null;
+  elsif prediction.admitted_at is not null then
+    return 0;
+  end if;
+  return (
+    select count(*)::integer + 1 from (
+      select from public.predictions w
+      where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null
+        and (w.created_at, w.id) < (prediction.created_at, prediction.id)
+      limit 999
+    ) before
+  );
+end
 $$;
 revoke execute on function private.queue_position(public.predictions) from public, anon;
 grant execute on function private.queue_position(public.predictions) to authenticated, service_role;

@@ -3,14 +3,18 @@
 -- The latest prediction of a step that succeeded, or null.
 create function private.latest_succeeded(project uuid, wanted public.generation_step)
 returns uuid
-language sql
+language plpgsql
 stable
 set search_path = ''
 as $$
-  select p.id from public.predictions p
-  where p.project_id = project and p.step = wanted and p.status = 'succeeded'
-  order by p.created_at desc, p.id desc
-  limit 1
+begin
+  return (
+    select p.id from public.predictions p
+    where p.project_id = project and p.step = wanted and p.status = 'succeeded'
+    order by p.created_at desc, p.id desc
+    limit 1
+  );
+end
 $$;
 revoke execute on function private.latest_succeeded(uuid, public.generation_step) from public, anon, authenticated, service_role;
 

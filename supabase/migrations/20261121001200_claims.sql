@@ -27,6 +27,13 @@ begin
   where l.function_name = (
     select k.function_name from private.lookouts k where k.function_name = note_lookout.function_name for update skip locked
   );
+  -- The first look since the last kick is how it was heard (private.last_kicks). One that is just being made is no matter of ours.
+  update private.last_kicks l
+  set heard_at = clock_timestamp()
+  where l.function_name = (
+    select k.function_name from private.last_kicks k
+    where k.function_name = note_lookout.function_name and k.request_id is not null and k.heard_at is null for update skip locked
+  );
 end
 $$;
 
@@ -128,6 +135,7 @@ begin
   join public.generation_models m on m.step = c.step and m.model = c.model
   left join public.predictions f on f.id = c.first_frame_prediction_id
   left join public.predictions l on l.id = c.last_frame_prediction_id;
+  return query select private.claim_unanswered_submits(max_rows, lease_seconds);
 
   task := private.claim_removals(lease_seconds);
   if task is not null then

@@ -3,14 +3,16 @@
 -- A prediction as its owner may see it, with its place in line.
 create function private.prediction_json(prediction public.predictions)
 returns jsonb
-language sql
+language plpgsql
 stable
 security invoker
 set search_path = ''
 as $$
-  select to_jsonb(prediction)
+begin
+  return to_jsonb(prediction)
     - array['lease_token', 'unanswered_since', 'provider_output_url', 'next_attempt_at', 'deadline_at', 'failures']
-    || jsonb_build_object('queue_position', private.queue_position(prediction))
+    || jsonb_build_object('queue_position', private.queue_position(prediction));
+end
 $$;
 revoke execute on function private.prediction_json(public.predictions) from public, anon;
 grant execute on function private.prediction_json(public.predictions) to authenticated, service_role;
@@ -32,13 +34,15 @@ begin
   if idempotency_key is not null then
     select r.resource_id, r.replayed into project, replayed from private.remember_request(idempotency_key, request_hash) r;
   end if;
-  if not replayed then
+  if replayed then
+    select p.* into created from public.projects p where p.id = project;
+    if not found then
+      perform private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
+    end if;
+  else
     insert into public.projects (id, title, text_prompt, description)
-    values (project, create_project.title, create_project.text_prompt, create_project.description);
-  end if;
-  select p.* into created from public.projects p where p.id = project;
-  if not found then
-    perform private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
+    values (project, create_project.title, create_project.text_prompt, create_project.description)
+    returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', replayed, 'rate', private.rate_state('create'));
 end
@@ -70,7 +74,12 @@ begin
   if idempotency_key is not null then
     select r.resource_id, r.replayed into prediction, replayed from private.remember_request(idempotency_key, request_hash) r;
   end if;
-  if not replayed then
+  if replayed then
+    select p.* into started from public.predictions p where p.id = prediction;
+    if not found then
+      perform private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
+    end if;
+  else
     insert into public.predictions (
       id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds
     )
@@ -78,11 +87,8 @@ begin
       prediction, start_prediction.project_id, start_prediction.step, start_prediction.prompt,
       start_prediction.reference_image_path, start_prediction.first_frame_prediction_id,
       start_prediction.last_frame_prediction_id, start_prediction.duration_seconds
-    );
-  end if;
-  select p.* into started from public.predictions p where p.id = prediction;
-  if not found then
-    perform private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
+    )
+    returning * into started;
   end if;
   return jsonb_build_object(
     'prediction', private.prediction_json(started), 'replayed', replayed, 'rate', private.rate_state('generate'));

@@ -5,20 +5,24 @@
 -- The latest prediction of each step of a project of the caller.
 create function private.latest_predictions(project uuid)
 returns jsonb
-language sql
+language plpgsql
 stable
 security definer
 set search_path = ''
 as $$
-  select coalesce(jsonb_agg(private.prediction_json(latest.prediction) order by wanted.step), '[]')
-  from unnest(enum_range(null::public.generation_step)) as wanted (step)
-  cross join lateral (
-    select p as prediction from public.predictions p
-    where p.project_id = latest_predictions.project and p.step = wanted.step
-    order by p.created_at desc, p.id desc
-    limit 1
-  ) latest
-  where (latest.prediction).owner_id = auth.uid() -- out here, where it cannot lead the planner to another index
+begin
+  return (
+    select coalesce(jsonb_agg(private.prediction_json(latest.prediction) order by wanted.step), '[]')
+    from unnest(enum_range(null::public.generation_step)) as wanted (step)
+    cross join lateral (
+      select p as prediction from public.predictions p
+      where p.project_id = latest_predictions.project and p.step = wanted.step
+      order by p.created_at desc, p.id desc
+      limit 1
+    ) latest
+    where (latest.prediction).owner_id = auth.uid() -- out here, where it cannot lead the planner to another index
+  );
+end
 $$;
 revoke execute on function private.latest_predictions(uuid) from public, anon, service_role;
 grant execute on function private.latest_predictions(uuid) to authenticated;

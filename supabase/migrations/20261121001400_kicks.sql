@@ -1,5 +1,49 @@
 -- Waking the functions. A kick is a hint: it may be lost, late or doubled, and only changes when something happens.
 
+-- The last kick of each function. What it was answered pg_net keeps for some hours, under its id. Unlogged, as pg_net's tables are: after
+-- a crash its ids begin anew, and one from before would be somebody else's.
+create unlogged table private.last_kicks (
+  function_name text primary key,
+  made_at timestamptz not null,
+  request_id bigint,
+  trouble text,
+  heard_at timestamptz,
+  constraint last_kick_is_made_or_in_trouble check ((request_id is null) = (trouble is not null)),
+  constraint last_kick_is_heard_when_made check (heard_at is null or request_id is not null)
+) with (fillfactor = 50);
+comment on table private.last_kicks is 'The last kick of each function: for the figures of the service (docs/operate.md).';
+comment on column private.last_kicks.made_at is 'When it was made; it goes out when that transaction commits.';
+comment on column private.last_kicks.request_id is 'The id of its answer in net._http_response; null: it could not be made.';
+comment on column private.last_kicks.trouble is 'Why it could not be made.';
+comment on column private.last_kicks.heard_at is 'When the function first looked for work since.';
+alter table private.last_kicks enable row level security;
+revoke all on private.last_kicks from public, anon, authenticated, service_role;
+
+-- Notes the last kick of a function: one row written for each kick that is made, none for work that needs no kick. Waits for nobody: a kick
+-- made by hand may stand in an open transaction. One with an older snapshot may not change the row, and leaves it alone.
+create function private.note_kick(function_name text, request_id bigint, trouble text)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    return;
+  end if;
+  update private.last_kicks l
+  set made_at = clock_timestamp(), request_id = note_kick.request_id, trouble = left(note_kick.trouble, 200), heard_at = null
+  where l.function_name = (
+    select k.function_name from private.last_kicks k where k.function_name = note_kick.function_name for update skip locked
+  );
+  if not found and not exists (select from private.last_kicks k where k.function_name = note_kick.function_name) then
+    insert into private.last_kicks (function_name, made_at, request_id, trouble)
+    values (note_kick.function_name, clock_timestamp(), note_kick.request_id, left(note_kick.trouble, 200))
+    on conflict do nothing;
+  end if;
+end
+$$;
+
 -- Signs and posts a kick as Standard Webhooks has it. Never fails its caller: the sweep makes up for a kick that could not be made.
 create function private.kick(function_name text)
 returns boolean
@@ -15,11 +59,13 @@ declare
   signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
   body jsonb := '{}';
   signature text;
+  request_id bigint;
 begin
   select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'functions_url';
   select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'kick_secret';
   if base_url is null or secret is null then
     raise warning 'No kick to %: the Vault lacks functions_url or kick_secret.', function_name;
+    perform private.note_kick(function_name, null, 'The Vault lacks functions_url or kick_secret.');
     return false;
   end if;
   signature := encode(
@@ -28,7 +74,7 @@ begin
       decode(substr(secret, length('whsec_') + 1), 'base64'),
       'sha256'
     ), 'base64');
-  perform net.http_post(
+  request_id := net.http_post(
     url := base_url || '/' || function_name,
     body := body,
     headers := jsonb_build_object(
@@ -37,9 +83,15 @@ begin
     ),
     timeout_milliseconds := 5000
   );
+  perform private.note_kick(function_name, request_id, null);
   return true;
 exception when others then
   raise warning 'No kick to %: %', function_name, sqlerrm;
+  begin
+    perform private.note_kick(function_name, null, sqlerrm);
+  exception when others then
+    null; -- what was noted last stands
+  end;
   return false;
 end
 $$;
@@ -93,5 +145,5 @@ create trigger _900_kick_storing after update of status on public.predictions
 create trigger _900_kick_cancel after update of cancel_due_at on private.provider_runs
   for each row when (old.cancel_due_at is null and new.cancel_due_at is not null) execute function private.kick_generate();
 
-revoke execute on function private.kick(text), private.kick_unless_looking(text), private.kick_generate()
+revoke execute on function private.note_kick(text, bigint, text), private.kick(text), private.kick_unless_looking(text), private.kick_generate()
 from public, anon, authenticated, service_role;

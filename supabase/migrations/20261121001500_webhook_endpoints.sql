@@ -142,7 +142,30 @@ $$;
 create trigger _300_switch before insert or update of enabled, url, description, event_types, max_in_flight on public.webhook_endpoints
   for each row execute function private.note_endpoint_switch();
 
--- The live secrets of an endpoint, newest first: at most three.
+-- The live secrets of endpoints, newest first: at most three of each. Nothing for an endpoint without one. For all in one statement:
+-- each statement that decrypts costs more than what it decrypts.
+create function private.live_webhook_secrets(endpoints uuid[], at timestamptz)
+returns table (endpoint_id uuid, secrets text[])
+language plpgsql
+stable
+security definer
+set search_path = ''
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+begin
+  -- created_at is when a transaction began, so of two rotations at once it cannot tell the last; having no end can.
+  return query
+  select s.endpoint_id, array_agg(v.decrypted_secret order by (s.expires_at is null) desc, s.created_at desc)
+  from private.webhook_secrets s
+  join vault.decrypted_secrets v on v.id = s.vault_secret_id
+  where s.endpoint_id = any (endpoints) and (s.expires_at is null or s.expires_at > at)
+  group by s.endpoint_id;
+end
+$$;
+
+-- Those of one endpoint.
 create function private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
 returns text[]
 language sql
@@ -150,11 +173,7 @@ stable
 security definer
 set search_path = ''
 as $$
-  -- created_at is when a transaction began, so of two rotations at once it cannot tell the last; having no end can.
-  select coalesce(array_agg(v.decrypted_secret order by (s.expires_at is null) desc, s.created_at desc), '{}')
-  from private.webhook_secrets s
-  join vault.decrypted_secrets v on v.id = s.vault_secret_id
-  where s.endpoint_id = endpoint and (s.expires_at is null or s.expires_at > at)
+  select coalesce((select l.secrets from private.live_webhook_secrets(array[endpoint], at) l), '{}')
 $$;
 
 -- For administrators: the secret that signs for an endpoint now.
@@ -194,6 +213,6 @@ $$;
 
 revoke execute on function
   private.add_webhook_secret(uuid, uuid), private.forget_webhook_secret(), private.prepare_webhook_endpoint(),
-  private.equip_webhook_endpoint(), private.note_endpoint_switch(), private.webhook_secrets_of(uuid, timestamptz),
+  private.equip_webhook_endpoint(), private.note_endpoint_switch(), private.live_webhook_secrets(uuid[], timestamptz), private.webhook_secrets_of(uuid, timestamptz),
   private.webhook_secret(uuid), private.rotate_webhook_secret(uuid, interval, uuid)
 from public, anon, authenticated, service_role;

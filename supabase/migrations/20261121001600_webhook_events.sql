@@ -1,7 +1,12 @@
 -- What happened, written in the transaction that made it happen, with one delivery for each endpoint that wants to know.
 
+-- The identifiers of events and deliveries are UUIDs of version 7: 48 bits of milliseconds, then random ones. What is written and
+-- changed of late then lies together in every index that begins with them, in pages that are in memory; random ones would touch
+-- another page each, of an index of a month. What is pruned leaves whole pages empty. (Postgres has uuidv7() from 18 on.)
 create table public.webhook_events (
-  id uuid primary key default gen_random_uuid(),
+  id uuid primary key default encode(set_bit(set_bit(overlay(
+    uuid_send(gen_random_uuid()) placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6
+  ), 52, 1), 53, 1), 'hex')::uuid,
   type text not null,
   owner_id uuid,
   project_id uuid,
@@ -11,7 +16,8 @@ create table public.webhook_events (
   created_at timestamptz not null default now(),
   constraint type_is_known check (type in ('project.created', 'generation.succeeded', 'generation.failed', 'webhook.test')),
   constraint payload_has_at_most_20_kB check (octet_length(payload::text) <= 20000)
-);
+-- Pruned by the minute: what a day of them leaves is reused after a vacuum, and a fifth of a month, the default, is six days.
+) with (autovacuum_vacuum_scale_factor = 0.05);
 comment on table public.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
 comment on column public.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test.';
 -- Exactly one of each, whatever races.
@@ -32,7 +38,9 @@ create type public.delivery_status as enum ('pending', 'delivered', 'exhausted')
 comment on type public.delivery_status is 'pending: to be sent or sent again; delivered: answered 2xx; exhausted: every attempt failed.';
 
 create table public.webhook_deliveries (
-  id uuid primary key default gen_random_uuid(),
+  id uuid primary key default encode(set_bit(set_bit(overlay(
+    uuid_send(gen_random_uuid()) placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6
+  ), 52, 1), 53, 1), 'hex')::uuid,
   event_id uuid not null references public.webhook_events on delete cascade,
   endpoint_id uuid not null references public.webhook_endpoints on delete cascade,
   owner_id uuid,
@@ -50,7 +58,12 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending')),
   constraint lease_only_while_pending check (lease_token is null or status = 'pending')
-) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
+-- Two updates in a row's life, none of them HOT: status, next_attempt_at and lease_token are what the indexes of the queue are about.
+-- So room on the pages (fillfactor) keeps versions together and no more, and the row stays for a month: it is not worth a fifth
+-- of the table. What has to keep up is vacuum: every delivery leaves two dead versions, and dead entries in the small indexes of
+-- what is due and leased are what every claim steps over. By default it would come after 600,000 of them in three million rows.
+-- Statistics likewise: how few are pending is what the plans are made of.
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table public.webhook_deliveries is 'One event for one endpoint, from commit to its end.';
 comment on column public.webhook_deliveries.owner_id is 'The endpoint''s owner: who may read it here.';
 comment on column public.webhook_deliveries.attempts is 'How many requests were made.';
@@ -60,7 +73,9 @@ comment on column public.webhook_deliveries.last_error is 'Why the last attempt 
 -- What is still to be done, by endpoint: the claim takes a few of each. Small, however many were delivered.
 create index webhook_deliveries_due_idx on public.webhook_deliveries (endpoint_id, next_attempt_at) where status = 'pending';
 create index webhook_deliveries_leased_idx on public.webhook_deliveries (endpoint_id) where lease_token is not null;
-create index webhook_deliveries_endpoint_id_created_at_idx on public.webhook_deliveries (endpoint_id, created_at desc, id desc);
+-- For the pages of an endpoint's list: of one status, or of all three put together. Read backwards: what is written in rising order
+-- leaves full pages behind it, in falling order half empty ones.
+create index webhook_deliveries_endpoint_id_status_idx on public.webhook_deliveries (endpoint_id, status, created_at, id);
 
 alter table public.webhook_deliveries enable row level security;
 revoke all on public.webhook_deliveries from public, anon, authenticated, service_role;
@@ -81,7 +96,7 @@ create table public.webhook_attempts (
   response_excerpt text,
   constraint error_or_status check (status_code is not null or error is not null),
   constraint response_excerpt_has_at_most_1_KiB check (octet_length(response_excerpt) <= 1024)
-);
+) with (autovacuum_vacuum_scale_factor = 0.05); -- pruned with the events
 comment on table public.webhook_attempts is 'One request of a delivery.';
 comment on column public.webhook_attempts.response_excerpt is 'The first 1 KiB of the answer.';
 create unique index webhook_attempts_delivery_id_attempt_idx on public.webhook_attempts (delivery_id, attempt);
@@ -131,11 +146,13 @@ $$;
 -- A time as events carry it: ISO 8601 in UTC with milliseconds.
 create function private.wire_time(at timestamptz)
 returns text
-language sql
+language plpgsql
 immutable
 set search_path = ''
 as $$
-  select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+begin
+  return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
 $$;
 
 -- project.created. A project near the largest sizes would not fit into 20 kB: its texts are then shortened, and truncated says so.

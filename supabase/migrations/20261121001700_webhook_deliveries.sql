@@ -10,86 +10,122 @@ comment on column private.settings.webhook_disable_after is 'How long an endpoin
 comment on column private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
 
 -- Enabled endpoints that have something due, in the order of their ids from start on, round to it again. Walks the index from
--- endpoint to endpoint, so it costs a probe for each endpoint and not a row for each delivery.
+-- endpoint to endpoint, so it costs three probes for each endpoint with something pending and not a row for each delivery: one
+-- statement, for what a thousand dead endpoints cost is paid at every look. It ends with the last that is wanted.
 create function private.endpoints_with_due(start uuid, most integer, at timestamptz)
 returns setof uuid
 language plpgsql
 stable
 set search_path = ''
+set enable_seqscan = off
+set enable_sort = off
 as $$
-declare
-  here uuid := start;
-  wrapped boolean := false;
-  found_endpoints integer := 0;
-  due_endpoint uuid;
 begin
-  while found_endpoints < most loop
-    select d.endpoint_id into due_endpoint from public.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id > here
-    order by d.endpoint_id limit 1;
-    if due_endpoint is null or (wrapped and due_endpoint > start) then
-      exit when wrapped;
-      wrapped := true;
-      here := '00000000-0000-0000-0000-000000000000';
-      continue;
-    end if;
-    here := due_endpoint;
-    if exists (select from public.webhook_deliveries d where d.status = 'pending' and d.endpoint_id = here and d.next_attempt_at <= at)
-       and exists (select from public.webhook_endpoints e where e.id = here and e.enabled) then
-      found_endpoints := found_endpoints + 1;
-      return next here;
-    end if;
-  end loop;
+  return query
+  with recursive after_start as (
+    (select d.endpoint_id as id from public.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id > start order by d.endpoint_id limit 1)
+    union all
+    select (
+      select d.endpoint_id from public.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > a.id order by d.endpoint_id limit 1)
+    from after_start a where a.id is not null
+  ), up_to_start as (
+    (select d.endpoint_id as id from public.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id <= start order by d.endpoint_id limit 1)
+    union all
+    select (
+      select d.endpoint_id from public.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > u.id and d.endpoint_id <= start order by d.endpoint_id limit 1)
+    from up_to_start u where u.id is not null
+  )
+  select p.id from (select a.id from after_start a union all select u.id from up_to_start u) p
+  -- Single values, which no plan turns into a join that reads all endpoints first.
+  where (select e.enabled from public.webhook_endpoints e where e.id = p.id)
+    and (select true from public.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at order by d.next_attempt_at limit 1)
+  limit most;
 end
 $$;
 
--- Leases due deliveries: at most max_in_flight of an endpoint at once, so one that hangs or floods delays only itself.
-create function private.claim_deliveries(max_rows integer, lease_seconds integer, at timestamptz)
-returns jsonb
+-- How many more requests an endpoint may have under way. Of leases that ran out nobody knows anything: their places are free.
+create function private.endpoint_places(endpoint uuid, at timestamptz)
+returns integer
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return (select e.max_in_flight from public.webhook_endpoints e where e.id = endpoint)
+    - (select count(*) from public.webhook_deliveries d
+      where d.endpoint_id = endpoint and d.lease_token is not null and d.next_attempt_at > at);
+end
+$$;
+
+-- Leases due deliveries: at most max_in_flight of an endpoint at once, so one that hangs or floods delays only itself. Two
+-- statements for all endpoints together, because a statement for each of twenty costs more than the rows it is about.
+create function private.claim_deliveries(
+  max_rows integer, lease_seconds integer, at timestamptz, out deliveries json, out endpoints json, out found_any boolean
+)
 language plpgsql
 volatile
 set search_path = ''
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
 as $$
 declare
-  endpoint public.webhook_endpoints;
-  endpoint_id uuid;
-  places integer;
-  batch jsonb;
-  claimed jsonb := '[]';
-  endpoints jsonb := '{}';
+  ours uuid[];
+  claimed uuid[];
 begin
-  for endpoint_id in select private.endpoints_with_due(gen_random_uuid(), max_rows, at) loop
-    exit when jsonb_array_length(claimed) >= max_rows;
-    -- Another claim is at this endpoint: it counts the places, so leave it to that one.
-    continue when not pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || endpoint_id::text, 0));
-    select e.* into endpoint from public.webhook_endpoints e where e.id = endpoint_id;
-    select endpoint.max_in_flight - count(*) into places
-    from public.webhook_deliveries d where d.endpoint_id = endpoint.id and d.lease_token is not null and d.next_attempt_at > at;
-    continue when places <= 0;
-    with due as (
+  deliveries := '[]';
+  endpoints := '{}';
+  found_any := false;
+  -- Where another claim is at an endpoint, that one counts the places, and it is left to it. One without a free place is left to
+  -- whoever makes one: two calls of a busy sender then seldom want the same endpoints.
+  select array_agg(o.id) into ours
+  from private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
+  where case
+    when private.endpoint_places(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
+    else false end;
+  if ours is null then
+    return;
+  end if;
+  -- A statement of its own: it sees what those who held the locks before have committed.
+  with free as materialized (
+    select o.id, private.endpoint_places(o.id, at) as places
+    from unnest(ours) with ordinality o (id, turn)
+    order by o.turn
+  ), due as materialized (
+    select d.id from free f
+    cross join lateral (
       select d.id from public.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = endpoint.id and d.next_attempt_at <= at
+      where d.status = 'pending' and d.endpoint_id = f.id and d.next_attempt_at <= at
       order by d.next_attempt_at
-      limit least(places, max_rows - jsonb_array_length(claimed))
-      for update skip locked
-    ), leased as (
-      update public.webhook_deliveries d
-      set lease_token = gen_random_uuid(), next_attempt_at = at + make_interval(secs => lease_seconds)
-      from due where d.id = due.id
-      returning d.id, d.lease_token, d.attempts, d.event_id
-    )
-    select jsonb_agg(jsonb_build_object(
-      'id', l.id, 'lease_token', l.lease_token, 'attempt', l.attempts + 1, 'endpoint_id', endpoint.id,
-      'event_id', v.id, 'body', v.payload::text))
-    into batch
-    from leased l join public.webhook_events v on v.id = l.event_id;
-    if batch is not null then
-      claimed := claimed || batch;
-      endpoints := endpoints || jsonb_build_object(endpoint.id, jsonb_build_object(
-        'url', endpoint.url, 'secrets', private.webhook_secrets_of(endpoint.id, at)));
-    end if;
-  end loop;
-  return jsonb_build_object('deliveries', claimed, 'endpoints', endpoints);
+      limit greatest(f.places, 0)
+      for update skip locked) d
+    limit max_rows
+  ), leased as (
+    update public.webhook_deliveries d
+    set lease_token = gen_random_uuid(), next_attempt_at = at + make_interval(secs => lease_seconds)
+    from due where d.id = due.id
+    returning d.id, d.lease_token, d.attempts, d.event_id, d.endpoint_id
+  )
+  select
+    coalesce(json_agg(json_build_object(
+      'id', l.id, 'lease_token', l.lease_token, 'attempt', l.attempts + 1, 'endpoint_id', l.endpoint_id,
+      'event_id', v.id, 'body', v.payload::text)), '[]'),
+    array_agg(distinct l.endpoint_id)
+  into deliveries, claimed
+  from leased l join public.webhook_events v on v.id = l.event_id;
+
+  found_any := claimed is not null;
+  select coalesce(json_object_agg(e.id, json_build_object('url', e.url, 'secrets', coalesce(s.secrets, '{}'))), '{}')
+  into endpoints
+  from public.webhook_endpoints e
+  left join private.live_webhook_secrets(claimed, at) s on s.endpoint_id = e.id
+  where e.id = any (claimed);
 end
 $$;
 
@@ -122,6 +158,7 @@ set enable_mergejoin = off
 as $$
 declare
   counted integer;
+  changes private.delivery_change[];
 begin
   -- Endpoints that this may switch, before the deliveries: deleting an endpoint locks them in this order, and two that
   -- wait for each other end in an error for one of them.
@@ -138,6 +175,7 @@ begin
 
   with held as (
     select d.id, d.endpoint_id, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
+      d.last_attempt_at as was_at, d.status as was_status, d.last_error as was_error,
       r.started_at, r.duration_ms, r.status_code, r.error, r.response_excerpt, r.retry_after_seconds,
       coalesce(r.status_code between 200 and 299, false) as delivered
     from jsonb_to_recordset(results) as r (
@@ -182,7 +220,12 @@ begin
       and (b.gone or (b.some_delivered and e.failing_since is not null)
         or (not b.some_delivered and (e.failing_since is null or private.failed_too_long(e.failing_since, at))))
   )
-  select count(*) into counted from judged;
+  select count(*), array_agg(row(
+    j.endpoint_id, j.was_at, case when j.was_at is not null then private.delivery_outcome(j.was_status, j.was_error) end, j.started_at,
+    case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'retrying' end,
+    j.status_code, case when not j.delivered then coalesce(j.error, 'http_status') end)::private.delivery_change)
+  into counted, changes from judged j;
+  perform private.count_deliveries(changes);
   return counted;
 end
 $$;
@@ -197,11 +240,47 @@ as $$
   select coalesce(at - failing_since >= (select s.webhook_disable_after from private.settings s), false)
 $$;
 
--- One call of deliver: what came of the last requests is recorded, and what is due next is leased.
+-- Waits until something is due at an endpoint with a free place, at most so many milliseconds. Looking here costs a fraction of a
+-- call from outside, so it looks often; where a look takes long because many endpoints have something pending, it rests longer,
+-- so that looking takes a tenth of the time at most.
+create function private.wait_for_due(wait_ms integer, at timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+as $$
+declare
+  began timestamptz := clock_timestamp();
+  looked timestamptz;
+  rest double precision;
+begin
+  -- One waits at a time: each waiting call holds a connection.
+  if not pg_try_advisory_xact_lock(hashtextextended('keyframe deliver waits', 0)) then
+    return;
+  end if;
+  loop
+    looked := clock_timestamp();
+    exit when exists (
+      select from private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
+      where private.endpoint_places(o.id, at + (looked - began)) > 0);
+    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - looked));
+    exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
+    perform pg_sleep(rest);
+  end loop;
+end
+$$;
+
+-- One call of deliver: what came of the last requests is recorded, and what is due next is leased. Without results it may wait for
+-- something to become due.
 create function public.exchange_deliveries(
-  results jsonb, max_rows integer, lease_seconds integer, look_again_ms integer default 0, at timestamptz default now()
+  results jsonb, max_rows integer, lease_seconds integer, look_again_ms integer default 0, at timestamptz default now(),
+  wait_ms integer default 0
 )
-returns jsonb
+returns json
 language plpgsql
 volatile
 security definer
@@ -209,26 +288,36 @@ set search_path = ''
 as $$
 declare
   counted integer := 0;
-  claimed jsonb;
+  deliveries json := '[]';
+  endpoints json := '{}';
+  found_any boolean;
+  until timestamptz := at;
 begin
   if results <> '[]' then
     counted := private.record_attempts(results, at);
+  else
+    -- A lease that a crash of the database forgets is claimed again: nobody has to wait for the disk.
+    perform set_config('synchronous_commit', 'off', true);
+    if wait_ms > 0 then
+      perform private.wait_for_due(wait_ms, at);
+      until := at + (clock_timestamp() - now());
+    end if;
   end if;
-  if max_rows <= 0 then
-    return jsonb_build_object('recorded', counted, 'deliveries', '[]'::jsonb, 'endpoints', '{}'::jsonb);
+  if max_rows > 0 then
+    perform private.note_lookout('deliver', look_again_ms);
+    select c.deliveries, c.endpoints, c.found_any into deliveries, endpoints, found_any
+    from private.claim_deliveries(max_rows, lease_seconds, until) c;
+    -- A run whose time is up may leave more than it takes: the next one begins now, and not with the sweep.
+    if look_again_ms <= 0 and found_any then
+      perform private.kick_unless_looking('deliver');
+    end if;
   end if;
-  perform private.note_lookout('deliver', look_again_ms);
-  claimed := private.claim_deliveries(max_rows, lease_seconds, at);
-  -- A run whose time is up may leave more than it takes: the next one begins now, and not with the sweep.
-  if look_again_ms <= 0 and claimed -> 'deliveries' <> '[]' then
-    perform private.kick_unless_looking('deliver');
-  end if;
-  return claimed || jsonb_build_object('recorded', counted);
+  return json_build_object('recorded', counted, 'deliveries', deliveries, 'endpoints', endpoints);
 end
 $$;
 comment on function public.exchange_deliveries is 'Records the results of requests and leases the next due deliveries: { recorded, deliveries: [{ id, lease_token, attempt, endpoint_id, event_id, body }], endpoints: { <id>: { url, secrets } } }.';
 
--- Deletes events past their retention with their deliveries and attempts, and secrets past their overlap.
+-- Deletes events past their retention with their deliveries and attempts, the hours they were counted in, and secrets past their overlap.
 create function private.prune_webhooks(max_rows integer default 2000)
 returns integer
 language plpgsql
@@ -240,6 +329,13 @@ declare
   deleted integer;
 begin
   delete from private.webhook_secrets s where s.expires_at <= now();
+  -- An endpoint's last hour says when it was last heard of. A single value, and the places of the rows: joins would read all hours.
+  delete from private.webhook_hours h where h.ctid = any (array(
+    select o.ctid from private.webhook_hours o
+    where o.hour < now() - interval '2 days' and (
+      o.hour < now() - (select s.webhook_retention from private.settings s)
+      or (select true from private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
+    order by o.hour limit max_rows * 5));
   delete from public.webhook_events v where v.id in (
     select o.id from public.webhook_events o
     where o.created_at < now() - (select s.webhook_retention from private.settings s)
@@ -252,8 +348,8 @@ $$;
 revoke execute on function
   private.endpoints_with_due(uuid, integer, timestamptz), private.claim_deliveries(integer, integer, timestamptz),
   private.next_delivery_attempt(integer, integer, double precision, timestamptz), private.record_attempts(jsonb, timestamptz),
-  private.failed_too_long(timestamptz, timestamptz), private.prune_webhooks(integer)
+  private.failed_too_long(timestamptz, timestamptz), private.endpoint_places(uuid, timestamptz), private.wait_for_due(integer, timestamptz), private.prune_webhooks(integer)
 from public, anon, authenticated, service_role;
-revoke execute on function public.exchange_deliveries(jsonb, integer, integer, integer, timestamptz)
+revoke execute on function public.exchange_deliveries(jsonb, integer, integer, integer, timestamptz, integer)
 from public, anon, authenticated;
-grant execute on function public.exchange_deliveries(jsonb, integer, integer, integer, timestamptz) to service_role;
+grant execute on function public.exchange_deliveries(jsonb, integer, integer, integer, timestamptz, integer) to service_role;

@@ -3,13 +3,15 @@
 -- A delivery with its attempts, as its owner sees it.
 create function private.delivery_json(delivery public.webhook_deliveries)
 returns jsonb
-language sql
+language plpgsql
 stable
 set search_path = ''
 as $$
-  select to_jsonb(delivery) - array['lease_token', 'retries_from'] || jsonb_build_object('attempt_log', coalesce((
+begin
+  return to_jsonb(delivery) - array['lease_token', 'retries_from'] || jsonb_build_object('attempt_log', coalesce((
     select jsonb_agg(to_jsonb(a) - array['id', 'delivery_id', 'owner_id'] order by a.attempt)
-    from public.webhook_attempts a where a.delivery_id = delivery.id), '[]'))
+    from public.webhook_attempts a where a.delivery_id = delivery.id), '[]'));
+end
 $$;
 
 -- The delivery when the caller manages its endpoint; otherwise not_found. Locked for what changes it.
@@ -89,15 +91,23 @@ declare
   endpoint public.webhook_endpoints := private.managed_endpoint(endpoint_id);
   listed jsonb;
 begin
-  select coalesce(jsonb_agg(private.delivery_json(d) order by d.created_at desc, d.id desc), '[]') into listed
+  -- A walk along the index for each status that is wanted, none longer than the page: few exhausted among a million are found as
+  -- quickly as many. Without a cursor it begins before everything, so that every plan is such a walk.
+  select coalesce(jsonb_agg(private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
   from (
-    select w.* from public.webhook_deliveries w
-    where w.endpoint_id = endpoint.id
-      and (list_webhook_deliveries.status is null or w.status = list_webhook_deliveries.status)
-      and (before_created_at is null or (w.created_at, w.id) < (before_created_at, before_id))
-    order by w.created_at desc, w.id desc
-    limit least(max_rows, 101) -- a page of 100, and the one that tells of a next page
-  ) d;
+    select w.delivery
+    from unnest(case when list_webhook_deliveries.status is null then enum_range(null::public.delivery_status)
+      else array[list_webhook_deliveries.status] end) as wanted (status)
+    cross join lateral (
+      select d as delivery from public.webhook_deliveries d
+      where d.endpoint_id = endpoint.id and d.status = wanted.status and (d.created_at, d.id)
+        < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      order by d.created_at desc, d.id desc
+      limit least(max_rows, 101) -- a page of 100, and the one that tells of a next page
+    ) w
+    order by (w.delivery).created_at desc, (w.delivery).id desc
+    limit least(max_rows, 101)
+  ) l;
   return jsonb_build_object('deliveries', listed, 'rate', rate);
 end
 $$;
@@ -149,8 +159,11 @@ as $$
 declare
   request record;
   endpoint public.webhook_endpoints;
-  again integer;
+  changes private.delivery_change[];
+  given_up integer;
+  retried integer;
   missed integer;
+  recovered integer;
 begin
   if idempotency_key is not null then
     select r.* into request from private.remember_request(idempotency_key, request_hash) r;
@@ -160,11 +173,24 @@ begin
   end if;
   perform private.take_token('change');
   endpoint := private.managed_endpoint(endpoint_id, lock => true);
+  -- Those that were given up change the hours they were counted in. All at once: counted one by one, ten thousand take seconds.
+  perform set_config('keyframe.deliveries_counted', 'by the caller', true);
+  with failed as (
+    update public.webhook_deliveries d
+    set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
+    where d.endpoint_id = endpoint.id and d.status = 'exhausted' and d.created_at >= since
+    returning d.*
+  )
+  select count(*), array_agg(row(
+    f.endpoint_id, f.last_attempt_at, 'exhausted', f.last_attempt_at, private.delivery_outcome(f.status, f.last_error),
+    f.last_status_code, f.last_error)::private.delivery_change)
+  into given_up, changes from failed f;
+  perform set_config('keyframe.deliveries_counted', '', true);
   update public.webhook_deliveries d
-  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
-  where d.endpoint_id = endpoint.id and d.created_at >= since and d.lease_token is null
-    and (d.status = 'exhausted' or (d.status = 'pending' and d.attempts > d.retries_from));
-  get diagnostics again = row_count;
+  set retries_from = d.attempts, next_attempt_at = now()
+  where d.endpoint_id = endpoint.id and d.status = 'pending' and d.created_at >= since
+    and d.lease_token is null and d.attempts > d.retries_from;
+  get diagnostics retried = row_count;
   insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
   select v.id, endpoint.id, endpoint.owner_id, v.type
   from public.webhook_events v
@@ -173,11 +199,13 @@ begin
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
   get diagnostics missed = row_count;
+  recovered := given_up + retried + missed;
+  perform private.count_deliveries(changes);
   perform private.kick_unless_looking('deliver');
   if idempotency_key is not null then
-    perform private.remember_answer(request.resource_id, jsonb_build_object('recovered', again + missed));
+    perform private.remember_answer(request.resource_id, jsonb_build_object('recovered', recovered));
   end if;
-  return jsonb_build_object('recovered', again + missed, 'replayed', false, 'rate', private.rate_state('change'));
+  return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', private.rate_state('change'));
 end
 $$;
 comment on function public.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed since a time, and what it missed.';

@@ -67,6 +67,9 @@ begin
   delete from private.provider_runs r where r.provider_prediction_id in (
     select o.provider_prediction_id from private.provider_runs o
     where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows);
+  delete from private.unanswered_submits s where s.prediction_id in (
+    select o.prediction_id from private.unanswered_submits o
+    where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows);
   perform private.prune_webhooks();
 end
 $$;
@@ -92,6 +95,8 @@ begin
     select from public.predictions p
     where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= now()
       and p.unanswered_since > now() - interval '1 day'
+  ) or exists (
+    select from private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - interval '1 day'
   ) or exists (select from private.provider_runs r where r.cancel_due_at <= now())
     or exists (select from private.file_removals r where r.due_at <= now()) then
     perform private.kick_unless_looking('generate');
@@ -109,6 +114,7 @@ from public, anon, authenticated, service_role;
 select cron.schedule('keyframe-sweep', '5 seconds', 'select private.sweep()');
 -- Every minute, so that small batches keep up with some 30 events a second.
 select cron.schedule('keyframe-prune', '* * * * *', 'select private.prune()');
+select cron.schedule('keyframe-prune-references', '37 * * * *', 'select private.note_unused_references()');
 -- Reads all buckets, one for each owner and class that asked for anything lately: hardly worth an index, which would end HOT updates.
 select cron.schedule('keyframe-prune-rates', '23 * * * *',
   'delete from private.rate_buckets where refilled_at < now() - interval ''1 day''');

@@ -47,31 +47,35 @@ comment on column private.admin_queue.next_attempt_at is 'When somebody looks at
 comment on column private.admin_queue.deadline_at is 'When it is failed if it has not ended; null while it is in line.';
 comment on column private.admin_queue.provider_prediction_id is 'The run at the provider, once there is one.';
 
--- An index-only scan of a day for each endpoint that is looked at (webhook_deliveries_last_attempt_at_idx), and of what is due.
+-- By what was counted for each endpoint (private.webhook_hours), and through the index of what is pending.
 create view private.admin_webhook_health with (security_invoker = true) as
 select
   e.id as endpoint_id, e.owner_id, e.url, e.description, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.failing_since,
-  d.delivered, d.retrying, d.given_up, d.last_attempt_at, d.last_error, d.last_error_status, d.last_error_at,
+  h.delivered, h.retrying, h.given_up, h.last_attempt_at, f.last_error, f.last_error_status, f.last_error_at,
   w.due, w.oldest_due_at
 from public.webhook_endpoints e
 cross join lateral (
   select
-    count(*) filter (where d.status = 'delivered') as delivered,
-    count(*) filter (where d.status = 'pending' and d.last_error is not null) as retrying,
-    count(*) filter (where d.status = 'exhausted') as given_up,
-    max(d.last_attempt_at) as last_attempt_at,
-    (array_agg(d.last_error order by d.last_attempt_at desc) filter (where d.last_error is not null))[1] as last_error,
-    (array_agg(d.last_status_code order by d.last_attempt_at desc) filter (where d.last_error is not null))[1] as last_error_status,
-    max(d.last_attempt_at) filter (where d.last_error is not null) as last_error_at
-  from public.webhook_deliveries d
-  where d.endpoint_id = e.id and d.last_attempt_at >= now() - interval '24 hours'
-) d
+    coalesce(sum(c.delivered), 0)::bigint as delivered, coalesce(sum(c.retrying), 0)::bigint as retrying,
+    coalesce(sum(c.exhausted), 0)::bigint as given_up, max(c.last_attempt_at) as last_attempt_at
+  from private.webhook_hours c
+  where c.endpoint_id = e.id and c.hour >= date_trunc('hour', now(), 'UTC') - interval '23 hours'
+) h
+left join lateral (
+  select c.failed_error as last_error, c.failed_status_code as last_error_status, c.failed_at as last_error_at
+  from private.webhook_hours c
+  where c.endpoint_id = e.id and c.hour >= date_trunc('hour', now(), 'UTC') - interval '23 hours' and c.failed_at is not null
+  order by c.hour desc, c.failed_at desc limit 1
+) f on true
 cross join lateral (
-  select count(*) as due, min(d.next_attempt_at) as oldest_due_at
-  from public.webhook_deliveries d
-  where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now()
+  select count(*) as due, min(o.next_attempt_at) as oldest_due_at
+  from (
+    select d.next_attempt_at from public.webhook_deliveries d
+    where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now()
+    order by d.next_attempt_at limit 10000
+  ) o
 ) w;
-comment on view private.admin_webhook_health is 'For administrators: every webhook endpoint, what came of its deliveries in the last 24 hours, and what is due. Each delivery counts once, by its last attempt.';
+comment on view private.admin_webhook_health is 'For administrators: every webhook endpoint, what came of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column private.admin_webhook_health.endpoint_id is 'The id in public.webhook_endpoints.';
 comment on column private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column private.admin_webhook_health.url is 'Where it listens.';
@@ -83,12 +87,12 @@ comment on column private.admin_webhook_health.disabled_at is 'Since when it get
 comment on column private.admin_webhook_health.delivered is 'Arrived: answered 2xx.';
 comment on column private.admin_webhook_health.retrying is 'Failed, and tried again.';
 comment on column private.admin_webhook_health.given_up is 'Failed as often as the retry schedule allows (exhausted).';
-comment on column private.admin_webhook_health.last_attempt_at is 'In the last 24 hours; null: none.';
-comment on column private.admin_webhook_health.last_error is 'The latest error of a delivery that has not arrived since: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+comment on column private.admin_webhook_health.last_attempt_at is 'Since the hour that began 23 hours ago; null: none.';
+comment on column private.admin_webhook_health.last_error is 'The latest error in these hours; what failed may have arrived since: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
 comment on column private.admin_webhook_health.last_error_status is 'The HTTP status of that answer; null when there was none.';
 comment on column private.admin_webhook_health.last_error_at is 'When that was.';
 comment on column private.admin_webhook_health.failing_since is 'Since when every attempt failed; null after a success.';
-comment on column private.admin_webhook_health.due is 'Deliveries that should have been sent by now. Those of an endpoint that is not enabled wait until it is.';
+comment on column private.admin_webhook_health.due is 'Deliveries that should have been sent by now, counted up to 10,000. Those of an endpoint that is not enabled wait until it is.';
 comment on column private.admin_webhook_health.oldest_due_at is 'Since when the oldest of them is due.';
 
 -- For a span of days without reading the rest.

@@ -130,6 +130,40 @@ as $$
   ) r
 $$;
 
+-- The last kick of a function: when it was made, what came of it, and how long until the function looked for work. Its answer is looked for
+-- by time, for ids have no index there, among the five minutes after it: pg_net keeps answers for hours, and others use it too.
+create function private.last_kick_figures(function_name text)
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'outcome', case
+      when k.made_at is null then 'none'
+      when k.request_id is null then 'not_made'
+      when a.id is null then 'unanswered'
+      when a.status_code = 202 and a.content like '{"success":true,"data":{"accepted":true}%' then 'accepted'
+      when a.status_code is not null then 'answered'
+      -- Older releases leave timed_out null.
+      when a.timed_out or a.error_msg ilike 'timeout%' then 'timed_out'
+      else 'failed'
+    end,
+    'status', a.status_code,
+    'error', left(coalesce(k.trouble, a.error_msg), 200),
+    'madeSeconds', private.seconds_since(k.made_at),
+    'heardAfterSeconds', round(extract(epoch from k.heard_at - k.made_at), 3))
+  from (select) only_one
+  left join private.last_kicks k on k.function_name = last_kick_figures.function_name
+  left join lateral (
+    select n.id, n.status_code, n.content, n.timed_out, n.error_msg
+    from net._http_response n
+    -- Its time is the beginning of pg_net's transaction, which may have been under way when the kick was made.
+    where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id
+    limit 1
+  ) a on true
+$$;
+
 -- How a job of pg_cron ran of late. Looks at the last 1,000 runs of all jobs, more than half an hour of ours: null is long ago.
 create function private.cron_figures(job_name text)
 returns jsonb
@@ -174,6 +208,8 @@ as $$
     'deliveries', private.delivery_figures(),
     'events', private.event_figures(),
     'kicks', private.kick_figures(),
+    'lastKicks', jsonb_build_object(
+      'generate', private.last_kick_figures('generate'), 'deliver', private.last_kick_figures('deliver')),
     'sweep', private.cron_figures('keyframe-sweep'),
     'prune', private.cron_figures('keyframe-prune'),
     'fileRemovals', private.file_figures())
@@ -182,7 +218,7 @@ comment on function public.service_figures is 'How the service fares, in figures
 
 revoke execute on function
   private.seconds_since(timestamptz), private.prediction_figures(), private.delivery_figures(), private.event_figures(),
-  private.kick_figures(), private.cron_figures(text), private.file_figures()
+  private.kick_figures(), private.last_kick_figures(text), private.cron_figures(text), private.file_figures()
 from public, anon, authenticated, service_role;
 revoke execute on function public.service_figures() from public, anon, authenticated;
 grant execute on function public.service_figures() to service_role;

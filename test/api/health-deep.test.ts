@@ -22,13 +22,25 @@ const figuresOf = (data: unknown) => serviceFigures.parse(Object(data).figures);
 test("with the secret key → ok, and the figures of the running service, sweep and prune at work", async () => {
   const read = async () => {
     const { status, data } = await callApi(DEEP, withKey());
-    expect([status, data]).toMatchObject([200, { status: "ok", database: "ok" }]);
+    expect([status, data]).toMatchObject([200, { database: "ok" }]);
     return figuresOf(data);
   };
   await until("a sweep that ended well", async () => (await read()).sweep.lastSuccessSeconds !== null);
   const { sweep, prune } = await read();
   expect([sweep.scheduled, prune.scheduled]).toEqual([true, true]);
   expect(sweep.lastSuccessSeconds).toBeLessThan(60);
+});
+
+test("a kick whose answer came → when it was made, and after how long the function looked for work; kicks are no problem", async () => {
+  await user.start("first-frame", { projectId: await user.createProject() });
+  const { generate } = await until("the last kick heard", async () => {
+    const { lastKicks } = figuresOf((await callApi(DEEP, withKey())).data);
+    return lastKicks.generate.heardAfterSeconds !== null && lastKicks;
+  });
+  expect(generate.madeSeconds).toBeLessThan(600);
+  expect(generate.heardAfterSeconds).toBeLessThan(30);
+  const { data } = await callApi(DEEP, withKey());
+  expect(String(Object(data).problems)).not.toContain("generate");
 });
 
 test("a prediction that the provider is at → among those that have not ended", async () => {

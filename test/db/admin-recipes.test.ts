@@ -294,6 +294,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       ["keyframe-prune", true, null],
       ["keyframe-prune-cron", true, null],
       ["keyframe-prune-rates", true, null],
+      ["keyframe-prune-references", true, null],
       ["keyframe-sweep", true, "failed"],
     ]);
   },

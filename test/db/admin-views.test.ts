@@ -123,6 +123,21 @@ describe("admin_webhook_health", () => {
     expect(Date.now() - Number(row?.last_error_at)).toBeLessThan(50_000);
   });
 
+  test("failed in three ways, hours apart and not recorded in order → the latest is told", async () => {
+    const endpoint = await addEndpoint(db.sql, world.owner);
+    const latest = inSeconds(-7_200);
+    for (const [error, at] of [
+      ["tls", latest],
+      ["dns", new Date(latest.getTime() - 10)],
+      ["timeout", inSeconds(-18_000)],
+    ] as const) {
+      await seedDeliveries(db.sql, endpoint, 1);
+      await sendNext(db.sql, { error, started_at: at.toISOString() });
+    }
+    expect(await healthOf(endpoint)).toMatchObject({ retrying: "3", last_error: "tls", last_error_at: latest });
+    expect((await healthOf(endpoint))?.last_attempt_at).toEqual(latest);
+  });
+
   test("an attempt of the day before yesterday → not counted", async () => {
     const endpoint = await addEndpoint(db.sql, world.owner);
     await seedDeliveries(db.sql, endpoint, 1, {

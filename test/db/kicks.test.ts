@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   world = await addWorld(db);
-  await db.sql`truncate public.predictions, private.lookouts, private.provider_runs`;
+  await db.sql`truncate public.predictions, private.lookouts, private.last_kicks, private.provider_runs`;
   await db.sql`truncate net.http_request_queue`;
 });
 afterAll(() => db.drop());
@@ -169,6 +169,91 @@ describe("while a function has promised to look again", () => {
   });
 });
 
+describe("the last kick is kept", () => {
+  type LastKick = { request: string | null; trouble: string | null; heard: boolean; version: string };
+  const lastKick = async (name = "generate") => {
+    const [row] = await db.sql<LastKick[]>`
+      select request_id as request, trouble, heard_at is not null as heard, ctid || ' ' || xmin as version
+      from private.last_kicks where function_name = ${name}`;
+    return row;
+  };
+  const lastRequest = async () => (await db.sql`select max(id) as id from net.http_request_queue`)[0]?.id;
+
+  test("with the id that pg_net gave it; the first look for work since is when it was heard", async () => {
+    expect(await lastKick()).toBeUndefined();
+    await start(db, world);
+    expect(await lastKick()).toMatchObject({ request: await lastRequest(), trouble: null, heard: false });
+    await claim(db.sql, 1);
+    const heard = await lastKick();
+    expect(heard).toMatchObject({ heard: true });
+    await claim(db.sql, 1);
+    expect((await lastKick())?.version).toBe(heard?.version);
+    await start(db, world);
+    expect(await lastKick()).toMatchObject({ request: await lastRequest(), heard: false });
+  });
+
+  test("of each function: a look for deliveries does not hear a kick to generate", async () => {
+    await start(db, world);
+    await db.sql`select private.note_lookout('deliver', 0)`;
+    expect(await lastKick()).toMatchObject({ heard: false });
+    expect(await lastKick("deliver")).toBeUndefined();
+  });
+
+  test("work that makes no kick → nothing is written", async () => {
+    await start(db, world);
+    const before = await lastKick();
+    await db.sql`update private.lookouts set looking_until = clock_timestamp() + interval '1 minute'`;
+    await db.sql`insert into private.lookouts values ('generate', clock_timestamp() + interval '1 minute') on conflict do nothing`;
+    for (let i = 0; i < 3; i++) await start(db, world);
+    expect((await lastKick())?.version).toBe(before?.version);
+  });
+
+  test("a kick that is rolled back → the one before", async () => {
+    await start(db, world);
+    const before = await lastKick();
+    await rolledBack(db.sql, async (sql) => void (await sql`select private.kick('generate')`));
+    expect(await lastKick()).toEqual(before);
+  });
+
+  test("a kick that cannot be made → why, and nothing that could be heard", async () => {
+    await rolledBack(db.sql, async (sql) => {
+      await sql`delete from vault.secrets`;
+      await sql`select private.kick('generate'), private.note_lookout('generate', 0)`;
+      expect((await sql`select request_id, trouble, heard_at from private.last_kicks`)[0]).toEqual({
+        ...{ request_id: null, trouble: "The Vault lacks functions_url or kick_secret.", heard_at: null },
+      });
+    });
+    await rolledBack(db.sql, async (sql) => {
+      await sql`select vault.update_secret((select id from vault.secrets where name = 'functions_url'), 'not a url')`;
+      await sql`select private.kick('generate')`;
+      expect((await sql`select trouble from private.last_kicks`)[0]?.trouble).toMatch(/URL/);
+    });
+  });
+
+  test("a kick made by hand in a transaction that stays open → neither a look nor another kick waits for it", async () => {
+    await start(db, world);
+    await db.sql.begin(async (sql) => {
+      await sql`select private.kick('generate')`;
+      await db.sql.begin(async (other) => {
+        await other`set local statement_timeout = '2s'`; // unlike a lock_timeout, nobody's exception handler takes it
+        await other`select public.claim_predictions(1, 60)`;
+        expect((await other`select private.kick('generate') as made`)[0]?.made).toBe(true);
+      });
+    });
+  });
+
+  test("a transaction with an older snapshot → its kick goes out, though it may not be noted", async () => {
+    await start(db, world);
+    const before = (await kicks()).length;
+    await db.sql.begin("isolation level repeatable read", async (sql) => {
+      await sql`select from private.last_kicks`;
+      await db.sql`select private.kick('generate')`;
+      expect((await sql`select private.kick('generate') as made`)[0]?.made).toBe(true);
+    });
+    expect((await kicks()).length).toBe(before + 2);
+  });
+});
+
 describe("what makes a kick", () => {
   test("an admitted prediction → yes; one that has to wait → no; its admission → yes", async () => {
     for (let i = 0; i < 4; i++) expect(await kicksOf(() => start(db, world))).toBe(1);
@@ -222,6 +307,7 @@ describe("a kick that cannot be made → the insert goes through all the same, w
     "net.http_post fails": `create or replace function net.http_post(url text, body jsonb default '{}', params jsonb default '{}',
       headers jsonb default '{}', timeout_milliseconds integer default 5000) returns bigint language plpgsql as 'begin raise exception $$away$$; end'`,
     "pgcrypto is gone": "drop extension pgcrypto cascade",
+    "what is kept of kicks is gone": "drop table private.last_kicks",
   };
 
   test.each(Object.entries(BREAKAGES))("%s", async (_name, breakage) => {

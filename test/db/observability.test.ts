@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
-  await db.sql`truncate public.predictions, private.provider_runs, private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details`;
+  await db.sql`truncate public.predictions, private.provider_runs, private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, private.last_kicks`;
 });
 afterAll(() => db.drop());
 
@@ -28,6 +28,8 @@ function expectAge(age: number | null, seconds: number): void {
   expect(age).toBeLessThan(seconds + 30);
 }
 
+const NO_KICK = { outcome: "none", status: null, error: null, madeSeconds: null, heardAfterSeconds: null };
+
 test("nothing has happened yet → zeros, nothing oldest, and every name the contract has", async () => {
   const figures = await call<Record<string, object>>(db, "service_role", "service_figures");
   expect(figures).toEqual({
@@ -41,6 +43,7 @@ test("nothing has happened yet → zeros, nothing oldest, and every name the con
     },
     events: { projectCreated: 0, generationSucceeded: 0, generationFailed: 0 },
     kicks: { unsent: 0, oldestUnsentSeconds: null, accepted: 0, refused: 0, failed: 0, lastAcceptedSeconds: null },
+    lastKicks: { generate: NO_KICK, deliver: NO_KICK },
     sweep: { scheduled: true, lastRunSeconds: null, lastSuccessSeconds: null, failures: 0 },
     prune: { scheduled: true, lastRunSeconds: null, lastSuccessSeconds: null, failures: 0 },
     fileRemovals: { pending: 0, due: 0, failing: 0, oldestDueSeconds: null },
@@ -156,6 +159,72 @@ describe("kicks", () => {
     const { kicks } = await read();
     expect(kicks).toMatchObject({ accepted: 1, refused: 1, failed: 1 });
     expectAge(kicks.lastAcceptedSeconds, 40);
+  });
+});
+
+describe("the last kick of a function", () => {
+  /** A kick that was made so many seconds ago. */
+  const made = (seconds: number, columns: Record<string, unknown> = {}) =>
+    db.sql`insert into private.last_kicks ${db.sql({ function_name: "generate", made_at: ago(seconds), request_id: 7, ...columns })}`;
+  const answered = (columns: Record<string, unknown>, id = 7) =>
+    db.sql`insert into net._http_response ${db.sql({ id, ...columns })}`;
+  const ACCEPTED = '{"success":true,"data":{"accepted":true},"error":null}';
+
+  test.each<[string, Record<string, unknown>, object]>([
+    ["accepted", { status_code: 202, content: ACCEPTED }, { outcome: "accepted", status: 202, error: null }],
+    ["refused", { status_code: 401, content: '{"success":false}' }, { outcome: "answered", status: 401 }],
+    ["answered by nobody's function", { status_code: 404, content: "no Route matched" }, { outcome: "answered" }],
+    ["answered 202 by somebody else", { status_code: 202, content: "ok" }, { outcome: "answered", status: 202 }],
+    ["answered without a body", { status_code: 503 }, { outcome: "answered", status: 503 }],
+    [
+      "not answered in time",
+      { timed_out: true, error_msg: "Timeout of 5000 ms reached. Total time: 5001 ms" },
+      { outcome: "timed_out", status: null, error: "Timeout of 5000 ms reached. Total time: 5001 ms" },
+    ],
+    [
+      "not answered in time, by an older pg_net",
+      { timed_out: null, error_msg: "Timeout was reached" },
+      { outcome: "timed_out" },
+    ],
+    [
+      "not connected",
+      { timed_out: false, error_msg: "Couldn't connect to server" },
+      { outcome: "failed", status: null, error: "Couldn't connect to server" },
+    ],
+  ])("%s → that, and how long ago it was made", async (_, answer, expected) => {
+    await made(40);
+    await answered({ ...answer, created: ago(39) });
+    const { lastKicks } = await read();
+    expect(lastKicks.generate).toMatchObject({ ...expected, heardAfterSeconds: null });
+    expectAge(lastKicks.generate.madeSeconds, 40);
+    expect(lastKicks.deliver).toEqual(NO_KICK);
+  });
+
+  test("heard → how long after", async () => {
+    await made(40);
+    await db.sql`update private.last_kicks set heard_at = made_at + interval '1.5 seconds'`;
+    expect((await read()).lastKicks.generate).toMatchObject({ outcome: "unanswered", heardAfterSeconds: 1.5 });
+  });
+
+  test("could not be made → why", async () => {
+    await made(3, { request_id: null, trouble: "The Vault lacks it." });
+    expect((await read()).lastKicks.generate).toMatchObject({ outcome: "not_made", error: "The Vault lacks it." });
+  });
+
+  test("an answer with its id from long before it, or long after → another's: ids begin anew when pg_net is created again", async () => {
+    await made(1200);
+    await answered({ status_code: 401, created: ago(1200 + 90) });
+    await answered({ status_code: 500, created: ago(1200 - 330) });
+    await answered({ status_code: 404, created: ago(1200) }, 8);
+    expect((await read()).lastKicks.generate).toMatchObject({ outcome: "unanswered", status: null });
+    await answered({ status_code: 202, content: ACCEPTED, created: ago(1200 - 200) });
+    expect((await read()).lastKicks.generate.outcome).toBe("accepted");
+  });
+
+  test("a very long error → its beginning", async () => {
+    await made(5);
+    await answered({ error_msg: "x".repeat(5000), content: "y".repeat(1_000_000), created: ago(5) });
+    expect((await read()).lastKicks.generate.error).toHaveLength(200);
   });
 });
 

@@ -209,7 +209,7 @@ describe("prune", () => {
   });
 });
 
-test("pg_cron → sweeps every five seconds, prunes every minute, buckets and its own records every hour", async () => {
+test("pg_cron → sweeps every five seconds, prunes every minute, buckets, its own records and unused images every hour", async () => {
   const jobs = await db.sql`select jobname, schedule, command, active from cron.job order by jobname`;
   expect([...jobs]).toEqual([
     { jobname: "keyframe-prune", schedule: "* * * * *", command: "select private.prune()", active: true },
@@ -223,6 +223,12 @@ test("pg_cron → sweeps every five seconds, prunes every minute, buckets and it
       jobname: "keyframe-prune-rates",
       schedule: "23 * * * *",
       command: "delete from private.rate_buckets where refilled_at < now() - interval '1 day'",
+      active: true,
+    },
+    {
+      jobname: "keyframe-prune-references",
+      schedule: "37 * * * *",
+      command: "select private.note_unused_references()",
       active: true,
     },
     { jobname: "keyframe-sweep", schedule: "5 seconds", command: "select private.sweep()", active: true },

@@ -121,9 +121,9 @@ test("the packages that run with secrets in their reach → are these few", () =
     return [name, Object.keys(imports).toSorted()];
   });
   expect(Object.fromEntries(used)).toEqual({
-    api: ["@supabase/supabase-js", "hono", "ipaddr.js", "jose", "zod", "zod-openapi"],
-    deliver: ["@supabase/supabase-js", "ipaddr.js", "standardwebhooks", "undici", "zod"],
-    generate: ["@supabase/supabase-js", "replicate", "standardwebhooks", "zod"],
-    "replicate-webhook": ["@supabase/supabase-js", "standardwebhooks", "zod"],
+    api: ["@supabase/postgrest-js", "@supabase/storage-js", "hono", "ipaddr.js", "jose", "zod", "zod-openapi"],
+    deliver: ["@supabase/postgrest-js", "ipaddr.js", "standardwebhooks", "undici", "zod"],
+    generate: ["@supabase/postgrest-js", "replicate", "standardwebhooks", "zod"],
+    "replicate-webhook": ["@supabase/postgrest-js", "standardwebhooks", "zod"],
   });
 });

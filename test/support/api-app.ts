@@ -6,6 +6,7 @@ import { createDatabase } from "../../supabase/functions/api/database.ts";
 import { createDocumentText } from "../../supabase/functions/api/openapi-text.ts";
 import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
 import { pause } from "../../shared/pause.ts";
+import { createRecentReads } from "../../supabase/functions/api/recent-reads.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
 import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
 import { createProjectVerifier } from "../../supabase/functions/api/verify-project.ts";
@@ -30,6 +31,7 @@ export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Option
   const verifySession = createSessionVerifier({ jwks: { keys: [publicJwk()] }, issuers: [`${url}/auth/v1`], now });
   const app = createApp({
     database: createDatabase(client),
+    recentReads: createRecentReads(() => performance.now()),
     storage: createStorage(client, { supabaseUrl, clientUrl: supabaseUrl, now }),
     log: createLog({ function: "api" }, (line) => log.push(line)),
     verifySession,
@@ -38,6 +40,7 @@ export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Option
     refuseUrl: (address) => checkUrl(address, { allowLocal: true }),
     openApi: createDocumentText(`${supabaseUrl}/functions/v1`),
     now,
+    elapsed: () => performance.now(),
     sleep: pause,
   });
   // Each answer is held against openapi.json.

@@ -77,6 +77,7 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
       { key: "key-2", what: "prediction", id },
       { key: "key-2", what: "prediction", id },
     ],
+    addresses: [{ told: "2026-03-01T12:00:00Z", ends: "2026-03-01T12:00:00Z" }],
     deleted_projects: [],
     arrivals,
     forged: [],

@@ -72,11 +72,19 @@ export async function exchange(
     leaseSeconds = 60,
     lookAgainMs = 0,
     at,
-  }: { results?: object[]; maxRows?: number; leaseSeconds?: number; lookAgainMs?: number; at?: Date } = {},
+    waitMs = 0,
+  }: {
+    results?: object[];
+    maxRows?: number;
+    leaseSeconds?: number;
+    lookAgainMs?: number;
+    at?: Date;
+    waitMs?: number;
+  } = {},
 ): Promise<Exchanged> {
   const [row] = await sql<{ answer: Exchanged }[]>`
     select public.exchange_deliveries(
-      ${JSON.stringify(results)}::text::jsonb, ${maxRows}, ${leaseSeconds}, ${lookAgainMs}, coalesce(${at ?? null}, now())) as answer`;
+      ${JSON.stringify(results)}::text::jsonb, ${maxRows}, ${leaseSeconds}, ${lookAgainMs}, coalesce(${at ?? null}, now()), ${waitMs}) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
   return row.answer;
 }

@@ -69,6 +69,7 @@ export const TABLES: Record<string, TableRights> = {
   ),
   "private.file_removals": internal("bucket name prediction_id due_at written_under lease_token failures"),
   "private.idempotency_keys": internal("resource_id owner_id key request_hash answer created_at"),
+  "private.last_kicks": internal("function_name made_at request_id trouble heard_at"),
   "private.lookouts": internal("function_name looking_until"),
   "private.prediction_moves": internal("from_status to_status"),
   "private.provider_callbacks": internal("callback_id received_at"),
@@ -79,7 +80,12 @@ export const TABLES: Record<string, TableRights> = {
   "private.rate_limits": internal("route_class capacity per_second"),
   "private.settings": internal(
     "only_row max_active_per_owner max_failures frame_deadline video_deadline poll_interval retry_base retry_most " +
-      "webhook_retry_schedule webhook_disable_after webhook_retention",
+      "unused_references_after webhook_retry_schedule webhook_disable_after webhook_retention",
+  ),
+  "private.unanswered_submits": internal("prediction_id attempt sought unanswered_since next_search_at deleted_at"),
+  "private.webhook_hours": internal(
+    "endpoint_id hour slot delivered retrying exhausted last_attempt_at last_status_code last_error failed_at " +
+      "failed_status_code failed_error",
   ),
   "private.webhook_secrets": internal("id endpoint_id vault_secret_id created_at expires_at"),
 };

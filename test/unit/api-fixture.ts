@@ -5,6 +5,7 @@ import { createApp } from "../../supabase/functions/api/app.ts";
 import { createDatabase } from "../../supabase/functions/api/database.ts";
 import { createDocumentText } from "../../supabase/functions/api/openapi-text.ts";
 import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
+import { createRecentReads } from "../../supabase/functions/api/recent-reads.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
 import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
 import { createProjectVerifier } from "../../supabase/functions/api/verify-project.ts";
@@ -40,13 +41,15 @@ export function sessionToken(
   return new SignJWT(payload).setProtectedHeader({ alg: "ES256", ...(kid ? { kid } : {}) }).sign(key);
 }
 
-type Clock = Pick<Parameters<typeof createApp>[0], "now" | "sleep">;
+type Clock = Pick<Parameters<typeof createApp>[0], "now" | "elapsed" | "sleep">;
 /** Stands at NOW; a test that waits brings a clock of its own. */
 const stoppedClock: Clock = {
   now: () => NOW,
+  elapsed: () => 0,
   sleep: () => Promise.reject(new Error("Nothing waits here.")),
 };
-type Options = { clientUrl?: string; timeoutMs?: number; clock?: Clock };
+/** `mostReads`: how many recent reads are remembered; none, so that each test sees what is asked of the database. */
+type Options = { clientUrl?: string; timeoutMs?: number; clock?: Clock; mostReads?: number };
 
 type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<ArrayBuffer> };
 
@@ -56,7 +59,7 @@ type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<A
  */
 export async function startApi(
   answer: (request: Seen) => Response | Promise<Response>,
-  { clientUrl, timeoutMs = 10_000, clock = stoppedClock }: Options = {},
+  { clientUrl, timeoutMs = 10_000, clock = stoppedClock, mostReads = 0 }: Options = {},
 ) {
   const seen: Seen[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
@@ -68,7 +71,7 @@ export async function startApi(
   const supabaseUrl = `http://127.0.0.1:${server.addr.port}`;
   const log: string[] = [];
   const client = createPlatformClient(supabaseUrl, "sb_publishable_test", fetch, timeoutMs);
-  const { now, sleep } = clock;
+  const { now, elapsed, sleep } = clock;
   const verifySession = createSessionVerifier({
     jwks: { keys: [publicJwk] },
     issuers: [`${supabaseUrl}/auth/v1`],
@@ -76,6 +79,7 @@ export async function startApi(
   });
   const app = createApp({
     database: createDatabase(client),
+    recentReads: createRecentReads(elapsed, mostReads),
     storage: createStorage(client, { supabaseUrl, clientUrl: clientUrl ?? supabaseUrl, now }),
     log: createLog({ function: "api" }, (line) => log.push(line)),
     verifySession,
@@ -84,6 +88,7 @@ export async function startApi(
     refuseUrl: (url) => checkUrl(url, { allowLocal: false }),
     openApi: createDocumentText(`${supabaseUrl}/functions/v1`),
     now,
+    elapsed,
     sleep,
   });
   const token = await sessionToken(`${supabaseUrl}/auth/v1`);

@@ -62,9 +62,9 @@ test("each request of it is a log line", async () => {
 });
 
 describe("the text", () => {
-  test("names the address where apps find the service, each time", () => {
+  test("names the address where apps find the service, each time", async () => {
     const text = createDocumentText("https://films.example/functions/v1");
     expect(text()).toBe(text());
-    expect(JSON.parse(text()).servers).toEqual([{ url: "https://films.example/functions/v1" }]);
+    expect(JSON.parse(await text()).servers).toEqual([{ url: "https://films.example/functions/v1" }]);
   });
 });

@@ -9,14 +9,16 @@ const ROOT = new URL("../../", import.meta.url).pathname;
 const page = await readFile(join(ROOT, "docs/operate.md"), "utf8");
 const section = (title: string) => page.split(/^## /m).find((one) => one.startsWith(title)) ?? "";
 
-/** An object that a schema takes: every number 1, every switch on. */
+/** An object that a schema takes: every number 1, every switch on, every choice its first. */
 function sampleOf(schema: z.ZodType): unknown {
   if (schema instanceof z.ZodObject) {
     return Object.fromEntries(
       Object.entries(schema.shape).map(([name, inner]) => [name, sampleOf(inner as z.ZodType)]),
     );
   }
-  return schema instanceof z.ZodBoolean ? true : 1;
+  if (schema instanceof z.ZodEnum) return schema.options[0];
+  const inner = schema instanceof z.ZodNullable ? schema.unwrap() : schema;
+  return inner instanceof z.ZodString ? "a word" : schema instanceof z.ZodBoolean ? true : 1;
 }
 const metrics = metricsOf(serviceFigures.parse(sampleOf(serviceFigures)));
 

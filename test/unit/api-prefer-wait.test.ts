@@ -30,7 +30,7 @@ const api = await startApi(
     reads += 1;
     return readFails(reads) ?? Response.json({ prediction, rate: { ...rate, policy: "read", remaining: 100 - reads } });
   },
-  { clock: { now: () => clock.now(), sleep: (ms, signal) => clock.sleep(ms, signal) } },
+  { clock: { now: () => clock.now(), elapsed: () => clock.elapsed(), sleep: (ms, signal) => clock.sleep(ms, signal) } },
 );
 afterAll(api.stop);
 beforeEach(() => {

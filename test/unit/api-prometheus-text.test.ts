@@ -79,6 +79,10 @@ const FIGURES: ServiceFigures = {
   },
   events: { projectCreated: 301, generationSucceeded: 302, generationFailed: 303 },
   kicks: { unsent: 401, oldestUnsentSeconds: 402, accepted: 403, refused: 404, failed: 405, lastAcceptedSeconds: 406 },
+  lastKicks: {
+    generate: { outcome: "accepted", status: 411, error: null, madeSeconds: 412, heardAfterSeconds: 413 },
+    deliver: { outcome: "answered", status: 421, error: null, madeSeconds: 422, heardAfterSeconds: null },
+  },
   sweep: job(501),
   prune: job(511),
   fileRemovals: { pending: 601, due: 602, failing: 603, oldestDueSeconds: 604 },
@@ -90,7 +94,11 @@ test("every figure → in a sample of its own", () => {
     JSON.stringify(FIGURES)
       .match(/\d+(\.\d+)?/g)
       ?.map(Number) ?? [];
-  expect(values.toSorted()).toEqual([...numbers, 1, 1].toSorted()); // the two jobs are scheduled
+  const [scheduled, works] = [
+    [1, 1],
+    [1, 0],
+  ];
+  expect(values.filter((value) => value !== null).toSorted()).toEqual([...numbers, ...scheduled, ...works].toSorted());
 });
 
 test("the metrics that alerts use → by these names and labels", () => {
@@ -103,6 +111,9 @@ test("the metrics that alerts use → by these names and labels", () => {
     "keyframe_deliveries_oldest_due_seconds 205",
     'keyframe_events_5m{type="generation.failed"} 303',
     'keyframe_kicks_5m{outcome="refused"} 404',
+    'keyframe_last_kick_ok{function="generate"} 1',
+    'keyframe_last_kick_ok{function="deliver"} 0',
+    'keyframe_last_kick_heard_after_seconds{function="generate"} 413',
     'keyframe_cron_scheduled{job="prune"} 1',
     'keyframe_cron_last_success_seconds{job="sweep"} 502',
     "keyframe_file_removals_oldest_due_seconds 604",
@@ -112,17 +123,19 @@ test("the metrics that alerts use → by these names and labels", () => {
 });
 
 test("nothing waits → 0 for what is oldest; what is not known is left out", () => {
-  const { predictions, kicks, sweep } = FIGURES;
+  const { predictions, kicks, lastKicks, sweep } = FIGURES;
   const text = prometheusText(
     metricsOf({
       ...FIGURES,
       predictions: { ...predictions, oldestDueSeconds: null },
       kicks: { ...kicks, lastAcceptedSeconds: null },
+      lastKicks: { ...lastKicks, generate: { ...lastKicks.generate, outcome: "unanswered", heardAfterSeconds: null } },
       sweep: { ...sweep, scheduled: false, lastSuccessSeconds: null },
     }),
   );
   expect(text).toContain("\nkeyframe_predictions_oldest_due_seconds 0\n");
   expect(text).not.toContain("keyframe_kicks_last_accepted_seconds");
+  expect(text).not.toContain('keyframe_last_kick_ok{function="generate"}');
   expect(text).toContain('\nkeyframe_cron_scheduled{job="sweep"} 0\n');
   expect(text).not.toContain('keyframe_cron_last_success_seconds{job="sweep"}');
 });

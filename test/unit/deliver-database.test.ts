@@ -29,7 +29,7 @@ test("an exchange → one call with results and limits, and each delivery with i
       endpoints: { e1: { url: "https://hooks.example.com/", secrets: ["whsec_new", "whsec_old"] } },
     };
   };
-  expect(await createExchange(call)([RESULT], 200, 30, 300)).toEqual([
+  expect(await createExchange(call)([RESULT], 200, 30, 300, 100)).toEqual([
     {
       id: "d2",
       leaseToken: "l2",
@@ -42,14 +42,14 @@ test("an exchange → one call with results and limits, and each delivery with i
     expect.objectContaining({ id: "d3", eventId: "v3", url: "https://hooks.example.com/" }),
   ]);
   expect(calls).toEqual([
-    ["exchange_deliveries", { results: [RESULT], max_rows: 200, lease_seconds: 30, look_again_ms: 300 }],
+    ["exchange_deliveries", { results: [RESULT], max_rows: 200, lease_seconds: 30, look_again_ms: 300, wait_ms: 100 }],
   ]);
 });
 
 test.each([null, [], { deliveries: [{ id: "d1" }], endpoints: {} }])(
   "the database answers %j → rejected",
   async (odd) => {
-    await expect(createExchange(async () => odd)([], 1, 30, 0)).rejects.toThrow();
+    await expect(createExchange(async () => odd)([], 1, 30, 0, 0)).rejects.toThrow();
   },
 );
 

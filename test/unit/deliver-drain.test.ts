@@ -27,14 +27,37 @@ describe("looking", () => {
     expect(calls.at(-1)?.at).toBeGreaterThan((looks.at(-1)?.at ?? 0) + 300);
   });
 
-  test("something is committed while it lingers → sent at the next look, without a kick", async () => {
+  test("something is committed while it lingers → the call that waits for it brings it at once, without a kick", async () => {
     const drain = makeDrain({});
     drain.clock.after(1_050, () => drain.add("late", 1));
     await drain.runUntil(drain.kick());
-    expect(drain.startedAt.get(1)).toBeLessThanOrEqual(1_050 + L.lookEvery + 10);
+    expect(drain.startedAt.get(1)).toBeLessThanOrEqual(1_060);
     expect(drain.recorded.size).toBe(1);
     // And lingering began anew.
     expect(drain.calls.at(-1)?.at).toBeGreaterThan(1_050 + L.linger);
+  });
+
+  test("something is committed while another process waits in the database → sent at the next look", async () => {
+    const drain = makeDrain({ isTaken: true });
+    drain.clock.after(1_050, () => drain.add("late", 1));
+    await drain.runUntil(drain.kick());
+    expect(drain.startedAt.get(1)).toBeLessThanOrEqual(1_050 + L.lookEvery + 10);
+    expect(drain.calls.length).toBeLessThan(60);
+  });
+
+  test("a look → waits in the database for as long as a pause, but not the first, nor the last, nor with requests under way", async () => {
+    const drain = makeDrain({
+      queues: { slow: 1 },
+      request: ({ endpoint }) => (endpoint === "slow" ? 1_500 : 10),
+    });
+    await drain.runUntil(drain.kick());
+    const [first, ...others] = drain.calls;
+    expect(first).toMatchObject({ wait: 0 });
+    expect(others.filter(({ at, wait }) => at < 1_500 && wait > 0)).toEqual([]);
+    expect(others.filter(({ wait }) => wait === L.lookEvery).length).toBeGreaterThan(3);
+    expect(
+      drain.calls.filter(({ results, promise, wait }) => wait > 0 && (results.length > 0 || promise === 0)),
+    ).toEqual([]);
   });
 
   test("something comes with the last look → it is sent and recorded, and looking goes on", async () => {
@@ -50,7 +73,7 @@ describe("looking", () => {
   });
 
   test("a kick during a pause → a look at once", async () => {
-    const drain = makeDrain({});
+    const drain = makeDrain({ isTaken: true });
     drain.clock.after(1_030, () => {
       drain.add("kicked", 1);
       void drain.kick();
@@ -203,6 +226,89 @@ describe("many at once", () => {
   });
 });
 
+describe("two calls at once", () => {
+  const busy = {
+    queues: endpoints(20, 20),
+    limits: { recordAt: 10 },
+    request: ({ id }: { id: number }) => 1 + (id % 4),
+  };
+
+  test("results pile up while a call is under way → a second call takes them, never a third, and none waits", async () => {
+    const drain = makeDrain(busy);
+    await drain.runUntil(drain.kick());
+    const beside = drain.calls.filter((call) => call.beside > 0);
+    expect(beside.length).toBeGreaterThan(5);
+    expect(Math.max(...beside.map((call) => call.beside))).toBe(1);
+    expect(beside.every(({ promise, wait }) => promise === L.promise && wait === 0)).toBe(true);
+    expect(beside.filter(({ results }) => results.length >= 10).length).toBeGreaterThan(5);
+    expect(drain.recorded.size).toBe(400);
+    expect(drain.mostUnderWay()).toBe(160);
+  });
+
+  test("few places in all → what both ask for fits into them", async () => {
+    const drain = makeDrain({
+      ...busy,
+      limits: { recordAt: 5, maxInFlight: 30, claimAtOnce: 30 },
+      request: ({ id }) => 5 + (id % 30),
+    });
+    await drain.runUntil(drain.kick());
+    expect(drain.calls.some((call) => call.beside > 0)).toBe(true);
+    expect(drain.mostUnderWay()).toBe(30);
+    expect(drain.recorded.size).toBe(400);
+  });
+
+  test("the second fails → its results are recorded by a later call, and the drain goes on", async () => {
+    let failed: number[] = [];
+    const drain = makeDrain({
+      ...busy,
+      fault: ({ beside, results }) => {
+        if (beside === 0 || failed.length > 0) return undefined;
+        failed = results;
+        throw new Error("no connection");
+      },
+    });
+    await drain.runUntil(drain.kick());
+    expect(failed.length).toBeGreaterThan(0);
+    expect(failed.every((id) => drain.recorded.has(id))).toBe(true);
+    expect(drain.recorded.size).toBe(400);
+  });
+
+  test("a second call that takes long → the last look waits for it, and every promise has run out by then", async () => {
+    const took = new Map<number, number>();
+    const drain = makeDrain({
+      queues: endpoints(20, 200),
+      limits: { recordAt: 10, lookFor: 300 },
+      request: ({ id }) => (id % 50) * 8,
+      // The first that finds another under way.
+      callMs: ({ at, beside }) => {
+        const ms = beside > 0 && ![...took.values()].includes(1_000) ? 1_000 : 40;
+        took.set(at, ms);
+        return ms;
+      },
+    });
+    await drain.runUntil(drain.kick());
+    expect([...took.values()]).toContain(1_000);
+    const lastLooks = drain.calls.filter(({ promise, maxRows }) => promise === 0 && maxRows > 0);
+    expect(lastLooks.every(({ beside }) => beside === 0)).toBe(true);
+    const lastAt = lastLooks[0]?.at ?? 0;
+    for (const { at, promise } of drain.calls.filter((call) => call.promise > 0 && call.at < lastAt))
+      expect(at + (took.get(at) ?? 0) + promise).toBeLessThan(lastAt);
+  });
+});
+
+test("results pile up while the last promise runs out → they are recorded, and nobody promises anything any more", async () => {
+  const drain = makeDrain({
+    queues: endpoints(20, 200),
+    limits: { recordAt: 10, lookFor: 300 },
+    request: ({ id }) => (id % 50) * 8,
+    callMs: () => 40,
+  });
+  await drain.runUntil(drain.kick());
+  const lastAt = drain.calls.find(({ promise, maxRows }) => promise === 0 && maxRows > 0)?.at ?? 0;
+  for (const { at, promise } of drain.calls.filter((call) => call.promise > 0 && call.at < lastAt))
+    expect(at + 40 + promise).toBeLessThan(lastAt);
+});
+
 describe("the database is away", () => {
   const away = () => {
     throw new Error("no connection to https://db.test/?key=secret");
@@ -230,6 +336,18 @@ describe("the database is away", () => {
     expect(drain.startedAt.size).toBe(160);
     // With growing pauses, not in a loop.
     expect(drain.calls.filter(({ at }) => at < 8_000).length).toBeLessThan(12);
+  });
+
+  test("while results trickle in → calls with growing pauses all the same", async () => {
+    const drain = makeDrain({
+      queues: endpoints(20, 8),
+      request: ({ id }) => id * 20,
+      limits: { recordAt: 5 },
+      fault: ({ at }) => (at > 0 && at < 8_000 ? away() : undefined),
+    });
+    await drain.runUntil(drain.kick());
+    expect(drain.recorded.size).toBe(160);
+    expect(drain.calls.filter(({ at }) => at < 8_000).length).toBeLessThan(24);
   });
 
   test("the answer of a recording gets lost → the results are sent again, and nothing is recorded twice", async () => {

@@ -38,6 +38,11 @@ begin
 end $$;
 create function public.only_for_service() returns jsonb language sql as $$ select '{"ok": true}'::jsonb $$;
 revoke execute on function public.only_for_service from public, anon, authenticated;
+create function public.teapot() returns jsonb language plpgsql as $$
+begin
+  perform set_config('response.status', '418', true), set_config('response.headers', '[{"X-Brewing": "tea"}]', true);
+  return '{"short": "stout"}';
+end $$;
 create function public.too_slow() returns void language sql as $$ select pg_sleep(30) $$;
 create function public.wait_a_second() returns int language sql as $$ select pg_sleep(1); select 1 $$;
 
@@ -254,6 +259,37 @@ describe("REST", () => {
     await platform.migrate`create table public.made_later (id int)`;
     // Postgres tells of the change after its commit, on another connection.
     await expect.poll(async () => (await service.from("made_later").select()).status, { timeout: 5_000 }).toBe(200);
+  });
+
+  test("a function that sets status and headers of its answer → they are the answer's, and not the next one's", async () => {
+    const call = (name: string, body: unknown) =>
+      rest(`rpc/${name}`, { "content-type": "application/json" }, { method: "POST", body: JSON.stringify(body) });
+    for (const _ of ["first", "again"]) {
+      const answer = await call("teapot", {});
+      expect([answer.status, answer.headers.get("x-brewing")]).toEqual([418, "tea"]);
+      expect(await answer.json()).toEqual({ short: "stout" });
+      const next = await call("describe_caller", { amount: 1 });
+      expect([next.status, next.headers.get("x-brewing")]).toEqual([200, null]);
+      expect(await next.json()).toMatchObject({ amount: 1 });
+    }
+  });
+
+  test("a column added, a function that returns another type → what was asked often before is answered anew, without an error for long", async () => {
+    await platform.migrate`create table public.growing (id int primary key)`;
+    await platform.migrate`insert into public.growing values (1)`;
+    await platform.migrate`create function public.changing(n int) returns int language sql as 'select n'`;
+    const service = platform.client(SECRET_KEY);
+    const ask = async () => {
+      const rows = await service.from("growing").select("*").eq("id", 1);
+      const called = await service.rpc("changing", { n: 7 });
+      return [rows.data, called.data];
+    };
+    await expect.poll(ask, { timeout: 5_000 }).toEqual([[{ id: 1 }], 7]);
+    for (let again = 0; again < 30; again++) await ask();
+    await platform.migrate`alter table public.growing add column title text default 'new'`;
+    await platform.migrate`drop function public.changing(int)`;
+    await platform.migrate`create function public.changing(n int) returns jsonb language sql as 'select jsonb_build_object(''n'', n)'`;
+    await expect.poll(ask, { timeout: 5_000 }).toEqual([[{ id: 1, title: "new" }], { n: 7 }]);
   });
 
   test("a body over 10 MiB → 413", async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
+import { createMediaReader } from "../../shared/media/media-reader.ts";
 import { create, run, until, wire } from "./replicate-test-kit.ts";
 
 let simulator: RunningSimulator;
@@ -131,6 +132,21 @@ test("output_huge → 300 MB announced and sent; =chunked → not announced; the
     if (read > 20_000_000) break;
   }
   expect(read).toBeGreaterThan(20_000_000);
+});
+
+test("output_padded=N → the same film, N bytes long and whole", async () => {
+  const bytes = 3_000_000;
+  const { output } = await run(simulator, `x [[fault:output_padded=${bytes}]]`, { model: "google/veo-3.1-fast" });
+  const response = await fetch(String(output));
+  expect(response.headers.get("content-length")).toBe(String(bytes));
+  const reader = createMediaReader("video/mp4");
+  let read = 0;
+  for await (const piece of response.body ?? []) {
+    reader.push(piece);
+    read += piece.length;
+  }
+  expect(read).toBe(bytes);
+  expect(reader.end()).toMatchObject({ width: 640, durationSeconds: expect.any(Number) });
 });
 
 test("output_slow → comes in pieces as time passes, whole in the end", async () => {

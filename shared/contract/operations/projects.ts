@@ -114,7 +114,8 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Upload a reference image",
     description:
-      "PNG, JPEG or WebP of at most 10 MiB, as the body itself or as the one file of a form. What kind it is, its bytes say.",
+      "PNG, JPEG or WebP of at most 10 MiB, as the body itself or as the one file of a form. What kind it is, its bytes say. " +
+      "An image that no prediction uses is removed after a month.",
     caller: "session",
     body: "image",
     status: 201,

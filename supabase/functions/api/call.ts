@@ -3,6 +3,7 @@ import type { Log } from "../../../shared/log.ts";
 import type { Database } from "./database.ts";
 import type { Idempotency } from "./idempotency.ts";
 import type { Upload } from "./read-upload.ts";
+import type { RecentReads } from "./recent-reads.ts";
 import type { Storage } from "./storage.ts";
 import type { ManagerVerifier } from "./verify-manager.ts";
 import type { ProjectVerifier } from "./verify-project.ts";
@@ -11,6 +12,7 @@ import type { SessionVerifier } from "./verify-session.ts";
 /** What the handlers stand on. */
 export type Needs = {
   database: Database;
+  recentReads: RecentReads;
   storage: Storage;
   verifySession: SessionVerifier;
   /** For the webhook paths, which the project's secret key may call too. */
@@ -20,9 +22,11 @@ export type Needs = {
   /** Why no webhook may be sent to this address, in a sentence; null when it may. */
   refuseUrl: (url: string) => string | null;
   /** The text of openapi.json. */
-  openApi: () => string;
+  openApi: () => Promise<string>;
   log: Log;
   now: () => Date;
+  /** Milliseconds by a clock that is never set: for how long something took. */
+  elapsed: () => number;
   /** Resolves after so many milliseconds, at once when the signal aborts; never rejects. */
   sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 };

@@ -1,6 +1,6 @@
-import type { SupabaseClient } from "@supabase/supabase-js";
 import type { z } from "zod";
 import { databaseError } from "./database-error.ts";
+import type { PlatformClient } from "./platform-client.ts";
 
 /**
  * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer. The one round trip of a request.
@@ -14,10 +14,10 @@ export type Database = <Answer>(
   answer: z.ZodType<Answer>,
 ) => Promise<Answer>;
 
-export function createDatabase(client: SupabaseClient): Database {
+export function createDatabase({ database: client }: PlatformClient): Database {
   return async (name, args, token, answer) => {
     const call = client.rpc(name, args);
-    if (token !== null) call.setHeader("Authorization", `Bearer ${token}`);
+    if (token !== null) call.setHeader("authorization", `Bearer ${token}`);
     // A key is no JWT: the platform takes it as Authorization only where apikey says the same.
     if (token?.startsWith("sb_secret_")) call.setHeader("apikey", token);
     const { data, error, status } = await call;

@@ -4,8 +4,8 @@ import { type PredictionRow, wireStatus } from "./map-prediction.ts";
 import { sha256 } from "./sha256.ts";
 import type { SignedFile } from "./storage.ts";
 
-/** Who has an answer can go on using its signed address for at least so long. */
-const LEAST_LIFE_MS = 60_000;
+/** Who has an answer can go on using its signed address for minutes, also where this machine's clock is ten minutes behind. */
+const LEAST_LIFE_MS = 15 * 60_000;
 
 /** What an ETag of ours tells by itself. */
 export type KnownTag = { tag: string; status: PredictionStatus; digest: string; expires: number };

@@ -52,13 +52,24 @@ export const startPrediction =
 /** GET /api/projects/generate/:step → 200 with the prediction, also when the generation failed. Never asks the provider. */
 export const readPrediction: Handler<"readPrediction"> = async (call, needs) => {
   const { projectId, predictionId } = call.query;
-  const args = { project_id: projectId, step: call.path("step"), prediction_id: predictionId };
-  const found = await needs.database("read_prediction", args, call.token, read);
-  const known = readTag(call.headers.get("if-none-match"));
+  const { token, headers } = call;
+  const step = call.path("step");
+  const known = readTag(headers.get("if-none-match"));
+  // Without an identifier it is about the latest run, which may be another one by now; and who waits, waits for news.
+  const reader = predictionId !== undefined &&
+    readWait(headers.get("prefer")) === 0 && { token, step, projectId, predictionId };
+  const told = reader && known && needs.recentReads.find(reader, known.tag);
+  if (told) return { data: undefined, headers: told };
+
+  const askedAt = needs.elapsed();
+  const args = { project_id: projectId, step, prediction_id: predictionId };
+  const found = await needs.database("read_prediction", args, token, read);
   const before = known?.status ?? wireStatus(found.prediction);
   const isNews = ({ prediction }: Read) => prediction.completed_at !== null || wireStatus(prediction) !== before;
   const { answer, waited } = await hold(found, call, needs, isNews);
-  return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, needs, known);
+  const news = await answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, needs, known);
+  if (reader) needs.recentReads.note(reader, news.headers, askedAt);
+  return news;
 };
 
 /** POST /api/projects/generate/cancel → 200 with the prediction. Repeating it is no error. */
@@ -66,18 +77,20 @@ export const cancelPrediction: Handler<"cancelPrediction"> = async (call, needs)
   const { projectId, predictionId } = call.body;
   const args = { project_id: projectId, prediction_id: predictionId, ...call.idempotency };
   const answer = await needs.database("cancel_prediction", args, call.token, read);
+  needs.recentReads.forget(call.token);
   return answerWith(answer.prediction, answerHeaders(answer), call, needs);
 };
 
 /** Holds the answer as long as Prefer: wait asks for, looking at this one prediction, until there is news. */
 async function hold(
   first: Read,
-  { token, headers, signal }: Pick<Call<Start>, "token" | "headers" | "signal">,
+  call: Pick<Call<Start>, "token" | "headers" | "signal">,
   needs: Needs,
   isNews: (seen: Read) => boolean,
 ): Promise<{ answer: Read; waited: Record<string, string> }> {
-  const seconds = readWait(headers.get("prefer"));
+  const seconds = readWait(call.headers.get("prefer"));
   if (seconds === 0) return { answer: first, waited: {} };
+  const { token, signal } = call;
   const { id, project_id, step } = first.prediction;
   const look = () => needs.database("read_prediction", { project_id, step, prediction_id: id }, token, read);
   const answer = await holdAnswer(first, { seconds, look, isNews, signal }, needs);
@@ -91,7 +104,7 @@ async function answerWith(
   { token }: Pick<Call<Start>, "token">,
   { storage, now }: Needs,
   known?: KnownTag,
-): Promise<Answer<Prediction>> {
+): Promise<Required<Answer<Prediction>>> {
   const poll = row.completed_at === null ? { "Retry-After": row.step === "video" ? "2" : "1" } : {};
   if (known && (await isCurrent(known, row, now()))) {
     return { data: undefined, headers: { ...headers, ...poll, ETag: known.tag } };

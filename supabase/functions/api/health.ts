@@ -3,14 +3,19 @@ import { serviceFigures, type ServiceFigures } from "../../../shared/contract/se
 import { ApiError } from "../../../shared/errors.ts";
 import type { Handler, Needs } from "./call.ts";
 import { unavailable } from "./failures.ts";
+import { problemsOf } from "./health-problems.ts";
 
 const databaseHealth = z.object({ now: z.string() });
 
-/** GET /api/health: 200 when the database answers, else 503. Tells anybody that, and with deep=1 the project more. */
+/**
+ * GET /api/health: 200 when the database answers, else 503. Tells anybody that, and with deep=1 the project more: figures, and
+ * what does not work although the service answers. That is `degraded`, and 200 all the same, so that the figures come with it.
+ */
 export const readHealth: Handler<"readHealth"> = async ({ query, headers }, needs) => {
   if (query.deep !== undefined) {
     const figures = await readFigures(headers, needs);
-    return { data: { status: "ok", database: "ok", figures } };
+    const problems = problemsOf(figures);
+    return { data: { status: problems.length === 0 ? "ok" : "degraded", database: "ok", problems, figures } };
   }
   await askDatabase(() => needs.database("health", {}, null, databaseHealth));
   return { data: { status: "ok", database: "ok" } };

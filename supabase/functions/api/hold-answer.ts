@@ -26,13 +26,13 @@ type Hold<Seen> = {
 export async function holdAnswer<Seen>(
   first: Seen,
   { seconds, look, isNews, signal }: Hold<Seen>,
-  { sleep, now }: Pick<Needs, "sleep" | "now">,
+  { sleep, elapsed }: Pick<Needs, "sleep" | "elapsed">,
 ): Promise<Seen> {
-  const end = now().getTime() + seconds * 1000;
+  const end = elapsed() + seconds * 1000;
   let seen = first;
   let pause = FIRST_PAUSE_MS;
   while (!isNews(seen)) {
-    const left = end - now().getTime();
+    const left = end - elapsed();
     if (left <= 0) break;
     await sleep(Math.min(pause, left), signal);
     if (signal.aborted) break;

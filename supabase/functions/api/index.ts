@@ -6,6 +6,7 @@ import { createDatabase } from "./database.ts";
 import { apiEnvironment } from "./environment.ts";
 import { createDocumentText } from "./openapi-text.ts";
 import { createPlatformClient } from "./platform-client.ts";
+import { createRecentReads } from "./recent-reads.ts";
 import { rememberSessions } from "./remember-sessions.ts";
 import { pause } from "../../../shared/pause.ts";
 import { createStorage } from "./storage.ts";
@@ -17,6 +18,7 @@ const environment = readEnvironment(apiEnvironment, (name) => Deno.env.get(name)
 const supabaseUrl = environment.SUPABASE_URL;
 const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
 const now = () => new Date();
+const elapsed = () => performance.now();
 const client = createPlatformClient(supabaseUrl, environment.SUPABASE_PUBLISHABLE_KEYS, fetch);
 
 const verifyToken = createSessionVerifier({
@@ -30,6 +32,7 @@ const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 
 const app = createApp({
   database: createDatabase(client),
+  recentReads: createRecentReads(elapsed),
   storage: createStorage(client, { supabaseUrl, clientUrl, now }),
   log: createLog({ function: "api" }),
   verifySession,
@@ -38,6 +41,7 @@ const app = createApp({
   refuseUrl: (url) => checkUrl(url, { allowLocal }),
   openApi: createDocumentText(`${clientUrl}/functions/v1`),
   now,
+  elapsed,
   sleep: pause,
 });
 

@@ -1,6 +1,7 @@
-import type { ServiceFigures } from "../../../shared/contract/service.ts";
+import type { LastKick, ServiceFigures } from "../../../shared/contract/service.ts";
 import type { Needs } from "./call.ts";
 import { readFigures } from "./health.ts";
+import { kickWorks } from "./kick-works.ts";
 import { type Metric, prometheusText, type Sample } from "./prometheus-text.ts";
 
 /** GET /api/metrics: the figures of health?deep=1 in the text format of Prometheus. Throws ApiError, as that does. */
@@ -10,7 +11,7 @@ export async function readMetrics(headers: Headers, needs: Needs): Promise<strin
 
 /** All gauges. What has no value (nothing waits, so nothing is oldest) is 0 where that says the same, and else left out. */
 export function metricsOf(figures: ServiceFigures): Metric[] {
-  const { predictions, deliveries, events, kicks, sweep, prune, fileRemovals } = figures;
+  const { predictions, deliveries, events, kicks, lastKicks, sweep, prune, fileRemovals } = figures;
   const { queued, starting, processing, storing, waiting } = predictions;
   const jobs = { sweep, prune };
   return [
@@ -73,6 +74,18 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
       "Since a kick was accepted; absent: not in the last hour.",
       kicks.lastAcceptedSeconds,
     ),
+    perKick("last_kick_ok", "1 when the last kick was heard or accepted; absent: not known.", lastKicks, (kick) => {
+      const works = kickWorks(kick);
+      return works === null ? null : Number(works);
+    }),
+    perKick("last_kick_status", "The HTTP status that it was answered with.", lastKicks, (kick) => kick.status),
+    perKick("last_kick_made_seconds", "Since it was made.", lastKicks, (kick) => kick.madeSeconds),
+    perKick(
+      "last_kick_heard_after_seconds",
+      "How long after that the function looked for work.",
+      lastKicks,
+      (kick) => kick.heardAfterSeconds,
+    ),
     perJob("cron_scheduled", "1 when pg_cron has the job, switched on.", jobs, (job) => Number(job.scheduled)),
     perJob("cron_last_run_seconds", "Since the job began; absent: not lately.", jobs, (job) => job.lastRunSeconds),
     perJob(
@@ -98,6 +111,15 @@ const by = (name: string, help: string, label: string, values: Record<string, nu
     name,
     help,
     Object.entries(values).map(([key, value]) => ({ labels: { [label]: key }, value })),
+  );
+
+type Kicks = ServiceFigures["lastKicks"];
+
+const perKick = (name: string, help: string, kicks: Kicks, pick: (kick: LastKick) => number | null) =>
+  metric(
+    name,
+    help,
+    Object.entries(kicks).map(([of, kick]) => ({ labels: { function: of }, value: pick(kick) })),
   );
 
 type Jobs = Record<string, ServiceFigures["sweep"]>;

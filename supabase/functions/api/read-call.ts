@@ -30,7 +30,18 @@ export async function readCall(
   const { body, hashed } = await readBody(operation, request);
   // A repeated PATCH or DELETE ends where the first one did, so only POST has a key.
   const idempotency = operation.method === "POST" ? await readIdempotency(request, url.pathname, hashed) : {};
-  return { token: caller.token, path, query, body, idempotency, headers: request.headers, signal: request.signal };
+  return {
+    token: caller.token,
+    path,
+    query,
+    body,
+    idempotency,
+    headers: request.headers,
+    // Only who waits asks for it: the runtime makes it then, and an error to abort it with when the answer is out.
+    get signal() {
+      return request.signal;
+    },
+  };
 }
 
 /** `hashed` is what an Idempotency-Key stands for. */

@@ -10,21 +10,17 @@ export const JSON_LIMIT_BYTES = 64 * 1024;
  * Throws payload_too_large.
  */
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
-  const tooLarge = new ApiError(
-    "payload_too_large",
-    `The body is larger than the ${limit} bytes this path takes. Send a smaller one.`,
-  );
-  if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge;
+  if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
     for await (const chunk of request.body ?? []) {
       length += chunk.byteLength;
-      if (length > limit) throw tooLarge; // leaving the loop cancels the stream
+      if (length > limit) throw tooLarge(limit); // leaving the loop cancels the stream
       chunks.push(chunk);
     }
   } catch (error) {
-    if (error === tooLarge) throw error;
+    if (error instanceof ApiError) throw error;
     throw new ApiError("invalid_request", "The body broke off. Send the request again.");
   }
   const bytes = new Uint8Array(length);
@@ -35,6 +31,9 @@ export async function readBytes(request: Request, limit: number): Promise<Uint8A
   }
   return bytes;
 }
+
+const tooLarge = (limit: number): ApiError =>
+  new ApiError("payload_too_large", `The body is larger than the ${limit} bytes this path takes. Send a smaller one.`);
 
 /** The media type of the body in lower case, without parameters; "" when there is none. */
 export const mediaType = (contentType: string | null): string => contentType?.split(";")[0]?.trim().toLowerCase() ?? "";

@@ -1,6 +1,7 @@
-import type { SupabaseClient } from "@supabase/supabase-js";
 import type { ApiError } from "../../../shared/errors.ts";
 import { internal, type UpstreamFailure, unauthorized, unavailable } from "./failures.ts";
+import type { PlatformClient } from "./platform-client.ts";
+import { signedUntil } from "./signed-until.ts";
 
 /** Signed URLs cannot be revoked, so they live for an hour only. */
 const SIGNED_FOR_SECONDS = 3600;
@@ -18,31 +19,28 @@ export type Storage = {
 /** `clientUrl` takes the place of `supabaseUrl` in signed URLs, so that the app can reach them. */
 type Settings = { supabaseUrl: string; clientUrl: string; now: () => Date };
 
-export function createStorage(client: SupabaseClient, { supabaseUrl, clientUrl, now }: Settings): Storage {
+export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, now }: Settings): Storage {
   const bucket = (name: string, token: string | null) =>
-    client.storage.from(name).setHeader("Authorization", `Bearer ${token}`);
+    client.storage.from(name).setHeader("authorization", `Bearer ${token}`);
   const asClientsReachIt = (url: string) =>
     url.startsWith(supabaseUrl) ? clientUrl + url.slice(supabaseUrl.length) : url;
   return {
     async signGenerated(paths, token) {
       if (paths.length === 0) return new Map();
-      const expiresAt = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000).toISOString();
+      const inAnHour = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000);
       const { data, error } = await bucket("generations", token).createSignedUrls(paths, SIGNED_FOR_SECONDS);
       if (error) throw storageError("sign", error);
       return new Map(
-        data.flatMap(({ path, signedUrl, error }) =>
-          path === null || signedUrl === null || error !== null
-            ? []
-            : [[path, { url: asClientsReachIt(signedUrl), expiresAt }]],
-        ),
+        data.flatMap(({ path, signedUrl, error }) => {
+          if (path === null || signedUrl === null || error !== null) return [];
+          const expiresAt = (signedUntil(signedUrl) ?? inAnHour).toISOString();
+          return [[path, { url: asClientsReachIt(signedUrl), expiresAt }]];
+        }),
       );
     },
     async uploadReference(name, bytes, contentType, token) {
-      const { error } = await bucket("projects", token).upload(name, bytes, {
-        contentType,
-        cacheControl: "3600",
-        upsert: false,
-      });
+      const options = { contentType, cacheControl: "3600", upsert: false };
+      const { error } = await bucket("projects", token).upload(name, bytes, options);
       if (error && isDuplicate(error)) return false;
       if (error) throw storageError("upload", error);
       return true;
@@ -62,9 +60,9 @@ const isDuplicate = ({ status, statusCode, code }: StorageFailure) =>
   status === 409 || statusCode === "409" || code === "ResourceAlreadyExists" || code === "KeyAlreadyExists";
 
 function storageError(operation: string, error: StorageFailure): ApiError {
-  const { message, status = 0, statusCode = "" } = error;
+  const { message, status = 0, statusCode = "", code = "" } = error;
   // The message is used to tell an expired token, and not kept: it can name files.
-  const cause: UpstreamFailure = { from: "storage", operation, status, code: statusCode };
+  const cause: UpstreamFailure = { from: "storage", operation, status, code: statusCode || code };
   if (status === 401 || statusCode === "401" || /\bjwt\b|"exp" claim/i.test(message)) {
     return unauthorized("The session token was refused.", cause);
   }

@@ -1,0 +1,152 @@
+-- How endpoints fare, counted while it happens: a look at a day of an endpoint then reads some dozens of rows of it, and not one
+-- for each delivery. docs/decisions/0015-endpoint-health-is-counted.md weighs what that costs.
+
+-- The low fillfactor keeps a row that is counted up again and again on its page: no index has a column of it but the key, so these
+-- updates are HOT and write no index.
+create table private.webhook_hours (
+  endpoint_id uuid not null,
+  hour timestamptz not null,
+  slot smallint not null,
+  delivered integer not null default 0,
+  retrying integer not null default 0,
+  exhausted integer not null default 0,
+  last_attempt_at timestamptz,
+  last_status_code integer,
+  last_error text,
+  failed_at timestamptz,
+  failed_status_code integer,
+  failed_error text,
+  primary key (endpoint_id, hour, slot)
+) with (fillfactor = 50);
+comment on table private.webhook_hours is 'What came of the deliveries of an endpoint, each in the hour (UTC) of its last attempt. An hour is the sum of its slots. Kept for two days, the last hour of an endpoint for webhook_retention; without a foreign key: who counts would wait for who deletes the endpoint, and that one for the deliveries.';
+comment on column private.webhook_hours.slot is 'Transactions that count at the same time count in slots of their own, so that none waits for another. One alone may be negative.';
+comment on column private.webhook_hours.delivered is 'Answered 2xx.';
+comment on column private.webhook_hours.retrying is 'Failed, and tried again later.';
+comment on column private.webhook_hours.exhausted is 'Failed as often as the retry schedule allows.';
+comment on column private.webhook_hours.last_attempt_at is 'The latest attempt of the hour; last_status_code and last_error are what came of it.';
+comment on column private.webhook_hours.failed_at is 'The latest attempt of the hour that failed; failed_status_code and failed_error are how.';
+create index webhook_hours_hour_idx on private.webhook_hours (hour);
+alter table private.webhook_hours enable row level security;
+revoke all on private.webhook_hours from public, anon, authenticated, service_role;
+
+create type private.delivery_change as (
+  endpoint_id uuid,
+  was_at timestamptz,
+  was_outcome text,
+  at timestamptz,
+  outcome text,
+  status_code integer,
+  error text
+);
+comment on type private.delivery_change is 'From which hour and outcome a delivery went to which, and what came of its last attempt.';
+
+-- As what a delivery is counted: delivered, retrying, exhausted; null for one that was delivered and is being sent once more.
+create function private.delivery_outcome(status public.delivery_status, last_error text)
+returns text
+language sql
+immutable
+set search_path = ''
+as $$
+  select case status when 'pending' then case when last_error is not null then 'retrying' end else status::text end
+$$;
+
+-- The first slot of eight that no transaction is counting in, so that one sender alone fills one. The last is shared, and waited for.
+create function private.free_slot()
+returns smallint
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  for slot in 0 .. 6 loop
+    if pg_try_advisory_xact_lock(hashtextextended('keyframe webhook hours', slot)) then
+      return slot;
+    end if;
+  end loop;
+  perform pg_advisory_xact_lock(hashtextextended('keyframe webhook hours', 7));
+  return 7;
+end
+$$;
+
+-- Counts deliveries out of the hour they were in and into the one they are in now. Last in its transaction: whoever holds a slot
+-- waits for no row any more that somebody else may hold who waits for the slot.
+create function private.count_deliveries(changes private.delivery_change[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  insert into private.webhook_hours as h (
+    endpoint_id, hour, slot, delivered, retrying, exhausted,
+    last_attempt_at, last_status_code, last_error, failed_at, failed_status_code, failed_error)
+  select c.endpoint_id, c.hour, s.slot,
+    coalesce(sum(c.change) filter (where c.outcome = 'delivered'), 0),
+    coalesce(sum(c.change) filter (where c.outcome = 'retrying'), 0),
+    coalesce(sum(c.change) filter (where c.outcome = 'exhausted'), 0),
+    max(c.at), (array_agg(c.status_code order by c.at desc nulls last))[1], (array_agg(c.error order by c.at desc nulls last))[1],
+    max(c.at) filter (where c.error is not null),
+    (array_agg(c.status_code order by c.at desc) filter (where c.error is not null))[1],
+    (array_agg(c.error order by c.at desc) filter (where c.error is not null))[1]
+  from (
+    select i.endpoint_id, date_trunc('hour', i.at, 'UTC') as hour, i.outcome, 1 as change, i.at, i.status_code, i.error
+    from unnest(changes) i where i.at is not null
+    union all
+    select o.endpoint_id, date_trunc('hour', o.was_at, 'UTC'), o.was_outcome, -1, null, null, null
+    from unnest(changes) o where o.was_at is not null and o.was_outcome is not null
+  ) c
+  cross join (select private.free_slot() as slot) s
+  group by c.endpoint_id, c.hour, s.slot
+  order by c.endpoint_id, c.hour
+  on conflict (endpoint_id, hour, slot) do update
+    set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying, exhausted = h.exhausted + excluded.exhausted,
+        (last_attempt_at, last_status_code, last_error) = (
+          select l.* from (values
+            (excluded.last_attempt_at, excluded.last_status_code, excluded.last_error), (h.last_attempt_at, h.last_status_code, h.last_error)
+          ) l (at, status_code, error) order by l.at desc nulls last limit 1),
+        (failed_at, failed_status_code, failed_error) = (
+          select f.* from (values
+            (excluded.failed_at, excluded.failed_status_code, excluded.failed_error), (h.failed_at, h.failed_status_code, h.failed_error)
+          ) f (at, status_code, error) order by f.at desc nulls last limit 1);
+end
+$$;
+
+-- Whatever else changes a delivery: it is sent again, or an administrator has a hand in it. The recording of attempts, which adds
+-- to them, and the recovery, which says so in a setting of its transaction, count many at once; one by one each would change the
+-- same few rows thousands of times.
+create function private.count_delivery()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  change private.delivery_change;
+begin
+  change.endpoint_id := new.endpoint_id;
+  if tg_op = 'UPDATE' then
+    change.was_at := old.last_attempt_at;
+    change.was_outcome := private.delivery_outcome(old.status, old.last_error);
+  end if;
+  change.at := new.last_attempt_at;
+  change.outcome := private.delivery_outcome(new.status, new.last_error);
+  change.status_code := new.last_status_code;
+  change.error := new.last_error;
+  perform private.count_deliveries(array[change]);
+  return null;
+end
+$$;
+create trigger _500_count_changed after update of status, last_attempt_at, last_error on public.webhook_deliveries
+  for each row when (
+    old.attempts = new.attempts
+    and (old.status, old.last_attempt_at, old.last_error) is distinct from (new.status, new.last_attempt_at, new.last_error)
+    and current_setting('keyframe.deliveries_counted', true) is distinct from 'by the caller')
+  execute function private.count_delivery();
+create trigger _500_count_brought after insert on public.webhook_deliveries
+  for each row when (new.last_attempt_at is not null) execute function private.count_delivery();
+
+revoke execute on function
+  private.delivery_outcome(public.delivery_status, text), private.free_slot(),
+  private.count_deliveries(private.delivery_change[]), private.count_delivery()
+from public, anon, authenticated, service_role;

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addWorld, seedPrediction } from "../support/db-predictions.ts";
+import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
+
+let db: ClonedDatabase;
+beforeAll(async () => {
+  db = await cloneDatabase();
+});
+afterAll(() => db.drop());
+
+/** The specification: what differs from Postgres' defaults, and for which table. The migrations say why. */
+const PARAMETERS: Record<string, string[]> = {
+  "private.file_removals": ["autovacuum_vacuum_scale_factor=0.02"],
+  "private.last_kicks": ["fillfactor=50"],
+  "private.lookouts": ["fillfactor=50"],
+  "private.provider_runs": ["fillfactor=80"],
+  "private.rate_buckets": ["fillfactor=50"],
+  "private.webhook_hours": ["fillfactor=50"],
+  "public.predictions": [
+    "autovacuum_analyze_scale_factor=0.02",
+    "autovacuum_vacuum_scale_factor=0.02",
+    "fillfactor=80",
+  ],
+  "public.webhook_attempts": ["autovacuum_vacuum_scale_factor=0.05"],
+  "public.webhook_deliveries": ["autovacuum_analyze_scale_factor=0.02", "autovacuum_vacuum_scale_factor=0.02"],
+  "public.webhook_events": ["autovacuum_vacuum_scale_factor=0.05"],
+};
+
+test("the storage parameters of the tables → are these and no others", async () => {
+  const rows = await db.sql<{ name: string; parameters: string[] }[]>`
+    select c.oid::regclass::text as name, array(select unnest(c.reloptions) order by 1) as parameters
+    from pg_class c
+    where c.relkind = 'r' and c.reloptions is not null and c.relnamespace in ('public'::regnamespace, 'private'::regnamespace)`;
+  const named = rows.map(({ name, parameters }) => [name.includes(".") ? name : `public.${name}`, parameters] as const);
+  expect(Object.fromEntries(named)).toEqual(PARAMETERS);
+});
+
+describe("what is written again and again is updated in place, so that no index is written", () => {
+  /** Updates of a table while something is done, and how many of them were HOT. */
+  async function updates(
+    table: string,
+    work: (sql: Parameters<Parameters<typeof db.sql.begin>[1]>[0]) => Promise<unknown>,
+  ) {
+    return await db.sql.begin(async (sql) => {
+      const read = async () => {
+        const [row] = await sql<{ all: number; hot: number }[]>`
+          select n_tup_upd::int as all, n_tup_hot_upd::int as hot from pg_stat_xact_user_tables where relid = ${table}::regclass`;
+        return row ?? { all: 0, hot: 0 };
+      };
+      const before = await read(); // what this session did before may still be in them
+      await work(sql);
+      const after = await read();
+      return { all: after.all - before.all, hot: after.hot - before.hot };
+    });
+  }
+
+  test("the hour of an endpoint, counted up 20 times", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 100 });
+    await seedDeliveries(db.sql, endpoint, 21);
+    const { deliveries } = await exchange(db.sql);
+    const started_at = new Date().toISOString();
+    const record = (sql: Parameters<typeof exchange>[0], of: typeof deliveries) =>
+      exchange(sql, {
+        results: of.map((delivery) => resultOf(delivery, { status_code: 200, started_at })),
+        maxRows: 0,
+      });
+    await record(db.sql, deliveries.slice(0, 1));
+    const found = await updates("private.webhook_hours", async (sql) => {
+      for (const delivery of deliveries.slice(1)) await record(sql, [delivery]);
+    });
+    expect(found).toEqual({ all: 20, hot: 20 });
+  });
+
+  test("a run that the provider speaks of 10 times", async () => {
+    const world = await addWorld(db);
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    const found = await updates("private.provider_runs", async (sql) => {
+      for (let said = 1; said <= 10; said++)
+        await sql`select public.record_provider_state(${id}, 1, ${run}, 'processing', null, ${said / 20})`;
+    });
+    expect(found).toEqual({ all: 10, hot: 10 });
+  });
+});
+
+test("events and deliveries → have identifiers of version 7, in the order in which they were made", async () => {
+  const before = Date.now();
+  const endpoint = await addEndpoint(db.sql, null);
+  const [first] = await seedDeliveries(db.sql, endpoint, 1);
+  await db.sql`select pg_sleep(0.002)`; // the clock they are made of ticks in milliseconds
+  const [second] = await seedDeliveries(db.sql, endpoint, 1);
+  const events = await db.sql<{ id: string }[]>`
+    select v.id from public.webhook_events v join public.webhook_deliveries d on d.event_id = v.id
+    where d.endpoint_id = ${endpoint} order by v.created_at`;
+  const made = [first ?? "", second ?? "", ...events.map(({ id }) => id)];
+  for (const id of made) {
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    const at = Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);
+    expect(at).toBeGreaterThanOrEqual(before - 1);
+    expect(at).toBeLessThanOrEqual(Date.now() + 1);
+  }
+  expect(made.slice(0, 2)).toEqual(made.slice(0, 2).toSorted());
+  expect(made.slice(2)).toEqual(made.slice(2).toSorted());
+});

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { plansOf } from "../support/db-plans.ts";
+import { addEndpoint } from "../support/db-webhooks.ts";
+
+// 20,000 delivered, and among the oldest of them three that were given up and two that are pending.
+
+const MANY = 20_000;
+let db: ClonedDatabase;
+let owner: string;
+let endpoint: string;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  owner = await db.addUser();
+  endpoint = await addEndpoint(db.sql, owner);
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, completed_at, attempts, created_at, next_attempt_at)
+      select gen_random_uuid(), ${endpoint}, ${owner}, 'project.created', s.status::public.delivery_status,
+        case when s.status <> 'pending' then now() end, 1, now() - i * interval '1 minute', now() + interval '1 day'
+      from generate_series(1, ${MANY}::int) i
+      cross join lateral (
+        select case when i > ${MANY - 3}::int then 'exhausted' when i > ${MANY - 5}::int then 'pending' else 'delivered' end as status) s`;
+  });
+  await db.sql`analyze public.webhook_deliveries`;
+});
+afterAll(() => db.drop());
+
+/** The plans of a user's calls; seven times, for later calls of a session may run with a plan made for any arguments. */
+const plansAsUser = (statement: string) =>
+  plansOf(db.url, async (sql) => {
+    for (let call = 0; call < 7; call++) {
+      await sql
+        .begin(async (transaction) => {
+          await transaction`select set_config('request.jwt.claims', ${JSON.stringify({ sub: owner })}, true)`;
+          await transaction`select set_config('request.jwt.claim.sub', ${owner}, true)`;
+          await transaction`set local role authenticated`;
+          await transaction.unsafe(statement);
+          throw UNDO;
+        })
+        .catch((error) => {
+          if (error !== UNDO) throw error;
+        });
+    }
+  });
+const UNDO = new Error("Each call is to find the same.");
+
+/** Rows of deliveries that a plan read, those read in vain included. */
+function readBy(plan: string): number {
+  const reads = plan.matchAll(
+    /Scan[^\n]* on webhook_deliveries[^\n]*actual rows=([\d.]+) loops=(\d+)\)(?:\n(?!\s*->)[^\n]*)*?(?:Rows Removed by Filter: (\d+)|(?=\n\s*->|$))/g,
+  );
+  return [...reads].reduce(
+    (sum, [, rows, loops, removed = 0]) => sum + (Number(rows) + Number(removed)) * Number(loops),
+    0,
+  );
+}
+
+test.each([
+  ["null", "", 3 * 21],
+  ["null", ", now() - interval '7 days', gen_random_uuid()", 3 * 21],
+  ["'delivered'", "", 21],
+  ["'exhausted'", "", 3],
+  ["'pending'", "", 2],
+])(
+  "list_webhook_deliveries of status %s among 20,000%s → reads %i rows at most, by one index",
+  async (status, cursor, most) => {
+    const plans = await plansAsUser(`select public.list_webhook_deliveries('${endpoint}', ${status}, 21${cursor})`);
+    const pages = plans.filter((plan) => plan.includes("on webhook_deliveries"));
+    expect(pages).toHaveLength(7);
+    for (const plan of pages) {
+      expect(plan).toContain("webhook_deliveries_endpoint_id_status_idx");
+      expect(plan).not.toContain("Seq Scan on webhook_deliveries");
+      expect(readBy(plan), plan).toBeGreaterThan(0);
+      expect(readBy(plan), plan).toBeLessThanOrEqual(most);
+    }
+  },
+);
+
+test("a recovery of everything among 20,000 → reads what failed and what is pending, and none that was delivered", async () => {
+  const plans = await plansAsUser(`select public.recover_webhook_endpoint('${endpoint}', now() - interval '30 days')`);
+  const again = plans.filter((plan) => plan.includes("Update on webhook_deliveries"));
+  expect(again).toHaveLength(2 * 7);
+  for (const plan of again) {
+    expect(readBy(plan), plan).toBeGreaterThan(0);
+    expect(readBy(plan), plan).toBeLessThanOrEqual(10);
+  }
+});
+
+test("the endpoints of a user, and the service-wide ones, among 5,000 of others → by the index of their owners", async () => {
+  const wide = await addEndpoint(db.sql, null);
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into public.webhook_endpoints (owner_id, url)
+      select gen_random_uuid(), 'https://receiver.example/' from generate_series(1, 5000)`;
+  });
+  await db.sql`analyze public.webhook_endpoints`;
+  for (const [claims, id] of [
+    [{ role: "authenticated", sub: owner }, endpoint],
+    [{ role: "service_role" }, wide],
+  ] as const) {
+    const plans = await plansOf(db.url, async (sql) => {
+      for (let call = 0; call < 7; call++) {
+        await sql.begin(async (transaction) => {
+          await transaction`
+            select set_config('request.jwt.claims', ${JSON.stringify(claims)}, true), set_config('request.jwt.claim.role', ${claims.role}, true)`;
+          await transaction.unsafe(`set local role ${claims.role}`);
+          const [row] = await transaction<{ ids: string[] }[]>`
+            select array(select e ->> 'id' from jsonb_array_elements(public.list_webhook_endpoints() -> 'endpoints') e) as ids`;
+          expect(row?.ids).toEqual([id]);
+        });
+      }
+    });
+    const lists = plans.filter((plan) => plan.includes(" on webhook_endpoints e"));
+    expect(lists).toHaveLength(7);
+    for (const plan of lists) expect(plan).not.toContain("Seq Scan on webhook_endpoints");
+  }
+});

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addEndpoint, clearWebhooks, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
+import { until } from "../support/until.ts";
+
+let db: ClonedDatabase;
+let endpoint: string;
+beforeAll(async () => {
+  db = await cloneDatabase();
+});
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  endpoint = await addEndpoint(db.sql, null);
+});
+afterAll(() => db.drop());
+
+/** Far more than anything here takes: a call that takes so long has waited to its end. */
+const LONG_MS = 7_000;
+
+async function timed<T>(work: Promise<T>): Promise<{ ms: number; answer: T }> {
+  const start = performance.now();
+  const answer = await work;
+  return { ms: performance.now() - start, answer };
+}
+/** The call is under way on its own connection, and holds what says that somebody waits. */
+const untilWaiting = () =>
+  until("a call that waits", async () => {
+    const [row] = await db.sql<{ waits: boolean }[]>`
+      select not pg_try_advisory_xact_lock(hashtextextended('keyframe deliver waits', 0)) as waits`;
+    return row?.waits === true;
+  });
+
+test("nothing due → the call comes back empty when its time is up", async () => {
+  const { ms, answer } = await timed(exchange(db.sql, { waitMs: 200 }));
+  expect(answer.deliveries).toEqual([]);
+  expect(ms).toBeGreaterThan(150);
+  expect(ms).toBeLessThan(LONG_MS);
+});
+
+test("something due already → no wait", async () => {
+  await seedDeliveries(db.sql, endpoint, 1);
+  const { ms, answer } = await timed(exchange(db.sql, { waitMs: LONG_MS }));
+  expect(answer.deliveries).toHaveLength(1);
+  expect(ms).toBeLessThan(LONG_MS / 2);
+});
+
+test("something is committed meanwhile → the waiting call brings it", async () => {
+  const waiting = timed(exchange(db.sql, { waitMs: LONG_MS }));
+  await untilWaiting();
+  const [id] = await seedDeliveries(db.sql, endpoint, 1);
+  const { ms, answer } = await waiting;
+  expect(answer.deliveries).toMatchObject([{ id, attempt: 1 }]);
+  expect(ms).toBeLessThan(LONG_MS / 2);
+});
+
+test("something becomes due meanwhile → the waiting call brings it", async () => {
+  await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: new Date(Date.now() + 300) });
+  const { ms, answer } = await timed(exchange(db.sql, { waitMs: LONG_MS }));
+  expect(answer.deliveries).toHaveLength(1);
+  expect(ms).toBeGreaterThan(200);
+  expect(ms).toBeLessThan(LONG_MS / 2);
+});
+
+test("due at an endpoint that has no free place, or is disabled → waits: there is nothing to bring", async () => {
+  await seedDeliveries(db.sql, endpoint, 20);
+  await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { enabled: false }), 3);
+  expect((await exchange(db.sql)).deliveries).toHaveLength(8);
+  const { ms, answer } = await timed(exchange(db.sql, { waitMs: 200 }));
+  expect(answer.deliveries).toEqual([]);
+  expect(ms).toBeGreaterThan(150);
+});
+
+test("a second call that would wait → comes back at once: one connection is enough for waiting", async () => {
+  const first = timed(exchange(db.sql, { waitMs: 1_000 }));
+  await untilWaiting();
+  const second = await timed(exchange(db.sql, { waitMs: LONG_MS }));
+  expect(second.ms).toBeLessThan(LONG_MS / 2);
+  expect((await first).answer.deliveries).toEqual([]);
+});
+
+test("with results → they are recorded without a wait", async () => {
+  await seedDeliveries(db.sql, endpoint, 1);
+  const { deliveries } = await exchange(db.sql);
+  const results = deliveries.map((delivery) => resultOf(delivery, { status_code: 200 }));
+  const { ms, answer } = await timed(exchange(db.sql, { results, waitMs: LONG_MS }));
+  expect(answer.recorded).toBe(1);
+  expect(ms).toBeLessThan(LONG_MS / 2);
+});
+
+test("the promise to look again → is not held back by the wait of the call that made it", async () => {
+  await exchange(db.sql, { lookAgainMs: 60_000 });
+  const waiting = exchange(db.sql, { lookAgainMs: 60_000, waitMs: 1_000 });
+  await untilWaiting();
+  // Nobody holds the row: another claim notes its promise without leaving it out.
+  await exchange(db.sql, { lookAgainMs: 0 });
+  const [row] =
+    await db.sql`select looking_until = '-infinity' as ended from private.lookouts where function_name = 'deliver'`;
+  expect(row?.ended).toBe(true);
+  await waiting;
+});

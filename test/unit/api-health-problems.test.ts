@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import type { LastKick, ServiceFigures } from "../../shared/contract/service.ts";
+import { problemsOf } from "../../supabase/functions/api/health-problems.ts";
+import { SECRET_KEY, startApi } from "./api-fixture.ts";
+
+const NO_KICK: LastKick = { outcome: "none", status: null, error: null, madeSeconds: null, heardAfterSeconds: null };
+const JOB = { scheduled: true, lastRunSeconds: 2, lastSuccessSeconds: 2, failures: 0 };
+
+/** Of a service where nothing happens and all is well, but for what is given. */
+function figures(parts: Partial<ServiceFigures> = {}): ServiceFigures {
+  return {
+    predictions: {
+      ...{ queued: 0, starting: 0, processing: 0, storing: 0, retrying: 0, waiting: 0, due: 0, runsToCancel: 0 },
+      ...{ oldestDueSeconds: null, oldestWaitingSeconds: null },
+    },
+    deliveries: {
+      ...{ due: 0, sending: 0, pending: 0, held: 0, oldestDueSeconds: null },
+      ...{ failingEndpoints: 0, oldestFailingSeconds: null, endpointsSwitchedOff: 0 },
+    },
+    events: { projectCreated: 0, generationSucceeded: 0, generationFailed: 0 },
+    kicks: { unsent: 0, oldestUnsentSeconds: null, accepted: 0, refused: 0, failed: 0, lastAcceptedSeconds: null },
+    lastKicks: { generate: NO_KICK, deliver: NO_KICK },
+    sweep: JOB,
+    prune: JOB,
+    fileRemovals: { pending: 0, due: 0, failing: 0, oldestDueSeconds: null },
+    ...parts,
+  };
+}
+const afterKick = (kick: Partial<LastKick>) =>
+  problemsOf(figures({ lastKicks: { generate: NO_KICK, deliver: { ...NO_KICK, madeSeconds: 100, ...kick } } }));
+
+describe("no problem", () => {
+  test.each<[string, Partial<LastKick>]>([
+    ["no kick since the database started", NO_KICK],
+    ["no answer yet, or not kept any more", { outcome: "unanswered", madeSeconds: 90_000 }],
+    ["accepted and heard", { outcome: "accepted", status: 202, heardAfterSeconds: 0.01 }],
+    ["accepted a moment ago, and not heard yet", { outcome: "accepted", status: 202, madeSeconds: 29 }],
+    ["answered too late, and heard", { outcome: "timed_out", error: "Timeout was reached", heardAfterSeconds: 6 }],
+    ["answered by a gateway, and heard", { outcome: "answered", status: 504, heardAfterSeconds: 0.2 }],
+  ])("%s", (_, kick) => {
+    expect(afterKick(kick)).toEqual([]);
+  });
+
+  test("a kick that is to be sent within the next seconds; a sweep a minute ago", () => {
+    const kicks = { ...figures().kicks, unsent: 1, oldestUnsentSeconds: 30 };
+    expect(problemsOf(figures({ kicks, sweep: { ...JOB, lastSuccessSeconds: 60 } }))).toEqual([]);
+  });
+});
+
+describe("a kick that did not get through → one problem, which names the function and says what to do", () => {
+  test.each<[string, Partial<LastKick>, string, string]>([
+    ["no Vault", { outcome: "not_made", error: "The Vault lacks it." }, "(The Vault lacks it)", "Deploy again"],
+    ["refused", { outcome: "answered", status: 401 }, "401", "kick_secret in the Vault is not KICK_SECRET"],
+    ["nobody there", { outcome: "answered", status: 404 }, "404", "deliver is not deployed"],
+    ["a function that fails", { outcome: "answered", status: 503 }, "503", "Its log says why"],
+    ["a page of somebody else's", { outcome: "answered", status: 200 }, "200", "somebody else answers there"],
+    ["too slow", { outcome: "timed_out", error: "Timeout was reached" }, "within 5 s", "its log says why"],
+    [
+      "no connection",
+      { outcome: "failed", error: "Couldn't connect to server" },
+      "(Couldn't connect to server)",
+      "functions_url in the Vault is wrong",
+    ],
+    ["nobody looked since", { outcome: "accepted", status: 202, madeSeconds: 30 }, "30 s ago", "its log says why"],
+  ])("%s", (_, kick, what, advice) => {
+    const [problem = "", ...others] = afterKick(kick);
+    expect(others).toEqual([]);
+    for (const words of ["deliver", what, advice]) expect(problem).toContain(words);
+    expect(problem).not.toMatch(/generate|null|undefined|\.\./);
+    expect(problem).toMatch(/^[A-Za-z_].*\.$/);
+  });
+});
+
+test("kicks that pg_net does not send → pg_net is named, and how to wake it", () => {
+  const kicks = { ...figures().kicks, unsent: 3, oldestUnsentSeconds: 30.6 };
+  expect(problemsOf(figures({ kicks }))).toEqual([expect.stringMatching(/31 s.*net\.worker_restart\(\)/)]);
+});
+
+test.each([
+  ["switched off", { scheduled: false }, /pg_cron does not have the job/],
+  ["that has never ended well", { lastSuccessSeconds: null }, /cron\.job_run_details/],
+  ["that last ended well a while ago", { lastSuccessSeconds: 60.1 }, /cron\.job_run_details/],
+])("a sweep %s → one problem", (_, sweep, sentence) => {
+  expect(problemsOf(figures({ sweep: { ...JOB, ...sweep } }))).toEqual([expect.stringMatching(sentence)]);
+});
+
+test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and the figures; without → ok and no problems", async () => {
+  let answer = figures();
+  const api = await startApi(() => Response.json(answer));
+  try {
+    const ask = async () => {
+      const response = await api.call("/api/health?deep=1", { headers: { authorization: `Bearer ${SECRET_KEY}` } });
+      return [response.status, (await response.json()).data];
+    };
+    expect(await ask()).toEqual([200, { status: "ok", database: "ok", problems: [], figures: answer }]);
+    const generate: LastKick = { ...NO_KICK, outcome: "answered", status: 401, madeSeconds: 1 };
+    answer = figures({ lastKicks: { generate, deliver: NO_KICK } });
+    expect(await ask()).toEqual([
+      200,
+      {
+        ...{ status: "degraded", database: "ok", figures: answer },
+        problems: [expect.stringContaining("KICK_SECRET of the functions")],
+      },
+    ]);
+  } finally {
+    await api.stop();
+  }
+});

@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { createCallDatabase, DatabaseError } from "../../shared/provider/call-database.ts";
+import { createSecretClient } from "../../shared/provider/secret-client.ts";
+
+type Sent = { url: string; headers: Headers; body: string };
+
+/** The client with a platform that gives one answer. */
+function callAgainst(answer: () => Response | Promise<Response>, patienceMs?: number) {
+  const sent: Sent[] = [];
+  const platform: typeof fetch = async (input, init) => {
+    sent.push({ url: String(input), headers: new Headers(init?.headers), body: String(init?.body) });
+    const signal = init?.signal;
+    return await Promise.race([
+      answer(),
+      new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
+    ]);
+  };
+  const client = createSecretClient("https://p.example", "sb_secret_x", platform);
+  return { call: createCallDatabase(client, patienceMs), sent };
+}
+
+test("a call → POST of its arguments to the function's path with the secret key, twice, for it is no token", async () => {
+  const { call, sent } = callAgainst(() => Response.json([{ id: 1 }]));
+  expect(await call("claim_predictions", { max_rows: 2, left_out: undefined })).toEqual([{ id: 1 }]);
+  expect(sent).toHaveLength(1);
+  expect(sent[0]?.url).toBe("https://p.example/rest/v1/rpc/claim_predictions");
+  expect(sent[0]?.body).toBe('{"max_rows":2}');
+  expect(Object.fromEntries(sent[0]?.headers ?? [])).toEqual({
+    apikey: "sb_secret_x",
+    authorization: "Bearer sb_secret_x",
+    "content-type": "application/json",
+  });
+});
+
+test("a function that answers nothing → null", async () => {
+  const { call } = callAgainst(() => new Response(null, { status: 204 }));
+  expect(await call("record_search_ended", {})).toBeNull();
+});
+
+test.each([
+  ["a refusal with a code", Response.json({ code: "40P01", message: "row (secret)" }, { status: 500 }), 500, "40P01"],
+  ["a refusal without a code", Response.json({ message: "row (secret)" }, { status: 401 }), 401, ""],
+  ["a page of the gateway", new Response("<html>secret</html>", { status: 502 }), 502, ""],
+  ["a page that says that all is well", new Response("<html>secret</html>"), 200, ""],
+])("%s → DatabaseError with status and code, and none of the words", async (_, answer, status, code) => {
+  const { call } = callAgainst(() => answer);
+  const error = await call("claim_predictions", {}).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(DatabaseError);
+  expect(error).toMatchObject({ called: "claim_predictions", status, code });
+  expect(String(error)).not.toContain("secret");
+});
+
+test("no connection, or no answer in time → DatabaseError with status 0", async () => {
+  const refused = callAgainst(() => Promise.reject(new TypeError("connection refused")));
+  await expect(refused.call("claim_predictions", {})).rejects.toMatchObject({ status: 0, code: "" });
+  const silent = callAgainst(() => new Promise<Response>(() => undefined), 1);
+  await expect(silent.call("claim_predictions", {})).rejects.toMatchObject({ status: 0, code: "" });
+});
+
+test("an answer that stops in the middle → DatabaseError with status 0", async () => {
+  const body = new ReadableStream({
+    start: (controller) => controller.error(new Error("reset")),
+  });
+  const { call } = callAgainst(() => new Response(body));
+  await expect(call("claim_predictions", {})).rejects.toMatchObject({ status: 0, code: "" });
+});
