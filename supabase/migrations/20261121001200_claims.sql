@@ -37,9 +37,40 @@ begin
 end
 $$;
 
+-- Waits until a prediction is due, at most so many milliseconds. A look in here costs a fraction of a call from outside, so it looks
+-- often. A waiting call holds a connection: one waits at a time, and whoever else would gets back at once.
+create function private.wait_for_task(wait_ms integer)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+set enable_seqscan = off
+set enable_sort = off
+as $$
+declare
+  moment timestamptz := clock_timestamp();
+  last constant timestamptz := moment + make_interval(secs => wait_ms / 1000.0);
+begin
+  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe generate waits', 0)) then
+    return;
+  end if;
+  while moment < last and coalesce((
+    select p.next_attempt_at from public.predictions p
+    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+    order by p.next_attempt_at limit 1) > moment, true)
+  loop
+    perform pg_sleep(0.002);
+    moment := clock_timestamp();
+  end loop;
+end
+$$;
+
 -- Leases what is due: predictions to submit, poll or store, runs to look for and to cancel at the provider, and files to remove.
 -- A lease runs out at next_attempt_at, and then the row is due again: a worker that died delays a task, no more.
-create function public.claim_predictions(max_rows integer, lease_seconds integer, look_again_ms integer default 0)
+-- With nothing due it may wait for a prediction, at most wait_ms.
+create function public.claim_predictions(
+  max_rows integer, lease_seconds integer, look_again_ms integer default 0, wait_ms integer default 0
+)
 returns setof jsonb
 language plpgsql
 volatile
@@ -48,26 +79,30 @@ set search_path = ''
 as $$
 declare
   task jsonb;
+  at timestamptz;
 begin
+  perform private.wait_for_task(wait_ms);
+  -- Not now(): what became due while it waited is later than that.
+  at := clock_timestamp();
   perform private.note_lookout('generate', look_again_ms);
 
   for task in
   with due as (
     select p.id, p.lease_token is not null as was_left
     from public.predictions p
-    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= now()
+    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= at
     order by p.next_attempt_at
     limit max_rows
     for update skip locked
   ), claimed as (
     update public.predictions p
     set lease_token = gen_random_uuid(),
-        next_attempt_at = now() + make_interval(secs => lease_seconds),
+        next_attempt_at = at + make_interval(secs => lease_seconds),
         attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
-        unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, now()) end,
+        unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, at) end,
         failures = p.failures + case when due.was_left then 1 else 0 end,
         retry_reason = case when due.was_left then 'lease_ran_out' else p.retry_reason end,
-        updated_at = now()
+        updated_at = at
     from due
     where p.id = due.id
     returning p.*, due.was_left
@@ -75,7 +110,7 @@ begin
   select to_jsonb(c) - 'was_left' || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
     -- An earlier submit may have been accepted without our hearing of it: look for it before this one.
-    'search_since', case when c.status = 'queued' and c.unanswered_since < now() then c.unanswered_since end,
+    'search_since', case when c.status = 'queued' and c.unanswered_since < at then c.unanswered_since end,
     'exhausted', c.was_left and c.failures >= (select s.max_failures from private.settings s),
     'first_frame_path', f.output_path,
     'last_frame_path', l.output_path,
@@ -98,13 +133,13 @@ begin
   return query
   with due as (
     select r.provider_prediction_id from private.provider_runs r
-    where r.cancel_due_at <= now()
+    where r.cancel_due_at <= at
     order by r.cancel_due_at
     limit max_rows
     for update skip locked
   )
   update private.provider_runs r
-  set cancel_due_at = now() + make_interval(secs => lease_seconds)
+  set cancel_due_at = at + make_interval(secs => lease_seconds)
   from due
   where r.provider_prediction_id = due.provider_prediction_id
   returning jsonb_build_object(
@@ -115,14 +150,14 @@ begin
   return query
   with due as (
     select p.id from public.predictions p
-    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= now()
-      and p.unanswered_since > now() - interval '1 day'
+    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
+      and p.unanswered_since > at - interval '1 day'
     order by p.next_attempt_at
     limit max_rows
     for update skip locked
   ), claimed as (
     update public.predictions p
-    set next_attempt_at = now() + make_interval(secs => lease_seconds)
+    set next_attempt_at = at + make_interval(secs => lease_seconds)
     from due
     where p.id = due.id
     returning p.*
@@ -145,6 +180,6 @@ end
 $$;
 comment on function public.claim_predictions is 'Leases due work for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 
-revoke execute on function private.note_lookout(text, integer) from public, anon, authenticated, service_role;
-revoke execute on function public.claim_predictions(integer, integer, integer) from public, anon, authenticated;
-grant execute on function public.claim_predictions(integer, integer, integer) to service_role;
+revoke execute on function private.note_lookout(text, integer), private.wait_for_task(integer) from public, anon, authenticated, service_role;
+revoke execute on function public.claim_predictions(integer, integer, integer, integer) from public, anon, authenticated;
+grant execute on function public.claim_predictions(integer, integer, integer, integer) to service_role;

@@ -54,3 +54,13 @@ test("the sweep over 10,000 waiting predictions → looks for what is due and ov
   expect(plans.some((plan) => plan.includes("predictions_deadline_idx"))).toBe(true);
   for (const plan of plans) expect(plan).not.toContain("Seq Scan on predictions");
 });
+
+test("10,000 waiting predictions of one owner → a call that waits looks through the index of what is due", async () => {
+  await claim(db.sql, 100); // what is left of the tests above
+  const plans = await plansOf(db.url, async (sql) => {
+    for (let call = 0; call < 7; call++) expect(await claim(sql, 10, 60, 0, 5)).toEqual([]);
+  });
+  const looks = plans.filter((plan) => plan.includes("predictions_due_idx") && !plan.includes("LockRows"));
+  expect(looks.length).toBeGreaterThanOrEqual(7);
+  expect(plans.filter((plan) => /Seq Scan on (public\.)?predictions/.test(plan))).toEqual([]);
+});

@@ -83,6 +83,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "private.free_slot": { roles: [] },
   "private.claim_deliveries": { roles: [] },
   "private.wait_for_due": { roles: [] },
+  "private.wait_for_task": { roles: [] },
   "private.endpoint_places": { roles: [] },
   "private.delivery_json": { roles: [] },
   "private.endpoints_with_due": { roles: [] },

@@ -37,7 +37,7 @@ export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Option
     verifySession,
     verifyManager: createManagerVerifier(verifySession, secretKey),
     verifyProject: createProjectVerifier(secretKey),
-    refuseUrl: (address) => checkUrl(address, { allowLocal: true }),
+    refuseUrl: async (address) => checkUrl(address, { allowLocal: true }),
     openApi: createDocumentText(`${supabaseUrl}/functions/v1`),
     now,
     elapsed: () => performance.now(),

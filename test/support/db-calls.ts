@@ -6,9 +6,15 @@ type AnySql = postgres.Sql | postgres.TransactionSql;
 /** One task of claim_predictions. */
 export type Task = Record<string, unknown> & { task: string; id: string; lease_token: string; attempt: number };
 
-export async function claim(sql: AnySql, maxRows = 10, leaseSeconds = 60, lookAgainMs = 0): Promise<Task[]> {
+export async function claim(
+  sql: AnySql,
+  maxRows = 10,
+  leaseSeconds = 60,
+  lookAgainMs = 0,
+  waitMs = 0,
+): Promise<Task[]> {
   const rows = await sql<{ task: Task }[]>`
-    select t as task from public.claim_predictions(${maxRows}, ${leaseSeconds}, ${lookAgainMs}) t`;
+    select t as task from public.claim_predictions(${maxRows}, ${leaseSeconds}, ${lookAgainMs}, ${waitMs}) t`;
   return rows.map(({ task }) => task);
 }
 

@@ -85,7 +85,7 @@ export async function startApi(
     verifySession,
     verifyManager: createManagerVerifier(verifySession, SECRET_KEY),
     verifyProject: createProjectVerifier(SECRET_KEY),
-    refuseUrl: (url) => checkUrl(url, { allowLocal: false }),
+    refuseUrl: async (url) => checkUrl(url, { allowLocal: false }),
     openApi: createDocumentText(`${supabaseUrl}/functions/v1`),
     now,
     elapsed,

@@ -20,7 +20,7 @@ export type Needs = {
   /** For figures, which are for the project's secret key alone. */
   verifyProject: ProjectVerifier;
   /** Why no webhook may be sent to this address, in a sentence; null when it may. */
-  refuseUrl: (url: string) => string | null;
+  refuseUrl: (url: string) => Promise<string | null>;
   /** The text of openapi.json. */
   openApi: () => Promise<string>;
   log: Log;

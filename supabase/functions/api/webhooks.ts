@@ -17,7 +17,7 @@ export const listWebhooks: Handler<"listWebhooks"> = async ({ token }, { databas
 /** POST /api/webhooks → 201 with the endpoint and its secret, also when it is the answer to a repeated request. */
 export const createWebhook: Handler<"createWebhook"> = async (call, { database, refuseUrl }) => {
   const { url, description, eventTypes, enabled } = call.body;
-  requireUsable(url, refuseUrl);
+  await requireUsable(url, refuseUrl);
   const args = { url, description, event_types: eventTypes, enabled, ...call.idempotency };
   const answer = await database("create_webhook_endpoint", args, call.token, created);
   return { data: { ...mapEndpoint(answer.endpoint), secret: answer.secret }, headers: answerHeaders(answer) };
@@ -32,7 +32,7 @@ export const readWebhook: Handler<"readWebhook"> = async ({ path, token }, { dat
 /** PATCH /api/webhooks/:webhookId → 200 with the endpoint as it is now. */
 export const changeWebhook: Handler<"changeWebhook"> = async ({ path, body, token }, { database, refuseUrl }) => {
   const { url, description, eventTypes, enabled } = body;
-  if (url !== undefined) requireUsable(url, refuseUrl);
+  if (url !== undefined) await requireUsable(url, refuseUrl);
   const args = { endpoint_id: path("webhookId"), url, description, event_types: eventTypes, enabled };
   const answer = await database("update_webhook_endpoint", args, token, one);
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
@@ -44,7 +44,7 @@ export const deleteWebhook: Handler<"deleteWebhook"> = async ({ path, token }, {
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
-function requireUsable(address: string, refuseUrl: Needs["refuseUrl"]): void {
-  const reason = refuseUrl(address);
+async function requireUsable(address: string, refuseUrl: Needs["refuseUrl"]): Promise<void> {
+  const reason = await refuseUrl(address);
   if (reason !== null) throw invalidFields([{ path: "url", message: reason }]);
 }

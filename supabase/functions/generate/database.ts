@@ -16,7 +16,7 @@ const retried = z.enum(["later", "failed", "too_late"]);
 
 /** The SQL functions of the worker. Each is one transition; false or too_late means that the row went on without us. All throw DatabaseError. */
 export type Database = {
-  claim(maxRows: number, leaseSeconds: number, lookAgainMs: number): Promise<Claimed[]>;
+  claim(maxRows: number, leaseSeconds: number, lookAgainMs: number, waitMs: number): Promise<Claimed[]>;
   recordState(task: { id: string; attempt: number }, run: ProviderPrediction): Promise<RecordOutcome>;
   recordRunCanceled(providerPredictionId: string, canceled: boolean): Promise<void>;
   /** `refused` are those of the task's files that are still there; they are put off. */
@@ -38,9 +38,14 @@ export function createDatabase(client: PostgrestClient, pollSeconds: number | nu
   const call = createCallDatabase(client);
   const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
   return {
-    claim: async (maxRows, leaseSeconds, lookAgainMs) =>
+    claim: async (maxRows, leaseSeconds, lookAgainMs, waitMs) =>
       claimed.parse(
-        await call("claim_predictions", { max_rows: maxRows, lease_seconds: leaseSeconds, look_again_ms: lookAgainMs }),
+        await call("claim_predictions", {
+          max_rows: maxRows,
+          lease_seconds: leaseSeconds,
+          look_again_ms: lookAgainMs,
+          wait_ms: waitMs,
+        }),
       ),
     recordState: (task, run) =>
       recordProviderState(call, { predictionId: task.id, attempt: task.attempt, run, pollAfterSeconds: pollSeconds }),

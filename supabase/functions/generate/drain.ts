@@ -15,8 +15,7 @@ export type DrainLimits = {
   claimAtOnce: number;
   /** With nothing due it goes on looking so long: new work then starts at once instead of after a kick. */
   linger: number;
-  /** Between two looks: a fifth of the time since something was found, at least lookSoonest and at most lookEvery. */
-  lookSoonest: number;
+  /** Between two looks. The database waits so long itself for something to become due; only one drain at a time is let wait there. */
   lookEvery: number;
   /** What each look promises: while it holds, Postgres sends no kick. */
   promise: number;
@@ -29,13 +28,13 @@ export const DRAIN_LIMITS: DrainLimits = {
   maxTasks: 32,
   claimAtOnce: 10,
   linger: 2_000,
-  lookSoonest: 20,
   lookEvery: 100,
   promise: 300,
 };
 
 export type DrainSettings = {
-  claim(maxRows: number, leaseSeconds: number, lookAgainMs: number): Promise<Claimed[]>;
+  /** Leases due tasks. With none due it may wait for one, at most waitMs. */
+  claim(maxRows: number, leaseSeconds: number, lookAgainMs: number, waitMs: number): Promise<Claimed[]>;
   /** Does one task to its end. Throws only when the end could not be recorded; the lease then brings the task back. */
   work(task: Claimed, signal: AbortSignal): Promise<void>;
   log: Log;
@@ -67,17 +66,13 @@ export function createDrain(settings: DrainSettings): () => Promise<void> {
   }
 
   /** Starts what is due; true when something was, or when there is no room to know. */
-  async function take(promise: number): Promise<boolean> {
+  async function take(promise: number, wait: number): Promise<boolean> {
     const free = limits.maxTasks - running.size;
     if (free <= 0) return true;
-    const tasks = await claim(Math.min(limits.claimAtOnce, free), limits.leaseSeconds, promise);
+    const tasks = await claim(Math.min(limits.claimAtOnce, free), limits.leaseSeconds, promise, wait);
     tasks.forEach(start);
     return tasks.length > 0;
   }
-
-  /** Whoever comes soon after the last is not kept waiting (a provider that is quick), and looking long costs little. */
-  const untilNextLook = (lastFound: number) =>
-    Math.min(limits.lookEvery, Math.max(limits.lookSoonest, (now() - lastFound) / 5));
 
   async function look(): Promise<void> {
     const end = now() + limits.lookFor;
@@ -85,14 +80,15 @@ export function createDrain(settings: DrainSettings): () => Promise<void> {
     do {
       while (now() < end && now() - lastFound < limits.linger) {
         kicked = false;
-        if (await take(limits.promise)) lastFound = now();
-        else await sleep(untilNextLook(lastFound));
+        const asked = now();
+        if (await take(limits.promise, limits.lookEvery)) lastFound = now();
+        else await sleep(Math.max(0, asked + limits.lookEvery - now()));
         if (running.size >= limits.maxTasks) await Promise.race([sleep(limits.lookEvery), ...running]);
       }
       // Whoever relied on the promise has committed by now, and whoever came after it kicks: the last look misses nobody.
       await sleep(limits.promise + limits.lookEvery);
       kicked = false;
-      if (await take(0)) lastFound = now();
+      if (await take(0, 0)) lastFound = now();
     } while (now() < end && now() - lastFound < limits.linger);
   }
 
