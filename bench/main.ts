@@ -13,7 +13,7 @@ import { SharedStack } from "./shared-stack.ts";
 const NAMES = BENCHMARKS.map(({ name }) => name);
 const HELP = `npm run bench -- [NAME …] [options]   measures this project beside what one would pick instead
 
-Tables and plots go into docs/benchmarks.md. Only ratios within one run say something; let nothing else run beside it.
+Tables and plots go into docs/benchmarks.md, costs into docs/scale.md. Only ratios within one run say something; let nothing else run beside it.
 
   NAME       one of: ${NAMES.join(", ")}
   --quick    less of everything, under a minute; writes nothing

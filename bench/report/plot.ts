@@ -55,7 +55,7 @@ export function plotTable(table: Table): string {
       top: 4,
       textStyle: { color: INK, fontSize: 13, lineHeight: LINE_HEIGHT },
     },
-    ...(isLegendShown ? { legend: { bottom: 0, textStyle: { color: INK } } } : {}),
+    ...(isLegendShown ? { legend: { bottom: 0, itemGap: 28, textStyle: { color: INK } } } : {}),
     grid: { left: isBars ? 20 + longest * CHARACTER_WIDTH : 64, right: 64, top, bottom, outerBoundsMode: "none" },
     ...(isBars
       ? { xAxis: values, yAxis: { ...categories, inverse: true }, series: barSeries(table) }

@@ -1,6 +1,6 @@
 -- Files that nobody needs any more. Noted in the transaction that made them so, removed soon after by generate:
 -- Storage lets go of a file only through its own API, which no transaction reaches.
-
+-- A queue: every row is updated and deleted, none in place, and what is dead each look has to step over until vacuum comes.
 create table private.file_removals (
   bucket text not null,
   name text not null,

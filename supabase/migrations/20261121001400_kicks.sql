@@ -1,7 +1,7 @@
 -- Waking the functions. A kick is a hint: it may be lost, late or doubled, and only changes when something happens.
 
 -- The last kick of each function. What it was answered pg_net keeps for some hours, under its id. Unlogged, as pg_net's tables are: after
--- a crash its ids begin anew, and one from before would be somebody else's.
+-- a crash its ids begin anew, and one from before would be somebody else's. Updated at every kick: room keeps that in place.
 create unlogged table private.last_kicks (
   function_name text primary key,
   made_at timestamptz not null,
@@ -36,7 +36,9 @@ begin
   where l.function_name = (
     select k.function_name from private.last_kicks k where k.function_name = note_kick.function_name for update skip locked
   );
-  if not found and not exists (select from private.last_kicks k where k.function_name = note_kick.function_name) then
+  -- Whoever writes the first one may keep its transaction open: a second insert would wait for it.
+  if not found and not exists (select from private.last_kicks k where k.function_name = note_kick.function_name)
+    and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || note_kick.function_name, 0)) then
     insert into private.last_kicks (function_name, made_at, request_id, trouble)
     values (note_kick.function_name, clock_timestamp(), note_kick.request_id, left(note_kick.trouble, 200))
     on conflict do nothing;

@@ -108,6 +108,10 @@ describe("what runs while installing", () => {
     expect(withScript.filter((name) => !(name in packageJson.allowScripts))).toEqual([]);
   });
 
+  test("a package whose script nobody has decided about → npm refuses to install it", () => {
+    expect(readFileSync(new URL("../../.npmrc", import.meta.url), "utf8")).toMatch(/^strict-allow-scripts=true$/m);
+  });
+
   test("the project itself → runs nothing when it is installed", () => {
     const hooks = ["preinstall", "install", "postinstall", "prepare", "prepublish", "prepublishOnly"];
     expect(hooks.filter((name) => name in packageJson.scripts)).toEqual([]);

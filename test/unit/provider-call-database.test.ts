@@ -8,7 +8,7 @@ type Sent = { url: string; headers: Headers; body: string };
 function callAgainst(answer: () => Response | Promise<Response>, patienceMs?: number) {
   const sent: Sent[] = [];
   const platform: typeof fetch = async (input, init) => {
-    sent.push({ url: String(input), headers: new Headers(init?.headers), body: String(init?.body) });
+    sent.push({ url: String(input), headers: new Headers(init?.headers), body: await new Response(init?.body).text() });
     const signal = init?.signal;
     return await Promise.race([
       answer(),
@@ -30,6 +30,16 @@ test("a call → POST of its arguments to the function's path with the secret ke
     authorization: "Bearer sb_secret_x",
     "content-type": "application/json",
   });
+});
+
+test("a call → its body cannot be sent a second time on another connection", async () => {
+  const bodies: unknown[] = [];
+  const platform: typeof fetch = async (_, init) => {
+    bodies.push(init?.body);
+    return Response.json([]);
+  };
+  await createCallDatabase(createSecretClient("https://p.example", "sb_secret_x", platform))("claim_predictions", {});
+  expect(bodies).toEqual([expect.any(Blob)]);
 });
 
 test("a function that answers nothing → null", async () => {

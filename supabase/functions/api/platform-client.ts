@@ -10,7 +10,7 @@ export type PlatformClient = { database: PostgrestClient; storage: StorageClient
 /**
  * One client for all requests, which holds nobody's session: whoever calls adds the caller's token to that one call. A call
  * that forgets the token is anonymous, which no table or function of ours admits (except health).
- * The two parts of supabase-js that are needed, because reading Auth and Realtime was half of the function's start
+ * The two parts of supabase-js that are needed, because reading Auth and Realtime was two fifths of the function's start
  * (docs/decisions/0016).
  */
 export function createPlatformClient(
