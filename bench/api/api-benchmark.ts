@@ -53,7 +53,7 @@ async function measure(
   progress: (text: string) => void,
 ): Promise<Measured> {
   const rounds = quick ? 2 : 7;
-  const count = (quick ? 24 : 160) * (clients === 1 ? 1 : 4);
+  const count = (quick ? 16 : 160) * (clients === 1 ? 1 : 4);
   const perSecond: Record<Name, number[]> = { api: [], rest: [], bare: [] };
   const way = (key: Name, { requests, status }: Way) => {
     let isCold = true; // code that ran often is compiled, and a service's has

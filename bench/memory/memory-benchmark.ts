@@ -8,7 +8,7 @@ import { openVideoLoad } from "./store-video.ts";
 import { residentMb, watchMemory } from "./watch-memory.ts";
 
 const MOST_MB = 128;
-const DELIVERIES = { full: 100_000, quick: 5_000 };
+const DELIVERIES = { full: 100_000, quick: 2_000 };
 const VIDEO_MB = { full: 200, quick: 20 };
 const VIDEOS = { full: 3, quick: 1 };
 const WARM_UP_DELIVERIES = 200;
