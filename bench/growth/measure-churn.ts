@@ -10,6 +10,7 @@ const TABLES = [
   "public.webhook_events",
   "public.webhook_deliveries",
   "public.webhook_attempts",
+  "private.delivery_leases",
   "private.webhook_hours",
   "private.file_removals",
 ];

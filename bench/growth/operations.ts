@@ -41,8 +41,8 @@ const BATCH = 100;
 const exchange = (results: string, rows: number) => `public.exchange_deliveries(${results}, ${rows}, 60, 60000)::jsonb`;
 const CLAIM = `jsonb_array_length(${exchange("'[]'", BATCH)} -> 'deliveries')`;
 const RESULTS = `(select jsonb_agg(jsonb_build_object(
-    'id', d.id, 'lease_token', d.lease_token, 'started_at', now(), 'duration_ms', 12, 'status_code', 200))::text
-  from public.webhook_deliveries d where d.lease_token is not null)`;
+    'id', l.delivery_id, 'lease_token', l.token, 'started_at', now(), 'duration_ms', 12, 'status_code', 200))::text
+  from private.delivery_leases l where l.delivery_id is not null)`;
 const record = (results: string) => `(${exchange(`${results}::jsonb`, 0)} ->> 'recorded')::int`;
 
 export const OPERATIONS: Operation[] = [

@@ -12,7 +12,7 @@ create table public.webhook_events (
   project_id uuid,
   prediction_id uuid,
   endpoint_id uuid references public.webhook_endpoints on delete cascade,
-  payload jsonb not null,
+  payload json not null,
   created_at timestamptz not null default now(),
   constraint type_is_known check (type in ('project.created', 'generation.succeeded', 'generation.failed', 'webhook.test')),
   constraint payload_has_at_most_20_kB check (octet_length(payload::text) <= 20000)
@@ -49,30 +49,29 @@ create table public.webhook_deliveries (
   attempts integer not null default 0,
   retries_from integer not null default 0,
   next_attempt_at timestamptz not null default now(),
-  lease_token uuid,
   last_attempt_at timestamptz,
   last_status_code integer,
   last_error text,
   created_at timestamptz not null default now(),
   completed_at timestamptz,
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
-  constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending')),
-  constraint lease_only_while_pending check (lease_token is null or status = 'pending')
--- Two updates in a row's life, none of them HOT: status, next_attempt_at and lease_token are what the indexes of the queue are about.
--- So room on the pages (fillfactor) keeps versions together and no more, and the row stays for a month: it is not worth a fifth
--- of the table. What has to keep up is vacuum: every delivery leaves two dead versions, and dead entries in the small indexes of
--- what is due and leased are what every claim steps over. By default it would come after 600,000 of them in three million rows.
--- Statistics likewise: how few are pending is what the plans are made of.
+  constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
+-- One update in most rows' lives, and it is not HOT: what is delivered leaves the index of what is due. Who is sending what is
+-- written elsewhere (private.delivery_leases). What has to keep up is vacuum: dead entries in the small index of what is due are
+-- what every claim steps over. By default it would come after 600,000 of them in three million rows. Statistics likewise: how few
+-- are pending is what the plans are made of.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table public.webhook_deliveries is 'One event for one endpoint, from commit to its end.';
 comment on column public.webhook_deliveries.owner_id is 'The endpoint''s owner: who may read it here.';
 comment on column public.webhook_deliveries.attempts is 'How many requests were made.';
 comment on column public.webhook_deliveries.retries_from is 'At which attempt the retry schedule began: 0, or where somebody asked for it again.';
-comment on column public.webhook_deliveries.next_attempt_at is 'When it is due, or when the lease of who is sending it runs out.';
+comment on column public.webhook_deliveries.next_attempt_at is 'When it is due.';
 comment on column public.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
 -- What is still to be done, by endpoint: the claim takes a few of each. Small, however many were delivered.
-create index webhook_deliveries_due_idx on public.webhook_deliveries (endpoint_id, next_attempt_at) where status = 'pending';
-create index webhook_deliveries_leased_idx on public.webhook_deliveries (endpoint_id) where lease_token is not null;
+-- Entries of the same moment, of events written together, stay apart: put together in one they could not be marked as dead before all
+-- of them are, and claims would look up the dead ones each time.
+create index webhook_deliveries_due_idx on public.webhook_deliveries (endpoint_id, next_attempt_at) with (deduplicate_items = off)
+  where status = 'pending';
 -- For the pages of an endpoint's list: of one status, or of all three put together. Read backwards: what is written in rising order
 -- leaves full pages behind it, in falling order half empty ones.
 create index webhook_deliveries_endpoint_id_status_idx on public.webhook_deliveries (endpoint_id, status, created_at, id);

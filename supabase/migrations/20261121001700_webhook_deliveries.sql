@@ -9,9 +9,58 @@ comment on column private.settings.webhook_retry_schedule is 'How long after eac
 comment on column private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
 
--- Enabled endpoints that have something due, in the order of their ids from start on, round to it again. Walks the index from
--- endpoint to endpoint, so it costs three probes for each endpoint with something pending and not a row for each delivery: one
--- statement, for what a thousand dead endpoints cost is paid at every look. It ends with the last that is wanted.
+-- Who is sending what: an endpoint has max_in_flight places, and a place holds the lease of one delivery. The rows stay and are
+-- written again and again; no index has a column of theirs but the key, and there is room on the page, so these updates are HOT.
+create table private.delivery_leases (
+  endpoint_id uuid not null,
+  place integer not null,
+  delivery_id uuid,
+  token uuid,
+  leased_until timestamptz not null,
+  primary key (endpoint_id, place),
+  constraint token_if_and_only_if_leased check ((token is null) = (delivery_id is null))
+) with (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+comment on table private.delivery_leases is 'The requests under way, by endpoint. The rows stay: a place is used again and again.';
+comment on column private.delivery_leases.place is 'From 1 to max_in_flight of the endpoint.';
+comment on column private.delivery_leases.delivery_id is 'What is being sent; null when the place is free.';
+comment on column private.delivery_leases.leased_until is 'Then nobody is believed to send it any more.';
+alter table private.delivery_leases enable row level security;
+revoke all on private.delivery_leases from public, anon, authenticated, service_role;
+
+-- Without a foreign key: a claim would wait for who deletes the endpoint, and that one for the deliveries the claim has locked.
+create function private.forget_leases()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  delete from private.delivery_leases l where l.endpoint_id = old.id;
+  return null;
+end
+$$;
+create trigger _500_forget_leases after delete on public.webhook_endpoints
+  for each row execute function private.forget_leases();
+
+-- What of an endpoint is being sent now. Of leases that ran out nobody knows anything.
+create function private.leased_deliveries(endpoint uuid)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return array(
+    select l.delivery_id from private.delivery_leases l
+    where l.endpoint_id = endpoint and l.delivery_id is not null and l.leased_until > now());
+end
+$$;
+
+-- Enabled endpoints that have something due that nobody is sending, in the falling order of their ids from start on, round to it
+-- again. Walks the index from endpoint to endpoint, so it costs three probes for each endpoint with something pending and not a row
+-- for each delivery: one statement, for what a thousand dead endpoints cost is paid at every look. It ends with the last that is
+-- wanted. Backwards, because what was sent of late left dead entries at the beginning of each endpoint's part.
 create function private.endpoints_with_due(start uuid, most integer, at timestamptz)
 returns setof uuid
 language plpgsql
@@ -22,33 +71,37 @@ set enable_sort = off
 as $$
 begin
   return query
-  with recursive after_start as (
+  with recursive from_start as (
     (select d.endpoint_id as id from public.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id > start order by d.endpoint_id limit 1)
+    where d.status = 'pending' and d.endpoint_id < start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
     union all
     select (
       select d.endpoint_id from public.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > a.id order by d.endpoint_id limit 1)
-    from after_start a where a.id is not null
-  ), up_to_start as (
+      where d.status = 'pending' and d.endpoint_id < f.id order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
+    from from_start f where f.id is not null
+  ), down_to_start as (
     (select d.endpoint_id as id from public.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id <= start order by d.endpoint_id limit 1)
+    where d.status = 'pending' and d.endpoint_id >= start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
     union all
     select (
       select d.endpoint_id from public.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > u.id and d.endpoint_id <= start order by d.endpoint_id limit 1)
-    from up_to_start u where u.id is not null
+      where d.status = 'pending' and d.endpoint_id < t.id and d.endpoint_id >= start
+      order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
+    from down_to_start t where t.id is not null
   )
-  select p.id from (select a.id from after_start a union all select u.id from up_to_start u) p
+  select p.id from (select f.id from from_start f union all select t.id from down_to_start t) p
   -- Single values, which no plan turns into a join that reads all endpoints first.
   where (select e.enabled from public.webhook_endpoints e where e.id = p.id)
     and (select true from public.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at order by d.next_attempt_at limit 1)
+      where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at
+        and (select true from private.delivery_leases l
+          where l.endpoint_id = p.id and l.delivery_id = d.id and l.leased_until > at limit 1) is null
+      order by d.next_attempt_at desc limit 1)
   limit most;
 end
 $$;
 
--- How many more requests an endpoint may have under way. Of leases that ran out nobody knows anything: their places are free.
+-- How many more requests an endpoint may have under way.
 create function private.endpoint_places(endpoint uuid, at timestamptz)
 returns integer
 language plpgsql
@@ -57,13 +110,14 @@ set search_path = ''
 as $$
 begin
   return (select e.max_in_flight from public.webhook_endpoints e where e.id = endpoint)
-    - (select count(*) from public.webhook_deliveries d
-      where d.endpoint_id = endpoint and d.lease_token is not null and d.next_attempt_at > at);
+    - (select count(*) from private.delivery_leases l
+      where l.endpoint_id = endpoint and l.delivery_id is not null and l.leased_until > at);
 end
 $$;
 
 -- Leases due deliveries: at most max_in_flight of an endpoint at once, so one that hangs or floods delays only itself. Two
 -- statements for all endpoints together, because a statement for each of twenty costs more than the rows it is about.
+-- Deliveries are not locked: who holds an endpoint's advisory lock alone gives its places, and a result needs the lease.
 create function private.claim_deliveries(
   max_rows integer, lease_seconds integer, at timestamptz, out deliveries json, out endpoints json, out found_any boolean
 )
@@ -82,7 +136,7 @@ begin
   deliveries := '[]';
   endpoints := '{}';
   found_any := false;
-  -- Where another claim is at an endpoint, that one counts the places, and it is left to it. One without a free place is left to
+  -- Where another claim is at an endpoint, that one gives the places, and it is left to it. One without a free place is left to
   -- whoever makes one: two calls of a busy sender then seldom want the same endpoints.
   select array_agg(o.id) into ours
   from private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
@@ -92,33 +146,55 @@ begin
   if ours is null then
     return;
   end if;
-  -- A statement of its own: it sees what those who held the locks before have committed.
-  with free as materialized (
-    select o.id, private.endpoint_places(o.id, at) as places
+  -- Statements of their own: they see what those who held the locks before have committed. Whoever let a lease run out is believed
+  -- until here; from now on somebody else may have the delivery. One that is being recorded just now keeps its place.
+  update private.delivery_leases l set delivery_id = null, token = null
+  from (
+    select o.endpoint_id, o.place from private.delivery_leases o
+    where o.endpoint_id = any (ours) and o.delivery_id is not null and o.leased_until <= at
+    for update skip locked) o
+  where l.endpoint_id = o.endpoint_id and l.place = o.place;
+  with line as materialized (
+    select o.id, o.turn, e.max_in_flight - cardinality(t.places) as free, t.places as taken, t.deliveries as sent
     from unnest(ours) with ordinality o (id, turn)
+    join public.webhook_endpoints e on e.id = o.id
+    cross join lateral (
+      select coalesce(array_agg(l.place), '{}') as places, coalesce(array_agg(l.delivery_id), '{}') as deliveries
+      from private.delivery_leases l
+      where l.endpoint_id = o.id and l.delivery_id is not null
+    ) t
     order by o.turn
   ), due as materialized (
-    select d.id from free f
-    cross join lateral (
-      select d.id from public.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = f.id and d.next_attempt_at <= at
-      order by d.next_attempt_at
-      limit greatest(f.places, 0)
-      for update skip locked) d
-    limit max_rows
+    select n.*, row_number() over (partition by n.endpoint_id) as nth
+    from (
+      select i.id as endpoint_id, i.taken, q.id, q.event_id, q.attempts
+      from line i
+      cross join lateral (
+        select d.id, d.event_id, d.attempts from public.webhook_deliveries d
+        where d.status = 'pending' and d.endpoint_id = i.id and d.next_attempt_at <= at and d.id <> all (i.sent)
+        order by d.next_attempt_at
+        limit greatest(i.free, 0)) q
+      limit max_rows
+    ) n
   ), leased as (
-    update public.webhook_deliveries d
-    set lease_token = gen_random_uuid(), next_attempt_at = at + make_interval(secs => lease_seconds)
-    from due where d.id = due.id
-    returning d.id, d.lease_token, d.attempts, d.event_id, d.endpoint_id
+    insert into private.delivery_leases as l (endpoint_id, place, delivery_id, token, leased_until)
+    select d.endpoint_id, (
+        -- The nth place that is not taken.
+        select s.place from generate_series(1, cardinality(d.taken) + d.nth) s (place)
+        where s.place <> all (d.taken) order by s.place offset d.nth - 1 limit 1),
+      d.id, gen_random_uuid(), at + make_interval(secs => lease_seconds)
+    from due d
+    on conflict (endpoint_id, place) do update
+      set delivery_id = excluded.delivery_id, token = excluded.token, leased_until = excluded.leased_until
+    returning l.endpoint_id, l.delivery_id, l.token
   )
   select
     coalesce(json_agg(json_build_object(
-      'id', l.id, 'lease_token', l.lease_token, 'attempt', l.attempts + 1, 'endpoint_id', l.endpoint_id,
+      'id', d.id, 'lease_token', l.token, 'attempt', d.attempts + 1, 'endpoint_id', d.endpoint_id,
       'event_id', v.id, 'body', v.payload::text)), '[]'),
-    array_agg(distinct l.endpoint_id)
+    array_agg(distinct d.endpoint_id)
   into deliveries, claimed
-  from leased l join public.webhook_events v on v.id = l.event_id;
+  from leased l join due d on d.id = l.delivery_id join public.webhook_events v on v.id = d.event_id;
 
   found_any := claimed is not null;
   select coalesce(json_object_agg(e.id, json_build_object('url', e.url, 'secrets', coalesce(s.secrets, '{}'))), '{}')
@@ -166,7 +242,7 @@ begin
   join (
     select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
     from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, status_code integer)
-    join public.webhook_deliveries d on d.id = r.id and d.lease_token = r.lease_token
+    join public.webhook_deliveries d on d.id = r.id
     group by d.endpoint_id
   ) b on b.endpoint_id = e.id
   where not b.all_delivered or e.failing_since is not null
@@ -174,27 +250,33 @@ begin
   for no key update of e;
 
   with held as (
-    select d.id, d.endpoint_id, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
+    select d.id, d.endpoint_id, l.place, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
       d.last_attempt_at as was_at, d.status as was_status, d.last_error as was_error,
       r.started_at, r.duration_ms, r.status_code, r.error, r.response_excerpt, r.retry_after_seconds,
       coalesce(r.status_code between 200 and 299, false) as delivered
     from jsonb_to_recordset(results) as r (
       id uuid, lease_token uuid, started_at timestamptz, duration_ms integer, status_code integer, error text,
       response_excerpt text, retry_after_seconds double precision)
-    join public.webhook_deliveries d on d.id = r.id and d.lease_token = r.lease_token
+    join public.webhook_deliveries d on d.id = r.id
+    join private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id and l.token = r.lease_token
+    -- One that an administrator gave up meanwhile stays so. Not simply d.status = 'pending': that would be read as a wish for all of them.
+    where coalesce(d.status = 'pending', false)
     order by d.id
-    for update of d
+    for update of d, l
   ), judged as materialized (
     select h.*, case when not h.delivered then private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
     from held h
   ), recorded as (
     update public.webhook_deliveries d
-    set attempts = j.attempt, lease_token = null, last_attempt_at = j.started_at, last_status_code = j.status_code,
+    set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code,
         last_error = case when not j.delivered then coalesce(j.error, 'http_status') end,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::public.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
         completed_at = case when j.delivered or j.next_at is null then at end
     from judged j where d.id = j.id
+  ), released as (
+    update private.delivery_leases l set delivery_id = null, token = null
+    from judged j where l.endpoint_id = j.endpoint_id and l.place = j.place
   ), logged as (
     insert into public.webhook_attempts
       (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
@@ -267,7 +349,7 @@ begin
     exit when exists (
       select from private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
       where private.endpoint_places(o.id, at + (looked - began)) > 0);
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - looked));
+    rest := greatest(0.0005, 9 * extract(epoch from clock_timestamp() - looked));
     exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
     perform pg_sleep(rest);
   end loop;
@@ -346,7 +428,7 @@ end
 $$;
 
 revoke execute on function
-  private.endpoints_with_due(uuid, integer, timestamptz), private.claim_deliveries(integer, integer, timestamptz),
+  private.forget_leases(), private.leased_deliveries(uuid), private.endpoints_with_due(uuid, integer, timestamptz), private.claim_deliveries(integer, integer, timestamptz),
   private.next_delivery_attempt(integer, integer, double precision, timestamptz), private.record_attempts(jsonb, timestamptz),
   private.failed_too_long(timestamptz, timestamptz), private.endpoint_places(uuid, timestamptz), private.wait_for_due(integer, timestamptz), private.prune_webhooks(integer)
 from public, anon, authenticated, service_role;

@@ -8,7 +8,7 @@ stable
 set search_path = ''
 as $$
 begin
-  return to_jsonb(delivery) - array['lease_token', 'retries_from'] || jsonb_build_object('attempt_log', coalesce((
+  return to_jsonb(delivery) - 'retries_from' || jsonb_build_object('attempt_log', coalesce((
     select jsonb_agg(to_jsonb(a) - array['id', 'delivery_id', 'owner_id'] order by a.attempt)
     from public.webhook_attempts a where a.delivery_id = delivery.id), '[]'));
 end
@@ -136,8 +136,7 @@ begin
   again := private.managed_delivery(delivery_id, lock => true);
   -- A delivery that is being sent right now stays with who sends it; its retries begin anew.
   update public.webhook_deliveries d
-  set status = 'pending', completed_at = null, retries_from = d.attempts,
-      next_attempt_at = case when d.lease_token is null then now() else d.next_attempt_at end
+  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
   where d.id = again.id
   returning d.* into again;
   perform private.kick_unless_looking('deliver');
@@ -189,7 +188,7 @@ begin
   update public.webhook_deliveries d
   set retries_from = d.attempts, next_attempt_at = now()
   where d.endpoint_id = endpoint.id and d.status = 'pending' and d.created_at >= since
-    and d.lease_token is null and d.attempts > d.retries_from;
+    and d.attempts > d.retries_from and d.id <> all ((select private.leased_deliveries(endpoint.id))::uuid[]);
   get diagnostics retried = row_count;
   insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
   select v.id, endpoint.id, endpoint.owner_id, v.type

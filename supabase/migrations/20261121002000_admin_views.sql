@@ -71,7 +71,7 @@ cross join lateral (
   select count(*) as due, min(o.next_attempt_at) as oldest_due_at
   from (
     select d.next_attempt_at from public.webhook_deliveries d
-    where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now()
+    where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now() and d.id <> all ((select private.leased_deliveries(e.id))::uuid[])
     order by d.next_attempt_at limit 10000
   ) o
 ) w;
@@ -92,7 +92,7 @@ comment on column private.admin_webhook_health.last_error is 'The latest error i
 comment on column private.admin_webhook_health.last_error_status is 'The HTTP status of that answer; null when there was none.';
 comment on column private.admin_webhook_health.last_error_at is 'When that was.';
 comment on column private.admin_webhook_health.failing_since is 'Since when every attempt failed; null after a success.';
-comment on column private.admin_webhook_health.due is 'Deliveries that should have been sent by now, counted up to 10,000. Those of an endpoint that is not enabled wait until it is.';
+comment on column private.admin_webhook_health.due is 'Deliveries that should have been sent by now and are not being sent, counted up to 10,000. Those of an endpoint that is not enabled wait until it is.';
 comment on column private.admin_webhook_health.oldest_due_at is 'Since when the oldest of them is due.';
 
 -- For a span of days without reading the rest.

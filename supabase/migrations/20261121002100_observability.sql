@@ -63,10 +63,10 @@ as $$
   select jsonb_build_object(
     'due', coalesce(sum(c.due) filter (where e.enabled), 0),
     'sending', (
-      select count(*) from public.webhook_deliveries d where d.lease_token is not null and d.next_attempt_at > now()),
+      select count(*) from private.delivery_leases l where l.delivery_id is not null and l.leased_until > now()),
     'pending', coalesce(sum(c.pending) filter (where e.enabled), 0),
     'held', coalesce(sum(c.pending) filter (where not e.enabled), 0),
-    'oldestDueSeconds', private.seconds_since(min(c.oldest_at) filter (where e.enabled and c.due > 0)),
+    'oldestDueSeconds', private.seconds_since(min(c.oldest_at) filter (where e.enabled)),
     'failingEndpoints', (select count(*) from public.webhook_endpoints f where f.failing_since is not null and f.enabled),
     'oldestFailingSeconds', (
       select private.seconds_since(min(f.failing_since)) from public.webhook_endpoints f where f.failing_since is not null and f.enabled),
@@ -76,9 +76,10 @@ as $$
   from pending p
   join public.webhook_endpoints e on e.id = p.endpoint_id
   cross join lateral (
-    select count(*) as pending, count(*) filter (where o.next_attempt_at <= now()) as due, min(o.next_attempt_at) as oldest_at
+    select count(*) as pending, count(*) filter (where o.is_due) as due, min(o.next_attempt_at) filter (where o.is_due) as oldest_at
     from (
-      select d.next_attempt_at from public.webhook_deliveries d
+      select d.next_attempt_at, d.next_attempt_at <= now() and d.id <> all ((select private.leased_deliveries(e.id))::uuid[]) as is_due
+      from public.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
     ) o
   ) c

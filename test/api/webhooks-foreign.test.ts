@@ -18,7 +18,7 @@ async function settled(by: Manager, webhookId: string): Promise<Ids> {
   await by.post(`/api/webhooks/${webhookId}/test`, {});
   await by.call(`/api/webhooks/${webhookId}`, { method: "PATCH", json: { enabled: false } });
   await sql`
-    update public.webhook_deliveries set status = 'exhausted', completed_at = now(), lease_token = null
+    update public.webhook_deliveries set status = 'exhausted', completed_at = now()
     where endpoint_id = ${webhookId}`;
   const [delivery] = (await listDeliveries(by, webhookId)).deliveries;
   return { webhookId, deliveryId: delivery?.deliveryId ?? "" };

@@ -4,7 +4,15 @@ import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts
 import { claim } from "../support/db-calls.ts";
 import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 import { addReference, start } from "../support/db-user.ts";
-import { addEndpoint, exchange, readDelivery, readEndpoint, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
+import {
+  addEndpoint,
+  exchange,
+  lease,
+  readDelivery,
+  readEndpoint,
+  seedDeliveries,
+  sendNext,
+} from "../support/db-webhooks.ts";
 
 // Every statement of docs/administer.md, run as the SQL editor of Studio runs it: as postgres, all of a block in one go.
 
@@ -185,7 +193,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const endpoint = await addEndpoint(db.sql, world.owner, { event_types: ["project.created"] });
     const [delivered = "", busy = ""] = await seedDeliveries(db.sql, endpoint, 2);
     await db.sql`update public.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 3 where id = ${delivered}`;
-    await db.sql`update public.webhook_deliveries set lease_token = gen_random_uuid(), next_attempt_at = now() + interval '1 minute' where id = ${busy}`;
+    await lease(db.sql, busy, new Date(Date.now() + 60_000));
     const event = async (owner: string, type: string, at: string) => {
       const [row] = await db.sql<{ id: string }[]>`
         insert into public.webhook_events (type, owner_id, project_id, prediction_id, payload, created_at)

@@ -70,9 +70,9 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   disabled_if_and_only_if_not_enabled: `set local session_replication_role = replica; insert into public.webhook_endpoints (url, enabled) values ('https://example.com', false)`,
   disabled_reason_is_known: `insert into public.webhook_endpoints (url, enabled, disabled_reason) values ('https://example.com', false, 'bored')`,
   type_is_known: `insert into public.webhook_events (type, payload) values ('project.deleted', '{}')`,
-  payload_has_at_most_20_kb: `insert into public.webhook_events (type, payload) values ('webhook.test', to_jsonb(repeat('x', 19999)))`,
+  payload_has_at_most_20_kb: `insert into public.webhook_events (type, payload) values ('webhook.test', to_json(repeat('x', 19999)))`,
   completed_at_if_and_only_if_not_pending: `insert into public.webhook_deliveries (event_id, endpoint_id, event_type, status) values (gen_random_uuid(), gen_random_uuid(), 'webhook.test', 'delivered')`,
-  lease_only_while_pending: `insert into public.webhook_deliveries (event_id, endpoint_id, event_type, status, completed_at, lease_token) values (gen_random_uuid(), gen_random_uuid(), 'webhook.test', 'exhausted', now(), gen_random_uuid())`,
+  token_if_and_only_if_leased: `insert into private.delivery_leases (endpoint_id, place, delivery_id, leased_until) values (gen_random_uuid(), 1, gen_random_uuid(), now())`,
   error_or_status: `insert into public.webhook_attempts (delivery_id, attempt, started_at, duration_ms) values (gen_random_uuid(), 1, now(), 1)`,
   response_excerpt_has_at_most_1_kib: `insert into public.webhook_attempts (delivery_id, attempt, started_at, duration_ms, status_code, response_excerpt) values (gen_random_uuid(), 1, now(), 1, 200, repeat('x', 1023) || 'é')`,
 };

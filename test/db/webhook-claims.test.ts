@@ -5,7 +5,7 @@ import {
   clearWebhooks,
   exchange,
   type Leased,
-  readDelivery,
+  leaseOf,
   resultOf,
   seedDeliveries,
 } from "../support/db-webhooks.ts";
@@ -33,7 +33,7 @@ describe("what a claim brings", () => {
     const [id = ""] = await seedDeliveries(db.sql, endpoint, 1);
     const { recorded, deliveries, endpoints } = await exchange(db.sql);
     const [event] = await db.sql`select id, payload::text as body from public.webhook_events`;
-    const { lease_token } = await readDelivery(db.sql, id);
+    const lease_token = await leaseOf(db.sql, id);
     expect(recorded).toBe(0);
     expect(deliveries).toEqual([
       { id, lease_token, attempt: 1, endpoint_id: endpoint, event_id: event?.id, body: event?.body },
@@ -239,7 +239,7 @@ describe("fairness", () => {
     for (let turn = 0; turn < 100 && first.size < 4; turn++) {
       const [delivery] = (await exchange(db.sql, { maxRows: 1 })).deliveries;
       if (delivery) first.add(delivery.endpoint_id);
-      await db.sql`update public.webhook_deliveries set lease_token = null, next_attempt_at = now() - interval '1 second'`;
+      await db.sql`truncate private.delivery_leases`;
     }
     expect([...first].sort()).toEqual(endpoints);
   });
@@ -250,8 +250,11 @@ describe("fairness", () => {
     const starts = [...endpoints, "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
     for (const begin of starts) {
       const rows = await db.sql<{ id: string }[]>`select private.endpoints_with_due(${begin}, 100, now()) as id`;
-      const later = endpoints.filter((id) => id > begin);
-      expect(rows.map(({ id }) => id)).toEqual([...later, ...endpoints.filter((id) => id <= begin)]);
+      const falling = endpoints.toReversed();
+      expect(rows.map(({ id }) => id)).toEqual([
+        ...falling.filter((id) => id < begin),
+        ...falling.filter((id) => id >= begin),
+      ]);
     }
     const [two] =
       await db.sql`select count(*)::int as found from private.endpoints_with_due(${endpoints[3] ?? ""}, 2, now())`;
@@ -287,4 +290,68 @@ test("the promise of deliver to look again → is noted by a claim, and taken ba
   expect(await looking()).toBe(true);
   await exchange(db.sql, { lookAgainMs: 0 });
   expect(await looking()).toBe(false);
+});
+
+describe("the places of an endpoint", () => {
+  const places = () =>
+    db.sql<{ place: number; delivery_id: string | null }[]>`
+      select place, delivery_id from private.delivery_leases order by endpoint_id, place`;
+
+  test("used again and again → as many rows as places, all free in the end", async () => {
+    await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { max_in_flight: 3 }), 20);
+    let sent = 0;
+    for (let results: object[] = []; ; ) {
+      const { deliveries } = await exchange(db.sql, { results });
+      if (deliveries.length === 0) break;
+      sent += deliveries.length;
+      // Not all at once, so that places are given out of turn.
+      results = deliveries.toReversed().map((held) => resultOf(held, { status_code: 200 }));
+    }
+    expect(sent).toBe(20);
+    expect([...(await places())]).toEqual([1, 2, 3].map((place) => ({ place, delivery_id: null })));
+  });
+
+  test("one free between two taken → is the one that is given", async () => {
+    await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { max_in_flight: 3 }), 4);
+    const { deliveries } = await exchange(db.sql);
+    const [, second] = [...(await places())];
+    const held = deliveries.find(({ id }) => id === second?.delivery_id);
+    if (!held) throw new Error("Nobody is in the second place.");
+    const [next] = (await exchange(db.sql, { results: [resultOf(held, { status_code: 200 })] })).deliveries;
+    expect((await places())[1]).toEqual({ place: 2, delivery_id: next?.id });
+  });
+
+  test("fewer are allowed while more are under way → nothing until enough have ended", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 4 });
+    await seedDeliveries(db.sql, endpoint, 10);
+    const { deliveries } = await exchange(db.sql);
+    await db.sql`update public.webhook_endpoints set max_in_flight = 2 where id = ${endpoint}`;
+    const end = (count: number) =>
+      exchange(db.sql, { results: deliveries.splice(0, count).map((held) => resultOf(held, { status_code: 200 })) });
+    expect((await end(2)).deliveries).toEqual([]);
+    expect((await end(1)).deliveries).toHaveLength(1);
+  });
+
+  test("a lease that ran out, its delivery now in another place → the old token is worth nothing, wherever it stood", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 2 });
+    const [late = ""] = await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: fromNow(-5) });
+    await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: fromNow(-10) });
+    const { deliveries } = await exchange(db.sql, { leaseSeconds: 10 });
+    const stale = deliveries.find(({ id }) => id === late);
+    const quick = deliveries.find(({ id }) => id !== late);
+    if (!stale || !quick) throw new Error("Two were to be sent.");
+    await exchange(db.sql, { results: [resultOf(quick, { status_code: 200 })], maxRows: 0 });
+    const [again] = (await exchange(db.sql, { at: fromNow(20) })).deliveries;
+    expect(again?.id).toBe(late);
+    expect((await exchange(db.sql, { results: [resultOf(stale)], maxRows: 0 })).recorded).toBe(0);
+    expect(await leaseOf(db.sql, late)).toBe(again?.lease_token);
+  });
+
+  test("the endpoint is deleted → they go with it", async () => {
+    const endpoint = await addEndpoint(db.sql, null);
+    await seedDeliveries(db.sql, endpoint, 2);
+    await exchange(db.sql);
+    await db.sql`delete from public.webhook_endpoints where id = ${endpoint}`;
+    expect(await places()).toHaveLength(0);
+  });
 });

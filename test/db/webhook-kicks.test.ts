@@ -5,7 +5,7 @@ import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts
 import { complete } from "../support/db-calls.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
-import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries } from "../support/db-webhooks.ts";
+import { addEndpoint, call, clearWebhooks, exchange, lease, seedDeliveries } from "../support/db-webhooks.ts";
 
 const { kickSecret } = inject("stack");
 const FUNCTIONS_URL = "http://127.0.0.1:9/functions/v1";
@@ -137,17 +137,22 @@ describe("the sweep kicks deliver", () => {
   });
 
   test("a lease that ran out (the function died) → one kick", async () => {
-    await seedDeliveries(db.sql, endpoint, 1, { lease_token: crypto.randomUUID(), next_attempt_at: fromNow(-1) });
+    const [delivery = ""] = await seedDeliveries(db.sql, endpoint, 1);
+    await lease(db.sql, delivery, fromNow(-1));
     expect(await kicksOf(sweep)).toBe(1);
   });
 
   test.each([
     ["nothing is due yet", { next_attempt_at: fromNow(3600) }],
-    ["a lease holds", { lease_token: crypto.randomUUID(), next_attempt_at: fromNow(3600) }],
     ["all is delivered", { status: "delivered", completed_at: new Date() }],
     ["all is exhausted", { status: "exhausted", completed_at: new Date() }],
   ])("%s → none", async (_name, columns) => {
     await seedDeliveries(db.sql, endpoint, 1, columns);
+    expect(await kicksOf(sweep)).toBe(0);
+  });
+
+  test("what is due is being sent → none", async () => {
+    for (const delivery of await seedDeliveries(db.sql, endpoint, 1)) await lease(db.sql, delivery, fromNow(3600));
     expect(await kicksOf(sweep)).toBe(0);
   });
 

@@ -6,6 +6,7 @@ import {
   call,
   clearWebhooks,
   exchange,
+  leaseOf,
   readDelivery,
   resultOf,
   seedDeliveries,
@@ -129,7 +130,7 @@ describe("recover_webhook_endpoint", () => {
     const id = await seed({ attempts: 1 });
     const [held] = (await exchange(db.sql)).deliveries;
     expect(await recover(HOUR_AGO)).toBe(0);
-    expect(await readDelivery(db.sql, id)).toMatchObject({ lease_token: held?.lease_token });
+    expect(await leaseOf(db.sql, id)).toBe(held?.lease_token);
   });
 
   test("what happened while it was disabled → delivered now, each event once", async () => {

@@ -60,7 +60,6 @@ describe("a receiver that always answers 500", () => {
       attempts: 10,
       last_status_code: 500,
       last_error: "http_status",
-      lease_token: null,
       completed_at: expect.any(Date),
     });
     expect(await sendNext(db.sql, { status_code: 500 }, plus(START, 365 * 24 * HOUR))).toEqual([]);
@@ -96,7 +95,6 @@ describe("what counts as delivered", () => {
       attempts: 1,
       last_status_code: status_code,
       last_error: null,
-      lease_token: null,
       completed_at: START,
     });
   });

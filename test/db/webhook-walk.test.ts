@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
-import { addEndpoint, clearWebhooks, seedDeliveries } from "../support/db-webhooks.ts";
+import { addEndpoint, clearWebhooks, lease, seedDeliveries } from "../support/db-webhooks.ts";
 
-// endpoints_with_due: who has something due, in the order of the identifiers, from anywhere on.
+// endpoints_with_due: who has something due, in the falling order of the identifiers, from anywhere on.
 
 let db: ClonedDatabase;
 beforeAll(async () => {
@@ -23,22 +23,24 @@ const addDue = async (number: number) => {
   await seedDeliveries(db.sql, id, 2);
 };
 
-test("from anywhere → those after it, round to it again, each once; no more than wanted", async () => {
+test("from anywhere → those before it, round to it again, each once; no more than wanted", async () => {
   for (const number of [1, 2, 3, 4]) await addDue(number);
-  expect(await walk(NOUGHT, 10)).toEqual([1, 2, 3, 4].map(idOf));
-  expect(await walk(idOf(2), 10)).toEqual([3, 4, 1, 2].map(idOf));
-  expect(await walk(idOf(4), 10)).toEqual([1, 2, 3, 4].map(idOf));
-  expect(await walk(idOf(9), 10)).toEqual([1, 2, 3, 4].map(idOf));
-  expect(await walk(idOf(2), 3)).toEqual([3, 4, 1].map(idOf));
-  expect(await walk(idOf(2), 1)).toEqual([idOf(3)]);
+  expect(await walk(NOUGHT, 10)).toEqual([4, 3, 2, 1].map(idOf));
+  expect(await walk(idOf(3), 10)).toEqual([2, 1, 4, 3].map(idOf));
+  expect(await walk(idOf(1), 10)).toEqual([4, 3, 2, 1].map(idOf));
+  expect(await walk(idOf(9), 10)).toEqual([4, 3, 2, 1].map(idOf));
+  expect(await walk(idOf(3), 3)).toEqual([2, 1, 4].map(idOf));
+  expect(await walk(idOf(3), 1)).toEqual([idOf(2)]);
 });
 
-test("nothing pending, nothing due, switched off → left out", async () => {
+test("nothing pending, nothing due, all of it being sent, switched off → left out", async () => {
   await addDue(2);
   await addEndpoint(db.sql, null, { id: idOf(1) });
   await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { id: idOf(3), enabled: false }), 1);
   const later = { next_attempt_at: new Date(Date.now() + 60_000) };
   await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { id: idOf(4) }), 1, later);
+  const [sent = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { id: idOf(6) }), 1);
+  await lease(db.sql, sent, new Date(Date.now() + 60_000));
   const over = { status: "delivered", completed_at: new Date() };
   await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { id: idOf(5) }), 1, over);
   expect(await walk(idOf(2), 10)).toEqual([idOf(2)]);
@@ -68,10 +70,10 @@ test("one due among 500 dead endpoints with 10 pending each → found with three
   expect(walks).toHaveLength(7); // one statement each
   for (const plan of walks) {
     expect(plan).not.toMatch(/Seq Scan|Hash|Sort/);
-    const rows = [...plan.matchAll(/Scan using \w+ on \w+[^\n]*actual rows=(\d+) loops=(\d+)/g)].map(
+    const rows = [...plan.matchAll(/Scan(?: Backward)? using \w+ on \w+[^\n]*actual rows=(\d+) loops=(\d+)/g)].map(
       ([, each, loops]) => Number(each) * Number(loops),
     );
     expect(rows.length, plan).toBeGreaterThanOrEqual(4);
-    expect(Math.max(...rows), plan).toBeLessThanOrEqual(501);
+    expect(Math.max(...rows), plan).toBeLessThanOrEqual(503); // with the end of either part of the round
   }
 });

@@ -54,8 +54,9 @@ test("while the two hang → eight requests of each are under way, none has ende
   await receiver.waitFor(EACH * HEALTHY.length, 60_000);
   const pending = await until("only deliveries to the two are pending", async () => {
     const rows = await sql<{ number: number; leased: number; attempts: number }[]>`
-      select e.number, count(d.lease_token)::int as leased, sum(d.attempts)::int as attempts
+      select e.number, count(l.token)::int as leased, sum(d.attempts)::int as attempts
       from public.webhook_deliveries d join bench.endpoints e on e.id = d.endpoint_id
+      left join private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id
       where d.status = 'pending' group by e.number order by e.number`;
     return rows.length <= HANGING.length && rows;
   });

@@ -167,7 +167,7 @@ export async function exhausted(sql: postgres.Sql, by: Manager, webhookId: strin
   const { deliveryId } = exactDelivery.parse(dataOf(await by.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   await sql`
     update public.webhook_deliveries
-    set status = 'exhausted', completed_at = now(), lease_token = null
+    set status = 'exhausted', completed_at = now()
     where id = ${deliveryId}`;
   return deliveryId;
 }

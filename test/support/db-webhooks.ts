@@ -110,6 +110,21 @@ export async function readDelivery(sql: AnySql, id: string): Promise<Row> {
   return row;
 }
 
+/** Under which token somebody is sending a delivery; null when nobody is. Of a lease that ran out the token is there until its place is given away. */
+export async function leaseOf(sql: AnySql, delivery: string): Promise<string | null> {
+  const [row] = await sql<
+    { token: string }[]
+  >`select token from private.delivery_leases where delivery_id = ${delivery}`;
+  return row?.token ?? null;
+}
+
+/** Leases a delivery as a claim does, until the time given. */
+export async function lease(sql: AnySql, delivery: string, until: Date): Promise<void> {
+  await sql`
+    insert into private.delivery_leases (endpoint_id, place, delivery_id, token, leased_until)
+    select d.endpoint_id, 1, d.id, gen_random_uuid(), ${until} from public.webhook_deliveries d where d.id = ${delivery}`;
+}
+
 /** An endpoint's row as it is now. */
 export async function readEndpoint(sql: AnySql, id: string): Promise<Row> {
   const [row] = await sql<Row[]>`select * from public.webhook_endpoints where id = ${id}`;

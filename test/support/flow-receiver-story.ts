@@ -20,11 +20,12 @@ export type Story = {
 /** The deliveries of an endpoint, oldest event first. */
 export async function readStories(sql: postgres.Sql, webhookId: string): Promise<Story[]> {
   return await sql<Story[]>`
-    select d.id, d.event_id, d.event_type, d.status, d.attempts, d.lease_token, d.next_attempt_at,
+    select d.id, d.event_id, d.event_type, d.status, d.attempts, l.token as lease_token, d.next_attempt_at,
       coalesce((
         select array_agg(concat_ws(' ', a.attempt, coalesce(a.status_code::text, '-'), a.error) order by a.attempt)
         from public.webhook_attempts a where a.delivery_id = d.id), '{}') as told
     from public.webhook_deliveries d join public.webhook_events v on v.id = d.event_id
+    left join private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id
     where d.endpoint_id = ${webhookId} order by v.created_at, v.id`;
 }
 
@@ -53,15 +54,15 @@ export const hasFailed = ({ attempts, lease_token }: Story) => attempts > 0 && l
 export async function letRetriesComeDue(sql: postgres.Sql, stack: FlowStack, webhookId: string): Promise<void> {
   await sql`
     update public.webhook_deliveries set next_attempt_at = now()
-    where endpoint_id = ${webhookId} and status = 'pending' and lease_token is null`;
+    where endpoint_id = ${webhookId} and status = 'pending'`;
   await kickDeliver(stack);
 }
 
 /** Lets the time pass that the leases of an endpoint's deliveries still have. */
 export async function letLeasesRunOut(sql: postgres.Sql, webhookId: string): Promise<void> {
   await sql`
-    update public.webhook_deliveries set next_attempt_at = now() - interval '1 second'
-    where endpoint_id = ${webhookId} and lease_token is not null`;
+    update private.delivery_leases set leased_until = now() - interval '1 second'
+    where endpoint_id = ${webhookId} and delivery_id is not null`;
 }
 
 /** Kicks deliver as Postgres does, at once. */

@@ -50,7 +50,7 @@ export const TABLES: Record<string, TableRights> = {
   ),
   "public.webhook_events": readOnly("id type owner_id project_id prediction_id endpoint_id payload created_at"),
   "public.webhook_deliveries": readOnly(
-    "id event_id endpoint_id owner_id event_type status attempts retries_from next_attempt_at lease_token last_attempt_at " +
+    "id event_id endpoint_id owner_id event_type status attempts retries_from next_attempt_at last_attempt_at " +
       "last_status_code last_error created_at completed_at",
   ),
   "public.webhook_attempts": readOnly(
@@ -67,6 +67,7 @@ export const TABLES: Record<string, TableRights> = {
     "endpoint_id owner_id url description event_types enabled disabled_at disabled_reason failing_since delivered retrying " +
       "given_up due oldest_due_at last_attempt_at last_error last_error_status last_error_at",
   ),
+  "private.delivery_leases": internal("endpoint_id place delivery_id token leased_until"),
   "private.file_removals": internal("bucket name prediction_id due_at written_under lease_token failures"),
   "private.idempotency_keys": internal("resource_id owner_id key request_hash answer created_at"),
   "private.last_kicks": internal("function_name made_at request_id trouble heard_at"),
