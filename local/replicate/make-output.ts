@@ -1,7 +1,7 @@
-import type { Canvas } from "@napi-rs/canvas";
 import { isFilled } from "./check-input.ts";
 import { drawScene } from "./draw/draw-scene.ts";
 import { encodePng } from "./draw/encode-png.ts";
+import type { Painter } from "./draw/painter.ts";
 import type { Model } from "./model-types.ts";
 import type { OutputBytes } from "./outputs.ts";
 import { pictureSize } from "./picture-size.ts";
@@ -10,7 +10,7 @@ import { type InputImage, type InputSource, readInputImage } from "./read-input-
 import type { FilmMaker } from "./video/film-maker.ts";
 import { type FilmPlan, planFilm } from "./video/film-plan.ts";
 
-export type Studio = { films: FilmMaker; source: InputSource; imageWidth: number };
+export type Studio = { pictures: Painter; films: FilmMaker; source: InputSource; imageWidth: number };
 export type InputImages = { first: InputImage | null; last: InputImage | null; references: InputImage[] };
 
 const filmWidth = 640;
@@ -35,34 +35,29 @@ export async function loadInputs(model: Model, prediction: Prediction, studio: S
   return { first: first[0] ?? null, last: last[0] ?? null, references };
 }
 
-/** Draws the image or images of a prediction. Formats other than PNG only when the input asks for them. */
+/**
+ * Draws the image or images of a prediction. Formats other than PNG only when the input asks for them. `onBegin` is told when
+ * the first is begun.
+ */
 export async function makeImages(
   model: Model,
   prediction: Prediction,
   images: InputImages,
   studio: Studio,
+  onBegin: () => void,
 ): Promise<OutputBytes[]> {
   const { input } = prediction;
-  const references = images.references.map(({ image }) => image);
-  const size = pictureSize(input.aspect_ratio, studio.imageWidth, references[0]);
+  const references = images.references.map(({ bytes }) => bytes);
+  const size = pictureSize(input.aspect_ratio, studio.imageWidth, images.references[0]?.image);
   const several = model.output === "images" && input.sequential_image_generation === "auto";
   const count = several ? Number(input.max_images ?? 1) : 1;
   const made: OutputBytes[] = [];
   for (let i = 0; i < count; i++) {
     const prompt = i === 0 ? promptOf(prediction) : `${promptOf(prediction)} (${i + 1})`;
-    made.push(await encodeImage(drawScene({ prompt, ...size, references }), input.output_format));
+    const picture = { prompt, ...size, references, format: input.output_format };
+    made.push(await studio.pictures.paint(picture, onBegin, prediction.stop.signal));
   }
   return made;
-}
-
-async function encodeImage(canvas: Canvas, format: unknown): Promise<OutputBytes> {
-  if (format === "jpg") {
-    return { bytes: new Uint8Array(await canvas.encode("jpeg", 90)), contentType: "image/jpeg", extension: "jpg" };
-  }
-  if (format === "webp") {
-    return { bytes: new Uint8Array(await canvas.encode("webp", 90)), contentType: "image/webp", extension: "webp" };
-  }
-  return { bytes: encodePng(canvas), contentType: "image/png", extension: "png" };
 }
 
 /** How the video of a prediction will be cut: the length asked for, the shape of its first frame. */

@@ -52,9 +52,10 @@ async function work(prediction: Prediction, model: Model, stage: Stage): Promise
   const plan = model.output === "video" ? planVideo(prediction, images) : null;
   const steps = plan ? plan.frames : imageSteps;
   const report = progressReporter(prediction, steps, stage);
-  report(0);
   // A video's own encoding is the second half of its progress when there is a run delay to fill the first.
   const paused = stage.delays.runMs > 0;
+  // A picture says so itself, when its turn to be drawn has come.
+  if (paused || plan || faults.has("failed") || faults.has("canceled")) report(0);
   const pausedSteps = paused ? (plan ? Math.floor(steps / 2) : steps - 1) : 0;
   for (let pause = 1; paused && pause <= pauses; pause++) {
     await stage.clock.wait(stage.delays.runMs / pauses, prediction.stop.signal);
@@ -65,7 +66,7 @@ async function work(prediction: Prediction, model: Model, stage: Stage): Promise
   const onProgress = (frame: number) => report(pausedSteps + Math.floor(((steps - pausedSteps) * frame) / steps));
   const made = plan
     ? [await makeVideo(prediction, images, plan, stage.studio, onProgress)]
-    : await makeImages(model, prediction, images, stage.studio);
+    : await makeImages(model, prediction, images, stage.studio, () => report(0));
   report(steps);
   return made;
 }

@@ -1,6 +1,7 @@
 import { CallbackSender } from "./callbacks.ts";
 import { checkInput } from "./check-input.ts";
 import type { CreateRequest } from "./create-request.ts";
+import { Painter } from "./draw/painter.ts";
 import { type AnswerFault, FaultBook, type Faults, unknownDirective } from "./faults.ts";
 import type { Studio } from "./make-output.ts";
 import { models } from "./models.ts";
@@ -40,6 +41,7 @@ export class Simulator {
   readonly files: StoredFiles;
   readonly outputs: Outputs;
   readonly callbacks: CallbackSender;
+  readonly #pictures = new Painter();
   readonly #films = new FilmMaker();
   readonly #predictions = new Map<string, Prediction>();
   readonly #answers = new Map<AnswerFault, number>();
@@ -138,6 +140,7 @@ export class Simulator {
   stop(): void {
     for (const prediction of this.#predictions.values()) prediction.stop.abort(new Stop("canceled"));
     this.callbacks.stop();
+    this.#pictures.stop();
     this.#films.stop();
     this.settings.clock.stop();
   }
@@ -146,7 +149,7 @@ export class Simulator {
     const { files, outputs, callbacks } = this;
     const { fetch, imageWidth } = this.settings;
     const source = { files, fetch, baseUrl: this.settings.baseUrl() };
-    const studio: Studio = { films: this.#films, source, imageWidth };
+    const studio: Studio = { pictures: this.#pictures, films: this.#films, source, imageWidth };
     return { outputs, callbacks, studio };
   }
 

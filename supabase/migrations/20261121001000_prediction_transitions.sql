@@ -8,8 +8,7 @@ create table private.provider_runs (
   seen_at timestamptz not null default now(),
   cancel_due_at timestamptz,
   cancel_failures integer not null default 0
--- Written again, with nothing changed, at each word of the provider's: HOT where the page has room, and then no index is written.
-) with (fillfactor = 80);
+);
 comment on table private.provider_runs is 'Runs at the provider. Kept without a foreign key: a run must be cancelled even when its prediction is gone.';
 comment on column private.provider_runs.cancel_due_at is 'When to ask the provider to cancel this run; null when nobody needs to.';
 create index provider_runs_cancel_due_at_idx on private.provider_runs (cancel_due_at) where cancel_due_at is not null;

@@ -32,9 +32,31 @@ as $$
 declare
   row_now public.predictions;
   run_is_over boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
-  poll_after interval := coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from private.settings s));
+  follows_run boolean;
+  poll_after interval;
   moved boolean;
 begin
+  -- First without a lock: what says nothing new, as most callbacks do, writes nothing and waits for nobody. Nothing moves back, so
+  -- what is no news of the row that is read here is none of a later one.
+  if exists (
+    select from public.predictions p
+    where p.id = record_provider_state.prediction_id
+      and p.provider_prediction_id = record_provider_state.provider_prediction_id
+      and record_provider_state.attempt between 1 and p.attempt
+      and case p.status
+        when 'starting' then provider_status = 'starting'
+        when 'processing' then provider_status = 'starting'
+          or provider_status = 'processing' and coalesce(record_provider_state.progress <= coalesce(p.progress, 0), true)
+        when 'storing' then run_is_over or provider_status in ('starting', 'processing')
+        else false
+      end
+  ) then
+    return case
+      when exists (select from private.provider_callbacks c where c.callback_id = record_provider_state.callback_id) then 'duplicate'
+      else 'unchanged'
+    end;
+  end if;
+
   select p.* into row_now from public.predictions p where p.id = record_provider_state.prediction_id for update;
   if not found then
     -- Deleted while a submit of it had no answer, it counts as ended then.
@@ -44,9 +66,10 @@ begin
   if not found or record_provider_state.attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;
+  follows_run := coalesce(row_now.provider_prediction_id = record_provider_state.provider_prediction_id, false);
   -- The signature does not cover the address. Under another prediction's a callback must not be noted as seen: its own would
   -- then pass for a duplicate.
-  if exists (
+  if not follows_run and exists (
     select from private.provider_runs r
     where r.provider_prediction_id = record_provider_state.provider_prediction_id and r.prediction_id <> row_now.id
   ) then
@@ -59,17 +82,19 @@ begin
     end if;
   end if;
 
-  insert into private.provider_runs as r (provider_prediction_id, prediction_id, attempt)
-  values (record_provider_state.provider_prediction_id, row_now.id, record_provider_state.attempt)
-  on conflict on constraint provider_runs_pkey do update
-    set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
-    where r.prediction_id = row_now.id;
-  if not found then
-    return 'unknown'; -- the run was noted for another prediction just now
+  -- The run that an active prediction follows is noted, and nobody asks for its end.
+  if not follows_run or row_now.completed_at is not null then
+    insert into private.provider_runs as r (provider_prediction_id, prediction_id, attempt)
+    values (record_provider_state.provider_prediction_id, row_now.id, record_provider_state.attempt)
+    on conflict on constraint provider_runs_pkey do update
+      set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
+      where r.prediction_id = row_now.id;
+    if not found then
+      return 'unknown'; -- the run was noted for another prediction just now
+    end if;
   end if;
 
-  if row_now.provider_prediction_id is distinct from record_provider_state.provider_prediction_id
-     and (row_now.provider_prediction_id is not null or row_now.completed_at is not null) then
+  if not follows_run and (row_now.provider_prediction_id is not null or row_now.completed_at is not null) then
     perform private.cancel_run(record_provider_state.provider_prediction_id, run_is_over);
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
@@ -78,6 +103,7 @@ begin
     return 'ended';
   end if;
 
+  poll_after := coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from private.settings s));
   moved := case provider_status
     when 'starting' then private.mark_starting(row_now.id, record_provider_state.provider_prediction_id, poll_after)
     when 'processing' then (row_now.status <> 'processing' or coalesce(record_provider_state.progress > coalesce(row_now.progress, 0), false))

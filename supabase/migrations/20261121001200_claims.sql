@@ -18,16 +18,20 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
+declare
+  promised timestamptz :=
+    case when look_again_ms > 0 then clock_timestamp() + make_interval(secs => look_again_ms / 1000.0) else '-infinity' end;
 begin
-  -- Looked for first: on conflict do nothing would wait for a claim that is just updating the row.
-  if not exists (select from private.lookouts k where k.function_name = note_lookout.function_name) then
-    insert into private.lookouts (function_name) values (note_lookout.function_name) on conflict do nothing;
-  end if;
   update private.lookouts l
-  set looking_until = case when look_again_ms > 0 then clock_timestamp() + make_interval(secs => look_again_ms / 1000.0) else '-infinity' end
+  set looking_until = promised
   where l.function_name = (
     select k.function_name from private.lookouts k where k.function_name = note_lookout.function_name for update skip locked
   );
+  -- Looked for first: on conflict do nothing would wait for a claim that is just updating the row.
+  if not found and not exists (select from private.lookouts k where k.function_name = note_lookout.function_name) then
+    insert into private.lookouts (function_name, looking_until) values (note_lookout.function_name, promised)
+    on conflict do nothing;
+  end if;
   -- The first look since the last kick is how it was heard (private.last_kicks). One that is just being made is no matter of ours.
   update private.last_kicks l
   set heard_at = clock_timestamp()

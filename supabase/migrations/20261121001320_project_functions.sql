@@ -4,7 +4,7 @@
 
 -- The latest prediction of each step of a project of the caller.
 create function private.latest_predictions(project uuid)
-returns jsonb
+returns json
 language plpgsql
 stable
 security definer
@@ -12,7 +12,7 @@ set search_path = ''
 as $$
 begin
   return (
-    select coalesce(jsonb_agg(private.prediction_json(latest.prediction) order by wanted.step), '[]')
+    select coalesce(json_agg(private.prediction_json(latest.prediction) order by wanted.step), '[]')
     from unnest(enum_range(null::public.generation_step)) as wanted (step)
     cross join lateral (
       select p as prediction from public.predictions p
@@ -32,7 +32,7 @@ create function public.list_projects(
   max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null,
   with_predictions boolean default false
 )
-returns jsonb
+returns json
 language plpgsql
 volatile
 security definer
@@ -40,11 +40,12 @@ set search_path = ''
 as $$
 declare
   rate jsonb := private.take_token('read');
-  page jsonb;
+  page json;
 begin
-  select coalesce(jsonb_agg(
-    to_jsonb(l.project) || case when with_predictions
-      then jsonb_build_object('predictions', private.latest_predictions((l.project).id)) else '{}' end
+  select coalesce(json_agg(
+    case when with_predictions
+      then (select to_json(j) from (select (l.project).*, private.latest_predictions((l.project).id) as predictions) j)
+      else to_json(l.project) end
     order by (l.project).created_at desc, (l.project).id desc), '[]')
   into page
   from (
@@ -55,13 +56,13 @@ begin
     order by p.created_at desc, p.id desc
     limit least(max_rows, 101)
   ) l;
-  return jsonb_build_object('projects', page, 'rate', rate);
+  return json_build_object('projects', page, 'rate', rate);
 end
 $$;
 comment on function public.list_projects is 'The caller''s projects, newest first, a page of at most 101 at a time; with_predictions adds the latest prediction of each step.';
 
 create function public.read_project(project_id uuid)
-returns jsonb
+returns json
 language plpgsql
 volatile
 security invoker
@@ -75,8 +76,8 @@ begin
   if not found then
     perform private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  return jsonb_build_object(
-    'project', to_jsonb(wanted), 'predictions', private.latest_predictions(wanted.id), 'rate', rate);
+  return json_build_object(
+    'project', to_json(wanted), 'predictions', private.latest_predictions(wanted.id), 'rate', rate);
 end
 $$;
 comment on function public.read_project is 'One project of the caller with the latest prediction of each step.';
@@ -133,7 +134,7 @@ create function public.list_predictions(
   project_id uuid, step public.generation_step default null, max_rows integer default 20,
   before_created_at timestamptz default null, before_id uuid default null
 )
-returns jsonb
+returns json
 language plpgsql
 volatile
 security definer
@@ -164,9 +165,9 @@ begin
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   end if;
-  return jsonb_build_object(
+  return json_build_object(
     'predictions', (
-      select coalesce(jsonb_agg(private.prediction_json(p) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
+      select coalesce(json_agg(private.prediction_json(p) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
     'rate', rate);
 end
 $$;

@@ -99,6 +99,52 @@ test("the same callback 10 times at once → recorded once, duplicate nine times
   expect(answers.sort()).toEqual([...Array<string>(9).fill("duplicate"), "recorded"]);
 });
 
+describe("a callback that says nothing new", () => {
+  const SAID = [
+    ["starting", { status: "starting" }],
+    ["processing", { status: "starting" }],
+    ["processing", { status: "processing", progress: 0.5 }],
+    ["processing", { status: "processing", progress: null }],
+    ["storing", { status: "starting" }],
+    ["storing", { status: "processing", progress: 0.9 }],
+    ["storing", { status: "succeeded" }],
+    ["storing", { status: "failed" }],
+  ] as const;
+  test.each(SAID)("%s, then %j → unchanged: it writes nothing, and waits for nobody", async (status, said) => {
+    const { id, run } = await seedPrediction(db.sql, world, { status, columns: { progress: 0.5 } });
+    const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+    const { promise: isHeld, resolve: holds } = Promise.withResolvers<void>();
+    const holder = db.sql.begin(async (sql) => {
+      await sql`select from public.predictions where id = ${id} for update`;
+      holds();
+      await held;
+    });
+    await isHeld;
+    const [answer, written] = await db.sql.begin(async (sql) => {
+      await sql`set local statement_timeout = '20s'`;
+      const answer = await providerSays(sql, { id, run: run ?? "", ...said, callback: "nothing-new" });
+      const [row] = await sql<{ written: boolean }[]>`select pg_current_xact_id_if_assigned() is not null as written`;
+      return [answer, row?.written];
+    });
+    letGo();
+    await holder;
+    expect([answer, written]).toEqual(["unchanged", false]);
+  });
+
+  test("a replay of one that was news → duplicate, without waiting either", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
+    const saying = { id, run: run ?? "", status: "processing", callback: "news" };
+    expect(await providerSays(db.sql, saying)).toBe("recorded");
+    expect(await providerSays(db.sql, saying)).toBe("duplicate");
+    expect((await db.sql`select from private.provider_callbacks`).length).toBe(1);
+  });
+
+  test("of an attempt that never was → unknown all the same", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    expect(await providerSays(db.sql, { id, run: run ?? "", attempt: 2, callback: "nothing-new" })).toBe("unknown");
+  });
+});
+
 describe("a callback about another attempt", () => {
   test("an earlier one, while nothing is followed → its run is adopted, and the later submit's run is stale and cancelled", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "queued", columns: { attempt: 2 } });

@@ -20,6 +20,7 @@ const summary = () => receiver.received.map(({ genuine, event }) => `${event.sta
 
 test("no filter → start, logs, output and completed, in order, genuine, the body being the prediction", async () => {
   await start();
+  await run(simulator, "a hill"); // starts the drawing worker: a picture that takes half a second sends its logs twice
   const { id } = await wire(await create(simulator, "a lake", { webhook: receiver.url }));
   await until(() => receiver.received.find(({ event }) => event.status === "succeeded") ?? null);
   expect(receiver.received.every(({ genuine }) => genuine)).toBe(true);
