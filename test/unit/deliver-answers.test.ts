@@ -17,13 +17,13 @@ describe("the beginning of an answer", () => {
     ["a byte order mark", bytes("\ufeffa"), "\ufeffa"],
     ["bytes that are no UTF-8, each three bytes as U+FFFD", new Uint8Array(1024).fill(0xff), "\ufffd".repeat(341)],
   ])("%s → %#", (_what, given, expected) => {
-    expect(answerExcerpt(given)).toBe(expected);
+    expect(answerExcerpt([given])).toBe(expected);
   });
 
   test("whatever comes → at most 1 KiB of well-formed UTF-8 without NUL", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 3000 }), (given) => {
-        const text = answerExcerpt(given);
+        const text = answerExcerpt([given]);
         expect(bytes(text).length).toBeLessThanOrEqual(1024);
         expect(text.isWellFormed()).toBe(true);
         expect(text).not.toContain("\0");
@@ -31,11 +31,28 @@ describe("the beginning of an answer", () => {
     );
   });
 
+  test("in pieces, wherever they were cut → the same as in one", () => {
+    const sizes = fc.array(fc.nat({ max: 700 }), { maxLength: 6 });
+    const text = fc.string({ unit: "grapheme", maxLength: 600 }).map(bytes);
+    fc.assert(
+      fc.property(fc.oneof(text, fc.uint8Array({ maxLength: 2000 })), sizes, (given, cuts) => {
+        const pieces: Uint8Array[] = [];
+        let rest = given;
+        for (const size of [...cuts, given.length]) {
+          pieces.push(rest.subarray(0, size));
+          rest = rest.subarray(size);
+        }
+        expect(answerExcerpt(pieces)).toBe(answerExcerpt([given]));
+      }),
+    );
+    expect(answerExcerpt([])).toBe("");
+  });
+
   test("any text → a beginning of it, short of the limit by less than one character", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", maxLength: 600 }), (given) => {
         const clean = given.replaceAll("\0", "");
-        const text = answerExcerpt(bytes(clean));
+        const text = answerExcerpt([bytes(clean)]);
         expect(clean.startsWith(text)).toBe(true);
         expect(bytes(text).length).toBeGreaterThan(Math.min(bytes(clean).length, 1024) - 4);
       }),

@@ -1,6 +1,8 @@
 import { Webhook as Standard } from "standardwebhooks";
 import { Webhook as Svix } from "svix";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { sign } from "../../shared/signature.ts";
 import { eventHeaders } from "../../supabase/functions/deliver/event-headers.ts";
 import { EVENT } from "./deliver-fixture.ts";
 
@@ -38,6 +40,18 @@ describe.each(Object.entries(LIBRARIES))("a receiver that verifies with %s", (_l
   });
 });
 
+test("any secret, identifier, time and body → signed as the package standardwebhooks signs", () => {
+  const key = fc.uint8Array({ minLength: 1, maxLength: 100 });
+  const time = fc.integer({ min: 0, max: 4_000_000_000_000 });
+  const text = fc.string({ unit: "binary", maxLength: 300 });
+  fc.assert(
+    fc.property(key, fc.string(), time, text, (bytes, id, at, body) => {
+      const secret = `whsec_${bytes.toBase64()}`;
+      expect(eventHeaders([secret], id, new Date(at), body)).toMatchObject(sign(secret, id, new Date(at), body));
+    }),
+  );
+});
+
 test("two attempts of an event → the same identifier, each its own time and signature", () => {
   const [first, second] = [1_770_000_000_000, 1_770_000_005_000].map((at) =>
     eventHeaders(secrets.slice(0, 1), EVENT, new Date(at), BODY),
@@ -57,6 +71,11 @@ test.each([
   ["no secret", []],
   ["a secret that is not base64", ["whsec_ä"]],
   ["an empty secret", ["whsec_"]],
+  ["a secret that is base64 up to a letter", [`${makeSecret().slice(0, 20)}ä${makeSecret().slice(20)}`]],
+  ["a secret without its last letter", [makeSecret().slice(0, -1)]],
+  ["a secret with a line's end", [`${makeSecret()}\n`]],
+  ["a secret of another kind", [makeSecret().replace("whsec_", "whsk_")]],
+  ["a secret beside one that cannot be read", [makeSecret(), "whsec_ä"]],
 ])("%s → nothing is signed, so nothing can be sent", (_what, live) => {
   expect(() => eventHeaders(live, EVENT, new Date(), BODY)).toThrow();
 });

@@ -1,11 +1,11 @@
 import type { Log } from "../../../shared/log.ts";
 import { describeError } from "../../../shared/provider/describe-error.ts";
-import { checkUrl } from "../../../shared/webhooks/check-url.ts";
 import type { AttemptResult, Delivery } from "./delivery.ts";
 import { eventHeaders } from "./event-headers.ts";
 import type { Post, Posted } from "./post.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 import type { ErrorClass } from "./send-error.ts";
+import { createUrlReader } from "./url-reader.ts";
 
 export type AttemptSettings = {
   post: Post;
@@ -22,6 +22,8 @@ export function createAttempt({
   now,
   log,
 }: AttemptSettings): (d: Delivery) => Promise<AttemptResult> {
+  const readUrl = createUrlReader({ allowLocal });
+
   return async (delivery) => {
     const started = now();
     const posted = await send(delivery, new Date(started));
@@ -38,9 +40,10 @@ export function createAttempt({
     };
   };
 
-  async function send({ id, endpointId, url, secrets, eventId, body }: Delivery, at: Date): Promise<Posted> {
+  async function send({ id, endpointId, url: text, secrets, eventId, body }: Delivery, at: Date): Promise<Posted> {
     // The URL was checked when the endpoint was made, but rows can also be written by hand.
-    if (checkUrl(url, { allowLocal }) !== null) return notSent("address");
+    const url = readUrl(text);
+    if (url === null) return notSent("address");
     let headers: Record<string, string>;
     try {
       headers = eventHeaders(secrets, eventId, at, body);
@@ -49,7 +52,7 @@ export function createAttempt({
       log.error("delivery_not_signed", { deliveryId: id, endpointId, reason: describeError(error) });
       return notSent("connection");
     }
-    return await post(new URL(url), headers, body);
+    return await post(url, headers, body);
   }
 }
 

@@ -1,7 +1,9 @@
 import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
+import { type Chunk, joinChunks } from "./join-chunks.ts";
 
-const READ_BYTES = 16 * 1024;
+/** Most answers are smaller, and each connection has a buffer of it. */
+const READ_BYTES = 4 * 1024;
 
 /** A connection as a Node stream, which is what undici speaks HTTP over. Destroying the stream closes the connection. */
 export class ConnectionStream extends Duplex {
@@ -9,7 +11,7 @@ export class ConnectionStream extends Duplex {
   readonly #buffer = new Uint8Array(READ_BYTES);
 
   constructor(connection: Deno.Conn) {
-    super();
+    super({ decodeStrings: false });
     this.#connection = connection;
   }
 
@@ -20,13 +22,13 @@ export class ConnectionStream extends Duplex {
     );
   }
 
-  override _write(chunk: Uint8Array, _encoding: string, done: (error?: Error) => void): void {
-    this.#writeAll(chunk).then(() => done(), done);
+  override _write(chunk: Chunk["chunk"], encoding: Chunk["encoding"], done: (error?: Error) => void): void {
+    this._writev([{ chunk, encoding }], done);
   }
 
   /** Head and body of a request come together and leave together, in one packet when they fit. */
-  override _writev(chunks: { chunk: Uint8Array }[], done: (error?: Error) => void): void {
-    this.#writeAll(Buffer.concat(chunks.map(({ chunk }) => chunk))).then(() => done(), done);
+  override _writev(chunks: Chunk[], done: (error?: Error) => void): void {
+    this.#writeAll(joinChunks(chunks)).then(() => done(), done);
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {

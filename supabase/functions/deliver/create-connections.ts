@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
-import { Client } from "undici";
+// Of all of undici only this: the rest is three fifths of it, and none of it is used (docs/decisions/0019).
+import Client from "undici/lib/dispatcher/client.js";
 import { ConnectionStream } from "./connection-stream.ts";
 import { type DialSettings, dial } from "./dial.ts";
 
@@ -77,7 +78,9 @@ export function createConnections({
       destroy,
       release() {
         if (count >= mostIdle) return destroy();
-        idle.set(origin, [...(idle.get(origin) ?? []), connection]);
+        const unused = idle.get(origin);
+        if (unused === undefined) idle.set(origin, [connection]);
+        else unused.push(connection);
         count += 1;
       },
     };

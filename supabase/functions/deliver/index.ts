@@ -1,17 +1,14 @@
-import { lookup } from "node:dns/promises";
 import { succeeded } from "../../../shared/envelope.ts";
 import { readEnvironment } from "../../../shared/environment.ts";
 import { createLog } from "../../../shared/log.ts";
 import { createCallDatabase } from "../../../shared/provider/call-database.ts";
 import { createSecretClient } from "../../../shared/provider/secret-client.ts";
 import { createSignedHandler } from "../../../shared/provider/signed-handler.ts";
-import { createAttempt } from "./attempt.ts";
-import { createCheckedLookup } from "./checked-lookup.ts";
 import { systemClock } from "./clock.ts";
+import type { createSender } from "./create-sender.ts";
 import { createExchange } from "./database.ts";
 import { createDrain } from "./drain.ts";
 import { deliverEnvironment } from "./environment.ts";
-import { createPost } from "./post.ts";
 
 const MOST_KICK_BYTES = 64 * 1024;
 
@@ -22,14 +19,17 @@ const environment = readEnvironment(deliverEnvironment, (name) => Deno.env.get(n
 const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 const log = createLog({ function: "deliver" });
 const client = createSecretClient(environment.SUPABASE_URL, environment.SUPABASE_SECRET_KEYS, fetch);
+
+/** Read once, beside the first look at the database, so that the first answer does not wait for undici and its like. */
+let sender: Promise<ReturnType<typeof createSender>> | undefined;
+function openSender(): NonNullable<typeof sender> {
+  sender ??= import("./create-sender.ts").then((module) => module.createSender(allowLocal, log));
+  return sender;
+}
+
 const kick = createDrain({
   exchange: createExchange(createCallDatabase(client, DATABASE_PATIENCE_MS)),
-  attempt: createAttempt({
-    post: createPost({ lookup: createCheckedLookup((name) => lookup(name, { all: true }), { allowLocal }) }),
-    allowLocal,
-    now: Date.now,
-    log,
-  }),
+  attempt: async (delivery) => (await openSender())(delivery),
   log,
   clock: systemClock,
 });
@@ -44,6 +44,7 @@ const handler = createSignedHandler({
   log,
   handle: () => {
     const drained = kick();
+    openSender().catch(() => undefined); // whoever needs it is told
     EdgeRuntime?.waitUntil(drained);
     return Response.json(succeeded({ accepted: true }), { status: 202 });
   },

@@ -1,6 +1,6 @@
-import { Buffer } from "node:buffer";
 import { answerExcerpt } from "./answer-excerpt.ts";
 import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
+import { createDeadline } from "./deadline.ts";
 import { classifyError, type ErrorClass, SendError } from "./send-error.ts";
 
 /** For the whole request: name, connection, handshake, sending and answer. */
@@ -29,6 +29,7 @@ type Answer = { statusCode: number; retryAfter: string | undefined };
 /** No redirect is followed and no proxy is asked: the connection goes to an address that `lookup` gave, and nowhere else. */
 export function createPost({ patienceMs = PATIENCE_MS, ...connectionSettings }: PostSettings): Post {
   const connect = createConnections(connectionSettings);
+  const within = createDeadline(patienceMs);
 
   return (url, headers, body) =>
     new Promise((resolve) => {
@@ -42,19 +43,19 @@ export function createPost({ patienceMs = PATIENCE_MS, ...connectionSettings }: 
       function end(error: unknown, isComplete = false): void {
         if (ended) return;
         ended = true;
-        clearTimeout(timer);
+        cancel();
         if (isComplete) connection?.release();
         else connection?.destroy();
         const statusCode = answer?.statusCode ?? null;
         resolve({
           statusCode,
           error: statusCode === null ? classifyError(error) : classifyStatus(statusCode),
-          excerpt: answer && answerExcerpt(Buffer.concat(beginning)),
+          excerpt: answer && answerExcerpt(beginning),
           retryAfter: answer?.retryAfter,
         });
       }
 
-      const timer = setTimeout(() => end(new SendError("timeout", "No answer in time.")), patienceMs);
+      const cancel = within(() => end(new SendError("timeout", "No answer in time.")));
       try {
         connection = connect(url.origin);
         connection.client.dispatch(
