@@ -51,7 +51,8 @@ const stoppedClock: Clock = {
 /** `mostReads`: how many recent reads are remembered; none, so that each test sees what is asked of the database. */
 type Options = { clientUrl?: string; timeoutMs?: number; clock?: Clock; mostReads?: number };
 
-type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<ArrayBuffer> };
+/** `connection`: the caller's port, which tells one connection from another. */
+type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<ArrayBuffer>; connection: number };
 
 /**
  * The API in front of a real HTTP server that speaks as PostgREST and Storage: `answer` gives its responses.
@@ -62,11 +63,12 @@ export async function startApi(
   { clientUrl, timeoutMs = 10_000, clock = stoppedClock, mostReads = 0 }: Options = {},
 ) {
   const seen: Seen[] = [];
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
-    const { pathname } = new URL(request.url);
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request, { remoteAddr }) => {
+    const { method, headers } = request;
     const body = new Uint8Array(await request.arrayBuffer());
-    seen.push({ method: request.method, path: pathname, headers: request.headers, body });
-    return answer({ method: request.method, path: pathname, headers: request.headers, body });
+    const one = { method, path: new URL(request.url).pathname, headers, body, connection: remoteAddr.port };
+    seen.push(one);
+    return answer(one);
   });
   const supabaseUrl = `http://127.0.0.1:${server.addr.port}`;
   const log: string[] = [];

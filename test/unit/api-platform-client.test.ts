@@ -1,8 +1,9 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { createDatabase } from "../../supabase/functions/api/database.ts";
 import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
+import { serveKeptAlive } from "./generate-fixture.ts";
 
 const URL_OF_PROJECT = "https://p.example";
 type Sent = { path: string; authorization: string | null; apikey: string | null };
@@ -46,4 +47,19 @@ test("signed addresses for several callers at once → each with its own caller'
     "Bearer token-c",
   ]);
   expect(new Set(sent.map(({ path }) => path))).toEqual(new Set(["/storage/v1/object/sign/generations"]));
+});
+
+test.each([
+  ["changes something → it is not sent again, for it may have been done", "drop_project", 1],
+  ["only reads → it may be sent again on another one", "read_drop", 2],
+  ["only lists → it may be sent again on another one", "list_drops", 2],
+])("a kept-alive connection closes under a call that %s", async (_what, name, most) => {
+  const server = serveKeptAlive();
+  onTestFinished(server.stop);
+  const database = createDatabase(createPlatformClient(server.url, "sb_publishable_x", fetch));
+  for (let round = 0; round < 5; round++) {
+    await database("read_warm", {}, "token-a", z.unknown()); // leaves its connection to the next one
+    await expect(database(name, {}, "token-a", z.unknown())).rejects.toMatchObject({ code: "unavailable" });
+  }
+  expect(server.requests.filter((line) => line === `POST /rest/v1/rpc/${name}`)).toHaveLength(5 * most);
 });

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { failedBody, OWNER, rate, startApi } from "./api-fixture.ts";
+import { failedBody, lastArguments, OWNER, rate, startApi } from "./api-fixture.ts";
 
 const project = {
   id: "0e8a1f3c-2a1b-4c7d-8e9f-1a2b3c4d5e6f",
@@ -17,14 +17,18 @@ const send = (body: BodyInit | null, headers: Record<string, string> = {}) =>
   api.call("/api/projects", { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
 const stream = (chunks: number, size: number) => {
   let sent = 0;
+  let isCanceled = false;
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {
       if (sent === chunks) return controller.close();
       sent += 1;
       controller.enqueue(new Uint8Array(size).fill(0x20));
     },
+    cancel() {
+      isCanceled = true;
+    },
   });
-  return { body, sent: () => sent };
+  return { body, sent: () => sent, isCanceled: () => isCanceled };
 };
 
 async function refused(response: Response, status: number, code: string, path?: string) {
@@ -80,11 +84,39 @@ describe("size", () => {
   test.each([{}, { "content-length": "2" }])(
     "a stream without an end, headers %j → 413 once the limit is passed",
     async (headers) => {
-      const { body, sent } = stream(Number.POSITIVE_INFINITY, 16_384);
+      const { body, sent, isCanceled } = stream(Number.POSITIVE_INFINITY, 16_384);
       await refused(await send(body, headers), 413, "payload_too_large");
       expect(sent()).toBeLessThan(8);
+      expect(isCanceled()).toBe(true);
     },
   );
+});
+
+test("a body that comes in pieces, a character split between two of them → read whole", async () => {
+  const bytes = new TextEncoder().encode(JSON.stringify({ ...good, title: "ä😀" }));
+  for (const size of [1, 7, bytes.length - 1, bytes.length]) {
+    const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+      bytes.slice(at * size, (at + 1) * size),
+    );
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const piece of pieces) controller.enqueue(piece);
+        controller.close();
+      },
+    });
+    expect((await send(body)).status).toBe(201);
+    expect(lastArguments(api)).toMatchObject({ title: "ä😀" });
+  }
+});
+
+test("a body that breaks off → 400 invalid_request", async () => {
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode('{"title"'));
+      controller.error(new Error("gone"));
+    },
+  });
+  await refused(await send(body), 400, "invalid_request");
 });
 
 describe("media type", () => {

@@ -27,14 +27,14 @@ export function createApp(needs: Needs): { fetch: (request: Request) => Response
     c.set("requestId", requestId);
     if (c.req.method === "OPTIONS") c.res = respondToPreflight(requestId);
     else await next();
-    const { route, ownerId } = c.var;
+    const [route, ownerId] = [c.get("route"), c.get("ownerId")]; // c.var is made anew each time
     const milliseconds = performance.now() - began;
     const { method } = c.req;
     logRequest(needs.log, { requestId, method, route, status: c.res.status, ownerId, milliseconds, error: c.error });
   });
   const answerError = (error: Error, c: Context<Env>) => {
     c.error = error; // where the log line finds it
-    return respondWithError(c.var.requestId, error instanceof ApiError ? error : internal(error));
+    return respondWithError(c.get("requestId"), error instanceof ApiError ? error : internal(error));
   };
   app.onError(answerError);
   app.notFound((c) => answerError(new ApiError("not_found", "There is nothing at this path. Check its spelling."), c));
@@ -50,14 +50,14 @@ export function createApp(needs: Needs): { fetch: (request: Request) => Response
       if (caller.ownerId !== null) c.set("ownerId", caller.ownerId);
       const path = (name: string) => fixed[name] ?? c.req.param(name) ?? "";
       const call = await readCall(operation, c.req.raw, caller, path);
-      return respond(c.var.requestId, operation.status, await handle(id, call, needs));
+      return respond(c.get("requestId"), operation.status, await handle(id, call, needs));
     });
   }
   const document = (at: string, contentType: string, read: (headers: Headers) => string | Promise<string>) =>
     app.all(at, async (c) => {
       c.set("route", at);
       if (!["GET", "HEAD"].includes(c.req.method)) throw notAllowed(["GET"]);
-      return respondWithDocument(c.var.requestId, await read(c.req.raw.headers), contentType);
+      return respondWithDocument(c.get("requestId"), await read(c.req.raw.headers), contentType);
     });
   document("/api/openapi.json", "application/json", needs.openApi);
   document("/api/metrics", METRICS_TYPE, (headers) => readMetrics(headers, needs));

@@ -2,6 +2,9 @@ import type { z } from "zod";
 import { databaseError } from "./database-error.ts";
 import type { PlatformClient } from "./platform-client.ts";
 
+/** The names of SQL functions that change nothing but what their caller may still ask for (the rate limit). */
+const READS = /^(read|list)_/;
+
 /**
  * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer. The one round trip of a request.
  * A secret key (sb_secret_…) as `token` makes the service role the caller.
@@ -14,9 +17,9 @@ export type Database = <Answer>(
   answer: z.ZodType<Answer>,
 ) => Promise<Answer>;
 
-export function createDatabase({ database: client }: PlatformClient): Database {
+export function createDatabase({ database, reads }: PlatformClient): Database {
   return async (name, args, token, answer) => {
-    const call = client.rpc(name, args);
+    const call = (READS.test(name) ? reads : database).rpc(name, args);
     if (token !== null) call.setHeader("authorization", `Bearer ${token}`);
     // A key is no JWT: the platform takes it as Authorization only where apikey says the same.
     if (token?.startsWith("sb_secret_")) call.setHeader("apikey", token);

@@ -1,7 +1,7 @@
 import type { PredictionStatus } from "../../../shared/contract/predictions.ts";
 import { predictionStatus } from "../../../shared/contract/predictions.ts";
+import { digestText } from "./digest-text.ts";
 import { type PredictionRow, wireStatus } from "./map-prediction.ts";
-import { sha256 } from "./sha256.ts";
 import type { SignedFile } from "./storage.ts";
 
 /** Who has an answer can go on using its signed address for minutes, also where this machine's clock is ten minutes behind. */
@@ -14,9 +14,9 @@ export type KnownTag = { tag: string; status: PredictionStatus; digest: string; 
  * The ETag of a prediction: its status, a digest of the row, and when the signed address in it runs out (seconds since
  * 1970, 0 without one). Weak, because each answer signs another address.
  */
-export async function tagOf(row: PredictionRow, file: SignedFile | undefined): Promise<string> {
+export function tagOf(row: PredictionRow, file: SignedFile | undefined): string {
   const expires = file ? Math.floor(Date.parse(file.expiresAt) / 1000) : 0;
-  return `W/"${wireStatus(row)}-${await digestOf(row)}-${expires}"`;
+  return `W/"${wireStatus(row)}-${digestOf(row)}-${expires}"`;
 }
 
 /** The first tag of ours in If-None-Match, whether its W/ has survived the way or not; undefined when there is none. */
@@ -28,10 +28,9 @@ export function readTag(ifNoneMatch: string | null): KnownTag | undefined {
 }
 
 /** Whether what the caller has is still right: the same row, and an address that works for a while. */
-export async function isCurrent(known: KnownTag, row: PredictionRow, now: Date): Promise<boolean> {
-  if (known.digest !== (await digestOf(row)) || known.status !== wireStatus(row)) return false;
+export function isCurrent(known: KnownTag, row: PredictionRow, now: Date): boolean {
+  if (known.digest !== digestOf(row) || known.status !== wireStatus(row)) return false;
   return row.status !== "succeeded" || known.expires > now.getTime() + LEAST_LIFE_MS;
 }
 
-const digestOf = async (row: PredictionRow) =>
-  (await sha256(new TextEncoder().encode(JSON.stringify(row)))).slice(0, 16);
+const digestOf = (row: PredictionRow) => digestText(JSON.stringify(row));

@@ -106,10 +106,10 @@ async function answerWith(
   known?: KnownTag,
 ): Promise<Required<Answer<Prediction>>> {
   const poll = row.completed_at === null ? { "Retry-After": row.step === "video" ? "2" : "1" } : {};
-  if (known && (await isCurrent(known, row, now()))) {
+  if (known && isCurrent(known, row, now())) {
     return { data: undefined, headers: { ...headers, ...poll, ETag: known.tag } };
   }
   const files = await storage.signGenerated(outputPaths([row]), token);
-  const ETag = await tagOf(row, [...files.values()][0]);
+  const ETag = tagOf(row, [...files.values()][0]);
   return { data: mapPrediction(row, files), headers: { ...headers, ...poll, ETag } };
 }

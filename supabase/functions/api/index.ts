@@ -1,13 +1,14 @@
 import { readEnvironment } from "../../../shared/environment.ts";
 import { createLog } from "../../../shared/log.ts";
+import { pause } from "../../../shared/pause.ts";
 import { createApp } from "./app.ts";
 import { createDatabase } from "./database.ts";
 import { apiEnvironment } from "./environment.ts";
+import { createLateLines } from "./late-lines.ts";
 import { createDocumentText } from "./openapi-text.ts";
 import { createPlatformClient } from "./platform-client.ts";
 import { createRecentReads } from "./recent-reads.ts";
 import { rememberSessions } from "./remember-sessions.ts";
-import { pause } from "../../../shared/pause.ts";
 import { createStorage } from "./storage.ts";
 import { createManagerVerifier } from "./verify-manager.ts";
 import { createProjectVerifier } from "./verify-project.ts";
@@ -29,11 +30,18 @@ const verifyToken = createSessionVerifier({
 const verifySession = rememberSessions(verifyToken, now);
 const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 
+const lines = createLateLines(console.log);
+const base = { function: "api" };
+const atOnce = createLog(base, (line) => {
+  lines.flush(); // what came before stands before
+  console.log(line);
+});
+
 const app = createApp({
   database: createDatabase(client),
   recentReads: createRecentReads(elapsed),
   storage: createStorage(client, { supabaseUrl, clientUrl, now }),
-  log: createLog({ function: "api" }),
+  log: { ...atOnce, info: createLog(base, lines.write).info },
   verifySession,
   verifyManager: createManagerVerifier(verifySession, environment.SUPABASE_SECRET_KEYS),
   verifyProject: createProjectVerifier(environment.SUPABASE_SECRET_KEYS),
@@ -44,5 +52,16 @@ const app = createApp({
   elapsed,
   sleep: pause,
 });
+
+// No line is lost when the process is told to end: by SIGTERM or, on the hosted platform, by an event; it knows no signals.
+addEventListener("beforeunload", lines.flush);
+try {
+  Deno.addSignalListener("SIGTERM", () => {
+    lines.flush();
+    Deno.exit(128 + 15);
+  });
+} catch {
+  // It is the hosted platform.
+}
 
 Deno.serve((request) => app.fetch(request));

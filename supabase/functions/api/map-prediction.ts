@@ -2,7 +2,7 @@ import { z } from "zod";
 import { step } from "../../../shared/contract/fields.ts";
 import type { Output, Prediction, PredictionStatus } from "../../../shared/contract/predictions.ts";
 import type { SignedFile } from "./storage.ts";
-import { isoTime } from "./time.ts";
+import { isoTime, toIso } from "./time.ts";
 
 const common = {
   id: z.string(),
@@ -62,7 +62,7 @@ export function mapPrediction(row: PredictionRow, files: Map<string, SignedFile>
     queuePosition: row.queue_position,
     model: row.model,
     attempt: row.attempt,
-    createdAt: isoTime.parse(row.created_at),
+    createdAt: toIso(row.created_at),
     startedAt: row.started_at,
     completedAt: row.completed_at,
     output: row.status === "succeeded" && file ? mapOutput(row, file) : null,

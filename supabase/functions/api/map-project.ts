@@ -3,7 +3,7 @@ import { STEPS } from "../../../shared/contract/fields.ts";
 import type { LatestPredictions, Project } from "../../../shared/contract/projects.ts";
 import { mapPrediction, predictionRow } from "./map-prediction.ts";
 import type { SignedFile } from "./storage.ts";
-import { isoTime } from "./time.ts";
+import { isoTime, toIso } from "./time.ts";
 
 /** A row of projects. `created_at` is kept as Postgres writes it: a cursor needs its microseconds. */
 export const projectRow = z.object({
@@ -23,7 +23,7 @@ export const mapProject = (row: z.infer<typeof projectRow>): Project => ({
   title: row.title,
   textPrompt: row.text_prompt,
   description: row.description,
-  createdAt: isoTime.parse(row.created_at),
+  createdAt: toIso(row.created_at),
   updatedAt: row.updated_at,
 });
 

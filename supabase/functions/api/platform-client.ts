@@ -1,11 +1,13 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
 import { unrepeatableBody } from "../../../shared/unrepeatable-body.ts";
+import { createDeadlines } from "./deadlines.ts";
 
 /** A call of the platform that takes longer counts as away: shorter than any caller's own patience. */
 const TIMEOUT_MS = 10_000;
 
-export type PlatformClient = { database: PostgrestClient; storage: StorageClient };
+/** `reads` calls what only reads: twice, if the connection breaks. */
+export type PlatformClient = { database: PostgrestClient; reads: PostgrestClient; storage: StorageClient };
 
 /**
  * One client for all requests, which holds nobody's session: whoever calls adds the caller's token to that one call. A call
@@ -19,15 +21,14 @@ export function createPlatformClient(
   fetcher: typeof fetch,
   timeoutMs = TIMEOUT_MS,
 ): PlatformClient {
-  const bounded: typeof fetch = (input, init) =>
-    fetcher(input, {
-      ...init,
-      ...unrepeatableBody(init?.body),
-      signal: AbortSignal.timeout(timeoutMs), // of the reading of the body too
-    });
+  const deadline = createDeadlines(timeoutMs, () => performance.now());
+  // Of the reading of the body too.
+  const bounded: typeof fetch = (input, init) => fetcher(input, { ...init, signal: deadline() });
+  const once: typeof fetch = (input, init) => bounded(input, { ...init, ...unrepeatableBody(init?.body) });
   const headers = { apikey: publishableKey, authorization: `Bearer ${publishableKey}` };
   return {
-    database: new PostgrestClient(`${url}/rest/v1`, { headers, fetch: bounded }),
-    storage: new StorageClient(`${url}/storage/v1`, headers, bounded),
+    database: new PostgrestClient(`${url}/rest/v1`, { headers, fetch: once }),
+    reads: new PostgrestClient(`${url}/rest/v1`, { headers, fetch: bounded }),
+    storage: new StorageClient(`${url}/storage/v1`, headers, bounded), // signs, and uploads what can be there once only
   };
 }

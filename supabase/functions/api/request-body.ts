@@ -11,18 +11,23 @@ export const JSON_LIMIT_BYTES = 64 * 1024;
  */
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
-  const chunks: Uint8Array[] = [];
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
+  // Read by hand: the stream's own iterator costs twice as much as reading a small body does.
+  const reader = request.body?.getReader();
   try {
-    for await (const chunk of request.body ?? []) {
-      length += chunk.byteLength;
-      if (length > limit) throw tooLarge(limit); // leaving the loop cancels the stream
-      chunks.push(chunk);
+    for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
+      length += read.value.byteLength;
+      if (length > limit) throw tooLarge(limit);
+      chunks.push(read.value);
     }
   } catch (error) {
+    await reader?.cancel().catch(() => undefined); // one that has broken off says so again
     if (error instanceof ApiError) throw error;
     throw new ApiError("invalid_request", "The body broke off. Send the request again.");
   }
+  const [only] = chunks;
+  if (only !== undefined && chunks.length === 1) return only;
   const bytes = new Uint8Array(length);
   let offset = 0;
   for (const chunk of chunks) {
@@ -34,6 +39,8 @@ export async function readBytes(request: Request, limit: number): Promise<Uint8A
 
 const tooLarge = (limit: number): ApiError =>
   new ApiError("payload_too_large", `The body is larger than the ${limit} bytes this path takes. Send a smaller one.`);
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** The media type of the body in lower case, without parameters; "" when there is none. */
 export const mediaType = (contentType: string | null): string => contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
@@ -57,7 +64,7 @@ export async function readJson<Output>(request: Request, schema: z.ZodType<Outpu
   const bytes = await readBytes(request, JSON_LIMIT_BYTES);
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    value = JSON.parse(utf8.decode(bytes));
   } catch {
     // The parser's own words quote the body, which may hold a prompt.
     throw new ApiError(

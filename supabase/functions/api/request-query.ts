@@ -9,12 +9,15 @@ const OF_THE_PLATFORM = "forceFunctionRegion";
 
 /** Parses the query string. Throws invalid_request for a parameter that is unknown, repeated or does not fit. */
 export function readQuery<Output>(url: URL, schema: z.ZodType<Output>): Output {
-  url.searchParams.delete(OF_THE_PLATFORM);
-  const names = new Set<string>();
+  const given = new Map<string, string>();
   const repeated = new Set<string>();
-  for (const name of url.searchParams.keys()) (names.has(name) ? repeated : names).add(name);
+  for (const [name, value] of url.searchParams) {
+    if (name === OF_THE_PLATFORM) continue;
+    if (given.has(name)) repeated.add(name);
+    given.set(name, value);
+  }
   if (repeated.size > 0) throw invalidFields([...repeated].map((path) => ({ path, message: "Must be given once." })));
-  const parsed = schema.safeParse(Object.fromEntries(url.searchParams), { error: issueSentence });
+  const parsed = schema.safeParse(Object.fromEntries(given), { error: issueSentence });
   if (!parsed.success) throw invalidRequest(parsed.error);
   return parsed.data;
 }

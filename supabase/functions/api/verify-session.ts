@@ -1,11 +1,7 @@
-import {
-  createLocalJWKSet,
-  decodeProtectedHeader,
-  errors,
-  type JSONWebKeySet,
-  type JWTVerifyGetKey,
-  jwtVerify,
-} from "jose";
+import { decodeProtectedHeader } from "jose/decode/protected_header";
+import * as errors from "jose/errors";
+import { createLocalJWKSet } from "jose/jwks/local";
+import { type JWTVerifyGetKey, jwtVerify } from "jose/jwt/verify";
 import { z } from "zod";
 import { unauthorized } from "./failures.ts";
 
@@ -14,6 +10,7 @@ export type Session = { ownerId: string; token: string; expiresAt: Date };
 
 export type SessionVerifier = (authorization: string | null) => Promise<Session>;
 
+type JSONWebKeySet = Parameters<typeof createLocalJWKSet>[0];
 type Settings = { jwks: JSONWebKeySet; sharedKey?: string | undefined; issuers: string[]; now: () => Date };
 
 const claims = z.object({ sub: z.guid(), role: z.literal("authenticated"), exp: z.number() });
