@@ -13,12 +13,13 @@ export function endpointActions(user: User, world: World) {
     if (which) await work(which);
   };
   return {
-    changeEndpoint: on(changing(), ({ slot, webhookId }) =>
-      client.webhooks.change(webhookId, {
+    changeEndpoint: on(changing(), ({ slot, webhookId }) => {
+      world.ledger.resubscribed.add(slot);
+      return client.webhooks.change(webhookId, {
         url: world.receivers.urlOf(slot, dice.whole(2, 99)),
         eventTypes: dice.pick([[], [], ["generation.failed"], ["generation.succeeded", "project.created"]]),
-      }),
-    ),
+      });
+    }),
     switchEndpoint: on(changing(), async (listener) => {
       // Off for one turn in three, and on again in the others, also after a receiver has said that it is gone.
       listener.enabled = !dice.chance(0.33);

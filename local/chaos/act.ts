@@ -1,5 +1,6 @@
 import type { Step } from "../../shared/contract/fields.ts";
 import { endpointActions } from "./act-endpoints.ts";
+import { forget, noteTold, poll } from "./look.ts";
 import { planPrompt } from "./plan-prompts.ts";
 import { endOfAddress } from "./signed-address.ts";
 import { codeOf, type Film, isUnanswered, type User } from "./user.ts";
@@ -12,13 +13,14 @@ const TWICE = 0.15;
 
 const WEIGHTS = {
   createProject: 9,
-  first: 40,
+  first: 44,
   last: 14,
   video: 1.2,
   cancel: 6,
   deleteProject: 3,
   upload: 3,
   read: 6,
+  poll: 6,
   list: 2,
   changeEndpoint: 3,
   switchEndpoint: 2,
@@ -31,7 +33,7 @@ const WEIGHTS = {
 
 /** One thing a user does, by chance. Never throws: what came of it is counted. */
 export async function act(user: User, world: World): Promise<void> {
-  const name = user.open.size >= MOST_OPEN ? "read" : user.dice.weighted(WEIGHTS);
+  const name = user.open.size >= MOST_OPEN ? user.dice.pick(["read", "poll"] as const) : user.dice.weighted(WEIGHTS);
   const actions = { ...projectActions(user, world), ...endpointActions(user, world) };
   try {
     await actions[name]();
@@ -63,9 +65,10 @@ function projectActions(user: User, world: World) {
     const entry: (typeof ledger.starts)[number] = noted;
     ledger.starts.push(entry);
     try {
-      const { predictionId } = await twice(user, world, key, "prediction", repeat, (made) => made.predictionId);
-      entry.outcome = { accepted: predictionId };
-      user.open.set(predictionId, { projectId, step });
+      const made = await twice(user, world, key, "prediction", repeat, ({ predictionId }) => predictionId);
+      entry.outcome = { accepted: made.predictionId };
+      user.open.set(made.predictionId, { projectId, step });
+      noteTold(user, world, made);
     } catch (error) {
       if (!isUnanswered(error)) entry.outcome = { refused: codeOf(error) };
       throw error;
@@ -90,8 +93,7 @@ function projectActions(user: User, world: World) {
       const [predictionId, made] = [...user.open].at(-1) ?? [];
       if (predictionId === undefined || !made) return;
       ledger.canceled.add(predictionId);
-      await client.cancel({ projectId: made.projectId, predictionId });
-      user.open.delete(predictionId);
+      noteTold(user, world, await client.cancel({ projectId: made.projectId, predictionId }));
     },
     deleteProject: async () => {
       if (user.films.length < 3) return;
@@ -113,14 +115,16 @@ function projectActions(user: User, world: World) {
       if (predictionId === undefined || !made) return;
       try {
         // Held a little: a user who waits.
-        const { status, output } = await client.readPrediction({ ...made, predictionId }, { wait: 1 });
+        const read = await client.readPrediction({ ...made, predictionId }, { wait: 1 });
+        noteTold(user, world, read);
+        const { output } = read;
         if (output) ledger.addresses.push({ told: output.expiresAt, ends: endOfAddress(output.url) });
-        if (["succeeded", "failed", "canceled"].includes(status)) user.open.delete(predictionId);
       } catch (error) {
-        if (codeOf(error) === "not_found") user.open.delete(predictionId);
+        if (codeOf(error) === "not_found") forget(user, predictionId);
         throw error;
       }
     },
+    poll: () => poll(user, world),
     list: async () => void (await client.listProjects({ limit: 10, include: "predictions" })),
   };
 }

@@ -1,11 +1,13 @@
 import postgres from "postgres";
 import type { StorageFault } from "../platform/storage-faults.ts";
+import { RUNNER } from "./connections-left.ts";
 import { exhaustConnections, makeDeadlock, strike } from "./database-faults.ts";
 import { deleteAccount } from "./delete-account.ts";
 import type { Dice } from "./dice.ts";
 import { type Habit, HABITS } from "./habits.ts";
 import { runSecondProcess } from "./second-process.ts";
 import { shiftTime } from "./shift-time.ts";
+import { standIn } from "./stand-in.ts";
 import type { FaultName, PlannedFault } from "./plan-faults.ts";
 import { insist, inTime, pause, type World } from "./world.ts";
 
@@ -41,10 +43,12 @@ const breakStorage =
     await Deno.remove(storageFaultFile).catch(() => undefined); // another fault of Storage has ended already
   };
 
+const tenMinutesOff = (dice: Dice): number => dice.pick([-1, 1]) * TEN_MINUTES_S * 1000;
+
 const second =
   (name: "api" | "generate" | "deliver", hasWrongClock = false): Apply =>
   (world, { forMs }, dice) => {
-    const aheadMs = hasWrongClock ? dice.pick([-1, 1]) * TEN_MINUTES_S * 1000 : 0;
+    const aheadMs = hasWrongClock ? tenMinutesOff(dice) : 0;
     return runSecondProcess(world, name, { forMs, aheadMs, killed: dice.chance(0.5) });
   };
 
@@ -85,11 +89,14 @@ const APPLY: Record<FaultName, Apply> = {
   generate_with_wrong_clock: second("generate", true),
   deliver_with_wrong_clock: second("deliver", true),
   api_with_wrong_clock: second("api", true),
+  replicate_webhook_with_wrong_clock: (world, { forMs }, dice) => standIn(world, tenMinutesOff(dice), forMs),
   account_deleted: (world, _planned, dice) => deleteAccount(world, dice),
   database_errors: async ({ sql }, _planned, dice) => void (await strike(sql, dice.whole(2, 12))),
   deadlock: (world, { forMs }) => makeDeadlock(world, Math.max(forMs, 3_000)),
   connection_limit: (world, { forMs }) => {
-    const open = (max: number) => postgres(world.stack.databaseUrl, { max, fetch_types: false, connect_timeout: 5 });
+    const connection = { application_name: RUNNER };
+    const open = (max: number) =>
+      postgres(world.stack.databaseUrl, { max, fetch_types: false, connect_timeout: 5, connection });
     return exhaustConnections(world, open, Math.min(forMs, 5_000));
   },
   receivers_misbehave: async ({ receivers }, { forMs }, dice, slots) => {

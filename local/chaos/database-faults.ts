@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { MISCOUNTED_TABLE } from "./counted-hours.ts";
 import { insist, pause, type World } from "./world.ts";
 
 /** Where statements of ours fail when strikes are left: in the middle of every transaction of importance. */
@@ -14,6 +15,7 @@ export async function prepareStrikes(sql: postgres.Sql): Promise<void> {
   const tables = [...STRUCK.map((name) => `public.${name}`), ...STRUCK_PRIVATE.map((name) => `private.${name}`)];
   await sql.unsafe(`
     create schema chaos;
+    ${MISCOUNTED_TABLE};
     grant usage on schema chaos to public;
     create sequence chaos.strikes increment -1 minvalue -9000000000000000000 maxvalue 1000000 start 1;
     select nextval('chaos.strikes');

@@ -24,6 +24,7 @@ export async function deleteAccount(world: World, dice: Dice): Promise<boolean> 
     }),
   );
   for (const id of projects) ledger.deletedProjects.add(id);
+  ledger.leftUploads.push(...leaver.references);
   // Nobody can ask any more what came of these.
   for (const start of ledger.starts) {
     if (start.outcome === "unanswered" && ledger.deletedProjects.has(start.projectId)) {

@@ -52,7 +52,8 @@ async function openWork(sql: World["sql"]): Promise<OpenWork> {
     select
       (select count(*)::int from public.predictions where status in ('queued', 'starting', 'processing', 'storing')) as predictions,
       (select count(*)::int from public.webhook_deliveries d join public.webhook_endpoints e on e.id = d.endpoint_id
-        where d.status = 'pending' and (e.enabled or (d.lease_token is not null and d.next_attempt_at > now()))) as deliveries,
+        where d.status = 'pending' and (e.enabled or exists (
+          select from private.delivery_leases l where l.delivery_id = d.id and l.leased_until > now()))) as deliveries,
       (select count(*)::int from private.provider_runs where cancel_due_at is not null) as runs,
       (select count(*) from public.predictions where unanswered_since is not null and status in ('failed', 'canceled'))::int
         + (select count(*) from private.unanswered_submits where sought is not null)::int as searches,

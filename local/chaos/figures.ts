@@ -20,7 +20,11 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
         (select count(*)::int from public.webhook_deliveries where status = 'exhausted') as "deliveries exhausted",
         (select count(*)::int from public.webhook_deliveries where status = 'pending') as "deliveries waiting for a disabled endpoint",
         (select count(*)::int from public.webhook_attempts) as "delivery attempts",
-        (select count(*)::int from storage.objects) as "files in Storage"`,
+        (select count(*)::int from private.webhook_hours) as "hours counted for endpoints",
+        (select count(*)::int from storage.objects) as "files in Storage",
+        (select count(*)::int from chaos.stray_callbacks) as "callbacks refused by a wrong clock",
+        (select count(*)::int from chaos.tellings) as "times a user was told of a prediction",
+        (select count(*)::int from chaos.tellings where code = 304) as "of these by 304"`,
   );
   return {
     ...row,

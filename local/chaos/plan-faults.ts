@@ -24,6 +24,7 @@ export const FAULT_NAMES = [
   "generate_with_wrong_clock",
   "deliver_with_wrong_clock",
   "api_with_wrong_clock",
+  "replicate_webhook_with_wrong_clock",
   "account_deleted",
   "database_errors",
   "deadlock",

@@ -1,18 +1,36 @@
+import { MISCOUNTED } from "./counted-hours.ts";
 import type { Promised } from "./promises.ts";
 
 /** An endpoint's slot at the receivers. */
 const SLOT = "substring(e.url from '/hooks/([^?]+)')";
 
 export const deliveryPromises = {
-  steady_endpoints_are_owed_everything: {
-    sentence: "each event is on its way to every endpoint that was subscribed to it",
+  endpoints_are_owed_everything: {
+    sentence:
+      "each event is on its way to every endpoint that was subscribed to it (those whose subscription never changed)",
     broken: `
       select format('event %s (%s) was never meant for endpoint %s', v.id, v.type, e.id) as broken
       from public.webhook_endpoints e
       join public.webhook_events v on (v.owner_id = e.owner_id or e.owner_id is null) and v.type <> 'webhook.test'
         and v.created_at > e.created_at
       left join public.webhook_deliveries d on d.event_id = v.id and d.endpoint_id = e.id
-      where e.url like '%/hooks/steady-%' and d.id is null`,
+      where (e.url like '%/hooks/steady-%' or e.updated_at = e.created_at)
+        and (e.event_types = '{}' or v.type = any (e.event_types)) and d.id is null`,
+  },
+  events_reach_their_own: {
+    sentence: "nobody got an event of somebody else's, or of a kind that the endpoint never asked for",
+    broken: `
+      select format('endpoint %s of %s: event %s (%s) of %s', e.id, e.owner_id, v.id, v.type, v.owner_id) as broken
+      from (
+        select endpoint_id, event_id from public.webhook_deliveries
+        union select e.id, a.event_id from chaos.arrivals a join public.webhook_endpoints e on ${SLOT} = a.slot
+      ) s
+      join public.webhook_endpoints e on e.id = s.endpoint_id
+      join public.webhook_events v on v.id = s.event_id
+      where (e.owner_id is not null and e.owner_id is distinct from v.owner_id)
+        or (v.type = 'webhook.test' and v.endpoint_id <> e.id)
+        or (e.event_types <> '{}' and v.type <> 'webhook.test' and v.type <> all (e.event_types)
+          and ${SLOT} not in (select slot from chaos.resubscribed))`,
   },
   deliveries_have_ended: {
     sentence: "each delivery to an enabled endpoint has ended",
@@ -52,6 +70,21 @@ export const deliveryPromises = {
         case when v.id is null then 'not there' else 'another one' end) as broken
       from chaos.arrivals a left join public.webhook_events v on v.id = a.event_id
       where (v.id is null and a.type <> 'webhook.test') or md5(v.payload::text) <> a.body_md5`,
+  },
+  attempts_tell_the_outcome: {
+    sentence: "what was delivered was answered 2xx last, what was given up was not",
+    broken: `
+      select format('delivery %s is %s, and attempt %s was answered %s', d.id, d.status, a.attempt, coalesce(a.status_code::text, a.error)) as broken
+      from public.webhook_deliveries d
+      cross join lateral (
+        select t.attempt, t.status_code, t.error from public.webhook_attempts t where t.delivery_id = d.id order by t.attempt desc limit 1
+      ) a
+      where d.status <> 'pending' and (d.status = 'delivered') <> coalesce(a.status_code between 200 and 299 and a.error is null, false)`,
+  },
+  hours_say_what_deliveries_say: {
+    sentence:
+      "what is counted of each endpoint by the hour is what its deliveries say, now and before each jump of the clock",
+    broken: `${MISCOUNTED} union all select broken from chaos.miscounted`,
   },
   attempts_are_on_record: {
     sentence: "attempts are numbered without a gap",

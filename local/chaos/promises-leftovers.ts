@@ -5,12 +5,12 @@ const OWN_LOCKS = "(classid = 0 and objsubid = 1 and objid between 5470000 and 5
 
 export const leftoverPromises = {
   no_lease_is_left: {
-    sentence: "nobody holds a lease (one that has run out may stand at a disabled endpoint, where nobody claims)",
+    sentence: "nobody holds a lease (what is written of one of a delivery that has run out is overwritten by the next)",
     broken: `
       select format('prediction %s', id) as broken from public.predictions where lease_token is not null
       union all
-      select format('delivery %s', d.id) from public.webhook_deliveries d join public.webhook_endpoints e on e.id = d.endpoint_id
-      where d.lease_token is not null and (e.enabled or d.next_attempt_at > now())
+      select format('delivery %s until %s', delivery_id, leased_until) from private.delivery_leases
+      where delivery_id is not null and leased_until > now()
       union all select format('removal of %s/%s', bucket, name) from private.file_removals where lease_token is not null`,
   },
   no_removal_is_left: {
@@ -24,6 +24,7 @@ export const leftoverPromises = {
       union all select format('%s looks until %s', function_name, looking_until) from private.lookouts where looking_until > now()`,
   },
   no_lock_is_left: {
+    lasting: true, // a sweep takes locks too
     sentence: "no advisory lock, no transaction left open",
     broken: `
       select format('process %s holds %s/%s', pid, classid, objid) as broken from pg_locks
@@ -31,6 +32,10 @@ export const leftoverPromises = {
       union all
       select format('process %s (%s) is %s since %s', pid, application_name, state, xact_start) from pg_stat_activity
       where datname = current_database() and state like 'idle in transaction%' and xact_start < now() - interval '5 seconds'`,
+  },
+  no_connection_is_left: {
+    sentence: "when all is at rest nobody holds a connection more than a stack that has just started",
+    broken: `select format('%s: %s', who, what) as broken from chaos.connections`,
   },
   places_are_kept: {
     sentence: "looked at all the while, nobody had more places than the limit",
@@ -40,9 +45,12 @@ export const leftoverPromises = {
   },
   service_stays_polite: {
     sentence:
-      "asked all the while, the API answered within 20 s, and where it could not serve, with 503 and Retry-After",
+      "asked all the while, the API answered within 20 s, and where it could not serve, users too, with 503 and Retry-After",
     broken: `
       select format('%s after %s ms%s', status, ms, case when retry_after then '' else ' without Retry-After' end) as broken
-      from chaos.probes where ms > 20000 or (status >= 500 and not (status = 503 and retry_after))`,
+      from chaos.probes where ms > 20000 or (status >= 500 and not (status = 503 and retry_after))
+      union all
+      select format('a user was answered %s%s', status, case when retry_after then '' else ' without Retry-After' end)
+      from chaos.refusals where not (status = 503 and retry_after)`,
   },
 } satisfies Record<string, Promised>;

@@ -59,6 +59,18 @@ export const predictionPromises = {
       from chaos.runs r left join public.predictions p on p.prompt = r.prompt
       left join private.provider_runs o on o.provider_prediction_id = r.id where o.provider_prediction_id is null`,
   },
+  runs_are_real: {
+    sentence: "no run in a row that the provider never made (a forged callback's)",
+    broken: `
+      select format('run %s of prediction %s', o.provider_prediction_id, o.prediction_id) as broken
+      from private.provider_runs o left join chaos.runs r on r.id = o.provider_prediction_id where r.id is null`,
+  },
+  wrong_clocks_take_nothing: {
+    sentence: "where the clock is ten minutes off, no callback is taken",
+    broken: `
+      select format('a callback was %s: %s', what, detail) as broken from chaos.stray_callbacks
+      where what <> 'refused' or detail <> 'unauthorized'`,
+  },
   runs_have_ended: {
     sentence: "no run at the provider goes on, and none is still to be looked for or cancelled",
     broken: `

@@ -22,6 +22,17 @@ export const storagePromises = {
       left join chaos.files f on f.bucket = 'projects' and f.name = o.name
       where p.reference_image_path is not null and f.name is null`,
   },
+  uploads_are_there: {
+    sentence:
+      "each image whose upload was answered and that no start has used is in Storage, unless its account was deleted",
+    broken: `
+      select format('upload %s', a.id) as broken from (select distinct id from chaos.answers where what = 'reference') a
+      left join chaos.files f on f.bucket = 'projects' and 'projects/' || f.name = a.id
+      left join storage.objects o on o.bucket_id = 'projects' and 'projects/' || o.name = a.id
+      where (f.name is null or o.id is null)
+        and not exists (select from chaos.starts s where s.prediction_id is not null and s.reference = a.id)
+        and not exists (select from chaos.left_uploads l where l.path = a.id)`,
+  },
   objects_have_a_row: {
     sentence:
       "no object in Storage without a row: what was deleted took its outputs and images along, down to the disk",
@@ -35,7 +46,8 @@ export const storagePromises = {
             and (
               -- Without a prediction stays only what an upload made and no start has used.
               not exists (select from private.idempotency_keys k where k.resource_id::text = split_part(o.name, '.', 1))
-              or exists (select from chaos.starts s where s.prediction_id is not null and s.reference = 'projects/' || o.name)) end
+              or exists (select from chaos.starts s where s.prediction_id is not null and s.reference = 'projects/' || o.name))
+          else true end
       union all
       select format('%s/%s lies on the disk alone', f.bucket, f.name) from chaos.files f
       where not exists (select from storage.objects o where o.bucket_id = f.bucket and o.name = f.name)`,

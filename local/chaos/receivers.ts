@@ -43,6 +43,7 @@ export class Receivers {
   #port = 0;
 
   async open(): Promise<void> {
+    this.#server.keepAliveTimeout = 0; // a connection that is not needed any more is for the sender to close
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     const address = this.#server.address();
     if (address === null || typeof address === "string") throw new Error("The receivers have no port.");
@@ -54,6 +55,10 @@ export class Receivers {
       this.#server.close(() => resolve());
       this.#server.closeAllConnections();
     });
+  }
+
+  get port(): number {
+    return this.#port;
   }
 
   /** `version` changes the address and not the slot. */

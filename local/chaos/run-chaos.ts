@@ -3,15 +3,21 @@ import postgres from "postgres";
 import { startStack } from "../stack/start-stack.ts";
 import { endFaults } from "./apply-fault.ts";
 import { checkPromises, type Verdict } from "./check-promises.ts";
+import { RUNNER } from "./connections-left.ts";
 import { describe, drain } from "./drain.ts";
 import { farewell } from "./farewell.ts";
 import { countAll } from "./figures.ts";
 import { Ledger } from "./ledger.ts";
 import { loadAndHarm } from "./load-and-harm.ts";
+import { lastLooks } from "./last-looks.ts";
+import { usableConnections } from "./gateway-pool.ts";
 import { inviteUsers, prepare } from "./prepare.ts";
 import { Receivers } from "./receivers.ts";
 import { settleStarts } from "./settle-starts.ts";
 import type { World } from "./world.ts";
+
+/** A run shorter than this one ends what is kept for reuse, and does not wait for it to lapse. */
+const BRIEF_MS = 60_000;
 
 export type ChaosOptions = {
   seed: number;
@@ -53,29 +59,33 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     max: 6,
     fetch_types: false,
     backoff: () => 0.2,
+    connection: { application_name: RUNNER },
     onnotice: () => undefined,
   });
   const receivers = new Receivers();
   await receivers.open();
-  const known = { clients: new Map(), users: [], apiDetour: null, ledger: new Ledger() };
-  const world: World = { stack, dataDir, storageFaultFile, sql, receivers, ...known };
+  const nobody = { clients: new Map(), users: [], apiDetour: null, callbacksGoAstray: false, standIns: [] };
+  const world: World = { stack, dataDir, storageFaultFile, sql, receivers, ledger: new Ledger(), ...nobody };
   try {
     await prepare(world);
+    const atStart = { usableConnections: await usableConnections(world) };
     const users = await inviteUsers(world, options.seed, options.users);
     await loadAndHarm(world, users, options);
     say("load and faults have ended");
     await endFaults(world);
     say(`${await settleStarts(world.ledger)} starts without an answer were asked for again`);
     await drain(world, options.drainSeconds, say);
+    say(`${await lastLooks(world)} predictions were looked at once more`);
     say(`${await farewell(world)} projects with outputs were deleted`);
     const left = await drain(world, options.drainSeconds, say);
     if (describe(left) !== "") say(`never ended: ${describe(left)}`);
-    const verdicts = await checkPromises(world);
+    const verdicts = await checkPromises(world, atStart, options.durationMs < BRIEF_MS);
     const { applied, notApplied, calls } = world.ledger;
     return { verdicts, applied, notApplied, calls, figures: await countAll(world) };
   } finally {
     await sql.end({ timeout: 1 });
     await stack.stop();
+    for (const other of world.standIns) await other.stop();
     await receivers.close();
   }
 }

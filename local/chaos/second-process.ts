@@ -24,7 +24,7 @@ export async function runSecondProcess(
   { forMs, aheadMs, killed }: Second,
 ): Promise<void> {
   const clock = aheadMs === 0 ? undefined : { aheadMs, jumps: name === "api" };
-  const other = await startSecondProcess(world, name, clock);
+  const other = await startSecondProcess(world, name, { clock });
   try {
     if (name === "api") {
       world.apiDetour = other.origin;

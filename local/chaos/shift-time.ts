@@ -1,10 +1,12 @@
 import type postgres from "postgres";
+import { noteMiscounted, recount } from "./counted-hours.ts";
 import { insist } from "./world.ts";
 
 /**
  * Moves the clock of the database by so many seconds. The clock itself cannot be moved, but that is the same as moving every
  * time that stands in our tables the other way, in one transaction, with nobody between. Triggers do not see it. A time in a
- * primary key stays: it names a row (an hour that is counted in), and says nothing of when something happened.
+ * primary key stays: it names a row (an hour that is counted in), and says nothing of when something happened; what is counted
+ * by the hour is compared with the deliveries before, and counted anew afterwards.
  */
 export async function shiftTime(sql: postgres.Sql, seconds: number): Promise<void> {
   const columns = await insist(
@@ -19,10 +21,12 @@ export async function shiftTime(sql: postgres.Sql, seconds: number): Promise<voi
     sql.begin(async (transaction) => {
       await transaction`select set_config('session_replication_role', 'replica', true), set_config('lock_timeout', '3s', true)`;
       await transaction.unsafe(`lock table ${columns.map(({ name }) => name).join(", ")} in share row exclusive mode`);
+      await noteMiscounted(transaction);
       for (const table of columns) {
         const moved = table.columns.map((column) => `${column} = ${column} - make_interval(secs => ${seconds})`);
         await transaction.unsafe(`update ${table.name} set ${moved.join(", ")}`);
       }
+      await recount(transaction);
     }),
   );
 }

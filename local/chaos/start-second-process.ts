@@ -9,17 +9,27 @@ import { writeClock, type WrongClock } from "./wrong-clock.ts";
 export type SecondProcess = {
   /** `http://host:port`; the function's name is the first part of its paths, as hosted. */
   origin: string;
+  child: ChildProcess;
   kill(signal: Deno.Signal): void;
+  /** May be called twice. */
   stop(): Promise<void>;
 };
 
-/** Starts another process of a function beside the stack's own, with a clock of its own if one is given. */
+export type SecondOptions = {
+  clock?: WrongClock | undefined;
+  /** Modules that Deno runs before the function's own. */
+  preload?: readonly string[];
+  /** Where it listens, instead of on a port of its own: that of a process that has ended. */
+  port?: number | undefined;
+  logFile?: string;
+};
+
+/** Starts another process of a function beside the stack's own, or in its place. */
 export async function startSecondProcess(
   { stack, dataDir }: { stack: Stack; dataDir: string },
   name: FunctionName,
-  clock?: WrongClock,
+  { clock, preload = [], port = freePort(), logFile }: SecondOptions = {},
 ): Promise<SecondProcess> {
-  const port = freePort();
   const watchdog = new Watchdog();
   const setting = {
     dataDir,
@@ -32,11 +42,18 @@ export async function startSecondProcess(
   };
   const described = describeFunction(setting, name);
   const [run = "run", ...rest] = described.args;
-  const preload = clock === undefined ? [] : [`--preload=${await writeClock(dataDir, clock)}`];
-  const child = new ChildProcess({ ...described, args: [run, ...preload, ...rest] });
-  await child.start();
+  const modules = clock === undefined ? preload : [await writeClock(dataDir, clock), ...preload];
+  const args = [run, ...modules.map((module) => `--preload=${module}`), ...rest];
+  const child = new ChildProcess({ ...described, args, ...(logFile === undefined ? {} : { logFile }) });
+  try {
+    await child.start();
+  } catch (error) {
+    await watchdog.stop();
+    throw error;
+  }
   return {
     origin: `http://127.0.0.1:${port}`,
+    child,
     kill: (signal) => child.kill(signal),
     stop: async () => {
       await child.stop();

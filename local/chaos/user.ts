@@ -1,8 +1,19 @@
 import { createClient } from "@supabase/supabase-js";
-import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
+import {
+  createKeyframeClient,
+  type KeyframeClient,
+  KeyframeError,
+  type PredictionStatus,
+  type Step,
+} from "../../client/index.ts";
 import { createDice, type Dice } from "./dice.ts";
 import type { ToldEnd } from "./receivers.ts";
 import type { World } from "./world.ts";
+
+/** What an answer told of a prediction. */
+export type Told = { projectId: string; step: Step; status: PredictionStatus; tag: string | null };
+
+type UserFetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** What a user knows of one of their projects. */
 export type Film = { projectId: string; hasFirstFrame: boolean };
@@ -14,12 +25,17 @@ export type Listener = { slot: string; webhookId: string; steady: boolean; enabl
 export type User = {
   userId: string;
   client: KeyframeClient;
+  token: string;
+  /** As the client sends its requests. */
+  fetch: UserFetch;
   dice: Dice;
   films: Film[];
   references: string[];
   listeners: Listener[];
   /** Predictions that are not known to have ended. */
-  open: Map<string, { projectId: string; step: "first-frame" | "last-frame" | "video" }>;
+  open: Map<string, { projectId: string; step: Step }>;
+  /** What the user was last told of each prediction, with the tag of that answer where there was one. */
+  told: Map<string, Told>;
   /** The account has been deleted, or is about to be: nothing new is begun. */
   gone: boolean;
   /** What the user is doing. */
@@ -40,26 +56,34 @@ export async function newUser(world: World, seed: number, number: number): Promi
   const { data, error } = signedUp.error ? await auth.signInWithPassword({ email, password }) : signedUp;
   if (error || !data.session) throw new Error(`User ${number} could not sign up: ${error?.message ?? "no session"}`);
   const { access_token: token, user } = data.session;
+  const fetchHere = byDetour(world);
   const client = createKeyframeClient({
     url: stack.url,
     apikey: stack.keys.publishableKey,
     getToken: () => token,
     requestTimeoutMs: 20_000,
     random: dice.number,
-    fetch: byDetour(world),
+    fetch: fetchHere,
   });
   clients.set(user.id, client);
-  const nothing = { films: [], references: [], listeners: [], open: new Map() };
-  return { userId: user.id, client, dice, ...nothing, gone: false, busy: Promise.resolve() };
+  const nothing = { films: [], references: [], listeners: [], open: new Map(), told: new Map() };
+  return { userId: user.id, client, token, fetch: fetchHere, dice, ...nothing, gone: false, busy: Promise.resolve() };
 }
 
-/** Sends every second request to the other process of `api`, while there is one. */
-function byDetour(world: World): (url: string, init: RequestInit) => Promise<Response> {
+/** Sends every second request to the other process of `api`, while there is one, and notes what the API could not serve. */
+function byDetour(world: World): UserFetch {
   const usual = `${world.stack.url}/functions/v1`;
   let requests = 0;
-  return (url, init) => {
+  return async (url, init) => {
     requests += 1;
-    return fetch(world.apiDetour !== null && requests % 2 === 0 ? url.replace(usual, world.apiDetour) : url, init);
+    const isDetour = world.apiDetour !== null && requests % 2 === 0;
+    const response = await fetch(isDetour ? url.replace(usual, world.apiDetour ?? usual) : url, init);
+    const { status, headers } = response;
+    // What the gateway says while it starts a function is the platform's.
+    if (status >= 500 && !headers.has("sb-error-code")) {
+      world.ledger.refusals.push({ status, retryAfter: headers.has("retry-after") });
+    }
+    return response;
   };
 }
 

@@ -3,6 +3,7 @@ import type { KeyframeClient } from "../../client/index.ts";
 import type { Stack } from "../stack/stack-types.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Receivers } from "./receivers.ts";
+import type { SecondProcess } from "./start-second-process.ts";
 import type { User } from "./user.ts";
 
 /** What load, faults and checks of a run have in common. */
@@ -19,6 +20,10 @@ export type World = {
   users: User[];
   /** Where every second request of a user goes while another process of `api` runs: `http://host:port`, instead of the gateway. */
   apiDetour: string | null;
+  /** A process of replicate-webhook with a wrong clock stands where the stack's own did. */
+  callbacksGoAstray: boolean;
+  /** Processes that took the place of the stack's own. */
+  standIns: SecondProcess[];
   ledger: Ledger;
 };
 

@@ -2,11 +2,13 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type postgres from "postgres";
 import { z } from "zod";
+import { MISCOUNTED_TABLE } from "./counted-hours.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Receivers } from "./receivers.ts";
 
 const TABLES = `
   create schema if not exists chaos;
+  ${MISCOUNTED_TABLE};
   create table chaos.starts (key text, prompt text, project_id uuid, prediction_id uuid, reference text);
   create index on chaos.starts (reference);
   create table chaos.addresses (told timestamptz, ends timestamptz);
@@ -20,6 +22,12 @@ const TABLES = `
   create index on chaos.runs (prompt);
   create table chaos.files (bucket text, name text, bytes bigint, sha256 text);
   create index on chaos.files (name);
+  create table chaos.tellings (n int, reader uuid, prediction_id uuid, status text, code int);
+  create table chaos.resubscribed (slot text);
+  create table chaos.left_uploads (path text);
+  create table chaos.stray_callbacks (what text, detail text);
+  create table chaos.refusals (status int, retry_after boolean);
+  create table chaos.connections (who text, what text);
   create table chaos.places (places int);
   create table chaos.probes (ms int, status int, retry_after boolean);`;
 
@@ -33,6 +41,12 @@ export type LedgerRows = Record<
   | "runs"
   | "files"
   | "probes"
+  | "refusals"
+  | "tellings"
+  | "left_uploads"
+  | "resubscribed"
+  | "stray_callbacks"
+  | "connections"
   | "places",
   readonly object[]
 >;
@@ -68,8 +82,16 @@ export function ledgerRows(ledger: Ledger, receivers: Receivers): Partial<Ledger
       event_id: eventId,
       body_md5: bodyMd5,
     })),
+    resubscribed: [...ledger.resubscribed].map((slot) => ({ slot })),
+    left_uploads: ledger.leftUploads.map((path) => ({ path })),
     places: ledger.places.map((places) => ({ places })),
     probes: ledger.probes.map(({ ms, status, retryAfter }) => ({ ms, status, retry_after: retryAfter })),
+    refusals: ledger.refusals.map(({ status, retryAfter }) => ({ status, retry_after: retryAfter })),
+    tellings: ledger.tellings.map(({ predictionId, ...telling }, n) => ({
+      ...telling,
+      n,
+      prediction_id: predictionId,
+    })),
   };
 }
 

@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { socketsUntil } from "../postgres/sockets-until.ts";
 import { Latch } from "./latch.ts";
 import { pause } from "../../shared/pause.ts";
 
@@ -57,6 +58,7 @@ export async function keepConnected(options: Connection, serve: (session: Sessio
 async function runSession(options: Connection, serve: (session: Session) => Promise<void>): Promise<void> {
   const lost = new AbortController();
   const latch = new Latch();
+  const ending = new AbortController();
   const sql = postgres(options.databaseUrl, {
     max: 1,
     idle_timeout: 0,
@@ -65,6 +67,7 @@ async function runSession(options: Connection, serve: (session: Session) => Prom
     connection: { application_name: options.name },
     onclose: () => lost.abort(new Error("the connection to the database was lost")),
     onnotice: () => undefined,
+    ...socketsUntil(ending.signal),
   });
   try {
     await untilAborted(
@@ -78,6 +81,7 @@ async function runSession(options: Connection, serve: (session: Session) => Prom
     );
     await untilAborted(lost.signal, serve({ sql, latch, lost: lost.signal }));
   } finally {
+    ending.abort();
     await sql.end({ timeout: 0 });
   }
 }

@@ -43,13 +43,13 @@ export function createLite(options: LiteOptions): Lite {
   async function replace(): Promise<void> {
     const next = openPool(options);
     if (!(await answers(next))) {
-      void next.connection.driver.end({ timeout: 0 });
+      void next.end(0);
       throw new DatabaseUnavailable("Postgres does not answer");
     }
     const former = pool;
     pool = next;
     log("info", "connected to Postgres again");
-    void former.connection.driver.end({ timeout: DRAIN_SECONDS });
+    void former.end(DRAIN_SECONDS);
   }
 
   async function usablePool(): Promise<Pool> {
@@ -82,7 +82,7 @@ export function createLite(options: LiteOptions): Lite {
         throw used.lost.aborted ? new DatabaseUnavailable("Postgres went away") : error;
       }
     },
-    close: () => pool.connection.driver.end({ timeout: 1 }),
+    close: () => pool.end(1),
   };
 }
 

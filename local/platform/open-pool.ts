@@ -1,4 +1,5 @@
 import type { App, IAppConfig } from "@supabase/lite";
+import { socketsUntil } from "../postgres/sockets-until.ts";
 import type { LiteOptions } from "./create-lite.ts";
 import { guardReservations } from "./guard-reservations.ts";
 import { createApp } from "./lite-app.ts";
@@ -11,11 +12,14 @@ export interface Pool {
   connection: PlatformConnection;
   /** Aborted when a connection closes that nobody here has closed. */
   lost: AbortSignal;
+  /** Ends its connections: idle ones at once, the others when their requests have ended, or after so many seconds. */
+  end(seconds: number): Promise<void>;
 }
 
 /** Connects as requests come; Postgres need not be there yet. */
 export function openPool(options: LiteOptions): Pool {
   const loss = new AbortController();
+  const ending = new AbortController();
   const connection = new PlatformConnection({
     url: options.databaseUrl,
     postgresOptions: {
@@ -27,6 +31,7 @@ export function openPool(options: LiteOptions): Pool {
       onclose: () => loss.abort(),
       // Storage deletes its rows after their files; nobody else may, see bootstrap-services.sql.
       connection: { application_name: "keyframe-platform", "storage.allow_delete_query": "true" },
+      ...socketsUntil(ending.signal),
       types: { json: jsonType(114), jsonb: jsonType(3802) },
     },
   });
@@ -38,7 +43,11 @@ export function openPool(options: LiteOptions): Pool {
   const forgetSchema = () => void connection.clearSchemaCache();
   // Once more when the listening begins: a change just before it was told to nobody.
   connection.driver.listen("pgrst", forgetSchema, forgetSchema).catch(() => loss.abort());
-  return { app: createApp(connection, options), connection, lost: loss.signal };
+  const end = (seconds: number) => {
+    ending.abort();
+    return connection.driver.end({ timeout: seconds });
+  };
+  return { app: createApp(connection, options), connection, lost: loss.signal, end };
 }
 
 /** lite gives JSON values as text already; its own connection would quote that text once more. */

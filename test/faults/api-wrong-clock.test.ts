@@ -36,7 +36,7 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
   let wrong: KeyframeClient;
   let right: KeyframeClient;
   beforeAll(async () => {
-    other = await startSecondProcess({ stack, dataDir }, "api", clock);
+    other = await startSecondProcess({ stack, dataDir }, "api", { clock });
     wrong = clientOf(other.origin);
     right = clientOf(`${stack.url}/functions/v1`);
   });

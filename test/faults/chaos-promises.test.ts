@@ -77,6 +77,26 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "insert into chaos.runs values ('run-x', 'canceled', 'prompt-gone')",
   ],
   [
+    "a run that the provider never made",
+    "runs_are_real",
+    "insert into private.provider_runs (provider_prediction_id, prediction_id, attempt) select 'forged', id, 1 from public.predictions limit 1",
+  ],
+  [
+    "a callback that a wrong clock took",
+    "wrong_clocks_take_nothing",
+    "insert into chaos.stray_callbacks values ('taken', 'recorded')",
+  ],
+  [
+    "a callback that a wrong clock refused for another reason",
+    "wrong_clocks_take_nothing",
+    "insert into chaos.stray_callbacks values ('refused', 'internal')",
+  ],
+  ["news that goes back", "news_goes_forward", "update chaos.tellings set status = 'queued' where n = 2"],
+  ["an end that becomes another", "news_goes_forward", "update chaos.tellings set status = 'failed' where n = 2"],
+  ["a 304 for another answer", "news_goes_forward", "update chaos.tellings set status = 'another' where n = 2"],
+  ["news that stays behind", "news_ends_true", "delete from chaos.tellings where n = 3"],
+  ["news of an end that is not the row's", "news_ends_true", "update chaos.tellings set status = 'failed' where n = 3"],
+  [
     "a prediction that ended and whose run nobody has looked for",
     "runs_have_ended",
     "update public.predictions set unanswered_since = now() where status = 'canceled'",
@@ -110,8 +130,33 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   ],
   [
     "an event that was not for a subscriber",
-    "steady_endpoints_are_owed_everything",
+    "endpoints_are_owed_everything",
     "delete from public.webhook_deliveries where event_type = 'project.created'",
+  ],
+  [
+    "an event that was not for a subscriber of its kind alone",
+    "endpoints_are_owed_everything",
+    "update public.webhook_endpoints set url = 'http://127.0.0.1:1/hooks/moody-two?v=1', event_types = '{project.created}', updated_at = created_at where url like '%steady%'; delete from public.webhook_deliveries where event_type = 'project.created'",
+  ],
+  [
+    "a delivery of somebody else's event",
+    "events_reach_their_own",
+    "update public.webhook_events set owner_id = gen_random_uuid()",
+  ],
+  [
+    "an event seen at another's receiver",
+    "events_reach_their_own",
+    "delete from public.webhook_deliveries; update public.webhook_events set owner_id = gen_random_uuid()",
+  ],
+  [
+    "an event of a kind that the endpoint never asked for",
+    "events_reach_their_own",
+    "update public.webhook_endpoints set event_types = '{generation.failed}'",
+  ],
+  [
+    "another endpoint's test",
+    "events_reach_their_own",
+    "update public.webhook_events set type = 'webhook.test', endpoint_id = gen_random_uuid()",
   ],
   [
     "a delivery that waits",
@@ -129,6 +174,33 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   ["a signature that nothing makes", "signatures_hold", "insert into chaos.forged values ('steady-one', 'x')"],
   ["another body", "bodies_are_the_events", "update chaos.arrivals set body_md5 = 'other'"],
   ["an event out of nowhere", "bodies_are_the_events", "update chaos.arrivals set event_id = gen_random_uuid()"],
+  [
+    "delivered after an answer that was no 2xx",
+    "attempts_tell_the_outcome",
+    "update public.webhook_attempts set status_code = 500, error = 'http_status'",
+  ],
+  ["given up after a 2xx", "attempts_tell_the_outcome", "update public.webhook_deliveries set status = 'exhausted'"],
+  [
+    "an hour that says too much",
+    "hours_say_what_deliveries_say",
+    "update private.webhook_hours set delivered = delivered + 1",
+  ],
+  ["an hour that is missing", "hours_say_what_deliveries_say", "delete from private.webhook_hours"],
+  [
+    "a delivery counted in another hour",
+    "hours_say_what_deliveries_say",
+    "update private.webhook_hours set hour = hour - interval '1 hour'",
+  ],
+  [
+    "a delivery counted as another outcome",
+    "hours_say_what_deliveries_say",
+    "update private.webhook_hours set retrying = delivered, delivered = 0",
+  ],
+  [
+    "an hour that was wrong before the clock jumped",
+    "hours_say_what_deliveries_say",
+    "insert into chaos.miscounted values ('x')",
+  ],
   ["an attempt that is not on record", "attempts_are_on_record", "delete from public.webhook_attempts"],
   ["attempts with a gap", "attempts_are_on_record", "update public.webhook_attempts set attempt = 2"],
   ["an output without an object", "outputs_are_there", "delete from storage.objects where bucket_id = 'generations'"],
@@ -136,6 +208,13 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   ["an output with other bytes", "outputs_are_there", "update chaos.files set sha256 = repeat('c', 64)"],
   ["half an output", "outputs_are_there", "update chaos.files set bytes = 512"],
   ["a reference that is gone", "references_are_there", "delete from storage.objects where bucket_id = 'projects'"],
+  ["an upload that is gone", "uploads_are_there", "delete from storage.objects where name like '00000000%'"],
+  ["an upload without a file", "uploads_are_there", "delete from chaos.files where name like '00000000%'"],
+  [
+    "an object in a bucket that nothing of ours uses",
+    "objects_have_a_row",
+    "insert into storage.buckets (id, name) values ('other', 'other'); insert into storage.objects (bucket_id, name) values ('other', 'x')",
+  ],
   [
     "an output of nobody",
     "objects_have_a_row",
@@ -149,7 +228,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "a reference whose prediction is gone",
     "objects_have_a_row",
-    `update chaos.starts set reference = 'projects/' || (select name from chaos.files where bucket = 'projects'); delete from public.predictions ${SUCCEEDED}`,
+    `update chaos.starts set reference = 'projects/' || (select name from chaos.files where bucket = 'projects' and name not like '00000000%'); delete from public.predictions ${SUCCEEDED}`,
   ],
   [
     "a file whose object is gone",
@@ -169,7 +248,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "a lease on a delivery",
     "no_lease_is_left",
-    "alter table public.webhook_deliveries drop constraint lease_only_while_pending; update public.webhook_deliveries set lease_token = gen_random_uuid()",
+    "insert into private.delivery_leases (endpoint_id, place, delivery_id, token, leased_until) select endpoint_id, 50, id, gen_random_uuid(), now() + interval '1 minute' from public.webhook_deliveries limit 1",
   ],
   [
     "a lease on a removal",
@@ -191,6 +270,11 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "no_kick_is_left",
     "insert into private.lookouts values ('generate', now() + interval '1 hour')",
   ],
+  [
+    "a connection",
+    "no_connection_is_left",
+    "insert into chaos.connections values ('deliver', '1 connection to port 7')",
+  ],
   ["an advisory lock", "no_lock_is_left", "select pg_advisory_xact_lock(4713)"],
   ["more places than the limit", "places_are_kept", "insert into chaos.places values (5)"],
   ["an answer that took too long", "service_stays_polite", "insert into chaos.probes values (20001, 200, false)"],
@@ -199,6 +283,12 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "a 503 that does not say when to come back",
     "service_stays_polite",
     "insert into chaos.probes values (5, 503, false)",
+  ],
+  ["a 500 to a user", "service_stays_polite", "insert into chaos.refusals values (500, true)"],
+  [
+    "a 503 to a user that does not say when to come back",
+    "service_stays_polite",
+    "insert into chaos.refusals values (503, false)",
   ],
   [
     "a row that no check would let in",

@@ -6,6 +6,9 @@ import { addWorld, seedPrediction } from "./db-predictions.ts";
 import { rolledBack } from "./db-rolled-back.ts";
 import { addEndpoint } from "./db-webhooks.ts";
 
+/** The identifier of an image that no start has used. */
+export const UNUSED_UPLOAD = "00000000-0000-4000-8000-000000000001";
+
 export type ChaosScene = {
   /** What each promise finds when `statement` has been run without triggers, all of it taken back afterwards. */
   broken(statement?: string): Promise<Verdict[]>;
@@ -66,7 +69,16 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
   // A reference is named by the upload's own identifier.
   const [upload] = await sql<{ id: string }[]>`select resource_id as id from private.idempotency_keys`;
   const photo = `${upload?.id}.png`;
-  await sql`update storage.objects set name = ${photo} where bucket_id = 'projects'`;
+  const unused = `${UNUSED_UPLOAD}.png`;
+  await sql`insert into storage.objects (bucket_id, name, owner_id) values ('projects', ${unused}, ${world.owner})`;
+  await sql`
+    insert into private.idempotency_keys (resource_id, owner_id, key, request_hash)
+    values (${UNUSED_UPLOAD}, ${world.owner}, 'key-4', repeat('a', 64))`;
+  await sql`
+    insert into private.webhook_hours (endpoint_id, hour, slot, delivered, last_attempt_at)
+    select d.endpoint_id, date_trunc('hour', a.started_at, 'UTC'), 0, count(*), max(a.started_at)
+    from public.webhook_attempts a join public.webhook_deliveries d on d.id = a.delivery_id group by 1, 2`;
+  await sql`update storage.objects set name = ${photo} where name = 'photo.png'`;
   await sql`update public.predictions set reference_image_path = ${`projects/${photo}`} where id = ${id}`;
   await writeLedger(sql, {
     starts: [
@@ -76,6 +88,7 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
     answers: [
       { key: "key-2", what: "prediction", id },
       { key: "key-2", what: "prediction", id },
+      { key: "key-4", what: "reference", id: `projects/${unused}` },
     ],
     addresses: [{ told: "2026-03-01T12:00:00Z", ends: "2026-03-01T12:00:00Z" }],
     deleted_projects: [],
@@ -85,8 +98,18 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
     files: [
       { bucket: "generations", name: "owner/project/prediction.png", bytes: 1024, sha256: "a".repeat(64) },
       { bucket: "projects", name: photo, bytes: 70, sha256: "b".repeat(64) },
+      { bucket: "projects", name: unused, bytes: 70, sha256: "b".repeat(64) },
     ],
     places: [{ places: 4 }],
+    tellings: ["queued", "processing", "processing", "succeeded"].map((status, n) => ({
+      n,
+      status,
+      reader: world.owner,
+      prediction_id: id,
+      code: n === 2 ? 304 : 200,
+    })),
+    stray_callbacks: [{ what: "refused", detail: "unauthorized" }],
+    refusals: [{ status: 503, retry_after: true }],
     probes: [
       { ms: 5, status: 200, retry_after: false },
       { ms: 9, status: 503, retry_after: true },

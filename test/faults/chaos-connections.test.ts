@@ -1,0 +1,143 @@
+import { createServer, type Server, type Socket } from "node:net";
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connectionsLeft, RUNNER } from "../../local/chaos/connections-left.ts";
+import { usableConnections } from "../../local/chaos/gateway-pool.ts";
+import { type SecondProcess, startSecondProcess } from "../../local/chaos/start-second-process.ts";
+import { openPool } from "../../local/platform/open-pool.ts";
+import { removeData } from "../../local/stack/remove-data.ts";
+import { startStack } from "../../local/stack/start-stack.ts";
+import type { Stack } from "../../local/stack/stack-types.ts";
+import { until } from "../support/until.ts";
+
+// What the chaos run calls a connection left behind, each made once: of a stack that has nothing else to do.
+let dataDir: string;
+let stack: Stack;
+let sql: postgres.Sql;
+let pool: number;
+beforeAll(async () => {
+  dataDir = await Deno.makeTempDir({ prefix: "keyframe-connections-" });
+  stack = await startStack({ dataDir, port: 0, durable: false, simulator: { startDelayMs: 0, runDelayMs: 0 } });
+  sql = postgres(stack.databaseUrl, { max: 4, connection: { application_name: RUNNER } });
+  // Signing the demo user up has left a connection for the next request, as fetch does for three minutes.
+  pool = await usableConnections({ stack, sql });
+});
+afterAll(async () => {
+  await sql.end({ timeout: 1 });
+  await stack.stop();
+  await removeData(dataDir);
+});
+
+/** What is left at this moment, as `who: what`, without what callers of the gateway keep. */
+async function leftNow(): Promise<string[]> {
+  const left = await connectionsLeft({ stack, sql }, pool, 0);
+  return left.map(({ who, what }) => `${who}: ${what}`).filter((line) => !line.includes("from its callers"));
+}
+const untilLeft = (line: RegExp) => until(String(line), async () => (await leftNow()).some((left) => line.test(left)));
+const untilNothingIsLeft = () => until("nothing is left", async () => (await leftNow()).length === 0);
+
+test("a stack that has just started → its gateway can use the connections that its pool is made of, and nothing is left", async () => {
+  const made = openPool({
+    databaseUrl: stack.databaseUrl,
+    publicUrl: stack.url,
+    liteSecret: stack.keys.liteJwtSecret,
+    publishableKey: stack.keys.publishableKey,
+    secretKey: stack.keys.secretKey,
+    storageFolder: dataDir,
+    sendMail: () => undefined,
+  });
+  expect(pool).toBe(made.connection.driver.options.max);
+  await made.connection.driver.end();
+  await untilNothingIsLeft();
+});
+
+test("a client of Postgres that nobody has ended → it is named, until it ends", async () => {
+  const forgotten = postgres(stack.databaseUrl, { max: 1, connection: { application_name: "forgotten" } });
+  await forgotten`select 1`;
+  await untilLeft(/^forgotten: 1 connections to Postgres .*kept may be 0/);
+  await forgotten.end();
+  await untilNothingIsLeft();
+});
+
+test("one more of a kind that the stack has itself → it is named", async () => {
+  const forgotten = postgres(stack.databaseUrl, { max: 1, connection: { application_name: "pg_net worker" } });
+  await forgotten`select 1`;
+  await untilLeft(/^pg_net worker: 3 connections .*kept may be 2/);
+  await forgotten.end();
+  await untilNothingIsLeft();
+});
+
+test("a connection of the gateway's pool that a request does not give back → one less can be used", async () => {
+  const taken = Promise.withResolvers<void>();
+  const given = Promise.withResolvers<void>();
+  // While somebody else holds the table, a request for it holds its connection.
+  const lock = sql.begin(async (other) => {
+    await other`lock table public.projects in access exclusive mode`;
+    const headers = { apikey: stack.keys.secretKey, authorization: `Bearer ${stack.keys.secretKey}` };
+    const asked = fetch(`${stack.url}/rest/v1/projects?select=id&limit=1`, { headers }).then((r) => r.body?.cancel());
+    await until("the request waits", async () => {
+      const waits = await other`select from pg_locks where not granted and relation = 'public.projects'::regclass`;
+      return waits.length > 0;
+    });
+    taken.resolve();
+    await given.promise;
+    return asked;
+  });
+  await taken.promise;
+  expect(await usableConnections({ stack, sql })).toBe(pool - 1);
+  given.resolve();
+  await await lock;
+  expect(await usableConnections({ stack, sql })).toBe(pool);
+});
+
+/** A receiver that answers at once, with more than anybody's buffers hold, and never hangs up by itself. */
+async function openReceiver() {
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.once("data", () =>
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 90000000\r\n\r\n${"x".repeat(60_000_000)}`),
+    );
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The receiver has no port.");
+  return {
+    port: address.port,
+    hangUp: () => {
+      for (const socket of sockets) socket.end();
+    },
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+test.for([
+  ["that it opened and forgot", (port: number) => `globalThis.kept = await Deno.connect({ port: ${port} });`],
+  [
+    "whose answer it never read, also when the receiver has hung up",
+    (port: number) => `globalThis.kept = await fetch("http://127.0.0.1:${port}/");`,
+  ],
+] as const)("a function with a connection %s → it is named", async ([how, leak]) => {
+  const receiver = await openReceiver();
+  const module = `${dataDir}/leak-${receiver.port}.js`;
+  await Deno.writeTextFile(module, leak(receiver.port));
+  let other: SecondProcess | undefined;
+  try {
+    other = await startSecondProcess({ stack, dataDir }, "deliver", { preload: [module] });
+    stack.children.set("another deliver", other.child);
+    await untilLeft(new RegExp(`^another deliver: 1 connections to port ${receiver.port} `));
+    if (how.includes("hung up")) {
+      receiver.hangUp();
+      await untilLeft(new RegExp(`^another deliver: 1 connections to port ${receiver.port} `));
+    }
+  } finally {
+    stack.children.delete("another deliver");
+    await other?.stop();
+    receiver.close();
+  }
+  await untilNothingIsLeft();
+});
