@@ -11,7 +11,7 @@ test("ci.yml → runs the commands of .ci/run, in their order, and no other", ()
   expect(theirs).toEqual(ours);
 });
 
-test.each(["ci.yml", "supabase-start.yml"])(
+test.each(["ci.yml", "supabase-start.yml", "audit.yml"])(
   "%s → may only read the repository, and every npm script it names exists",
   (name) => {
     const workflow = read(`.github/workflows/${name}`);
