@@ -9,7 +9,7 @@ export type SignatureHeaders = {
 
 /**
  * Signs a body with a `whsec_…` secret. `now` is the time of this attempt.
- * Signs kicks in tests and webhooks to receivers; Postgres signs its own kicks the same way.
+ * For kicks in tests and benchmarks. Postgres signs its own kicks the same way, and `deliver` the webhooks to receivers.
  */
 export function sign(secret: string, id: string, now: Date, body: string): SignatureHeaders {
   return {

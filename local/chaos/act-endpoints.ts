@@ -44,18 +44,21 @@ export function endpointActions(user: User, world: World) {
     replaceEndpoint: on(changing(), async (listener) => {
       await client.webhooks.delete(listener.webhookId);
       user.listeners = user.listeners.filter((one) => one !== listener);
-      await addListener(user, world, false);
+      await addListener(user, world, "late");
     }),
   };
 }
 
-/** Registers an endpoint of a user. */
-export async function addListener(user: User, world: World, steady: boolean): Promise<void> {
-  const slot = `${steady ? "steady" : "moody"}-${user.userId.slice(0, 8)}-${user.dice.mark()}`;
+/**
+ * Registers an endpoint of a user: one that nobody changes, one that may change, or one that is made while the load is on (of events
+ * at that moment, or while times are shifted, nobody can say afterwards whether it was owed them).
+ */
+export async function addListener(user: User, world: World, kind: "steady" | "moody" | "late"): Promise<void> {
+  const slot = `${kind}-${user.userId.slice(0, 8)}-${user.dice.mark()}`;
   const url = world.receivers.urlOf(slot);
   const { webhookId, secret } = await user.client.webhooks.create({ url });
   world.receivers.know(slot, [secret]);
-  user.listeners.push({ slot, webhookId, steady, enabled: true });
+  user.listeners.push({ slot, webhookId, steady: kind === "steady", enabled: true });
 }
 
 /** Has the receivers know every secret that signs for a slot now. */

@@ -22,6 +22,9 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
         (select count(*)::int from public.webhook_attempts) as "delivery attempts",
         (select count(*)::int from private.webhook_hours) as "hours counted for endpoints",
         (select count(*)::int from storage.objects) as "files in Storage",
+        (select count(*)::int from chaos.seen_objects) as "files that ever had a row",
+        (select count(*)::int from chaos.files f where not exists (
+          select from storage.objects o where o.bucket_id = f.bucket and o.name = f.name)) as "files of uploads that failed at their row",
         (select count(*)::int from chaos.stray_callbacks) as "callbacks refused by a wrong clock",
         (select count(*)::int from chaos.tellings) as "times a user was told of a prediction",
         (select count(*)::int from chaos.tellings where code = 304) as "of these by 304"`,

@@ -5,6 +5,8 @@ const MORE_THAN_ANY_POOL = 100;
 const STILL_MS = 2_000;
 const LOOK_EVERY_MS = 50;
 const PATIENCE_MS = 15_000;
+/** The lock is never held longer, also when nobody comes to wait. */
+const LOCKED_MS = 12_000;
 /** Read through the Data API, and by nothing else when all is at rest. */
 const TABLE = "generation_models";
 
@@ -35,7 +37,9 @@ export async function usableConnections({ stack, sql }: Pick<World, "stack" | "s
       await mine`lock table ${mine(`public.${TABLE}`)} in access exclusive mode`;
       asked.push(...Array.from({ length: MORE_THAN_ANY_POOL }, ask));
       let most = 0;
-      for (let stillSince = performance.now(); performance.now() - stillSince < STILL_MS || most === 0; ) {
+      const end = performance.now() + LOCKED_MS;
+      let stillSince = performance.now();
+      while (performance.now() < end && (most === 0 || performance.now() - stillSince < STILL_MS)) {
         const [row] = await mine<{ waiting: number }[]>`
           select count(distinct pid)::int as waiting from pg_locks
           where not granted and relation = ${`public.${TABLE}`}::regclass`;

@@ -1,6 +1,7 @@
 import postgres from "postgres";
 import { addListener, learnSecrets } from "./act-endpoints.ts";
 import { prepareStrikes } from "./database-faults.ts";
+import { watchObjects } from "./seen-objects.ts";
 import { newUser, noteEnd, type User } from "./user.ts";
 import { insist, type World } from "./world.ts";
 
@@ -18,6 +19,7 @@ export async function prepare({ sql, stack, receivers }: World): Promise<void> {
       webhook_retry_schedule = '{1s,1s,2s,2s,4s,4s,8s,8s,15s,15s,30s,30s}'`;
   await sql`update private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
   await prepareStrikes(sql);
+  await watchObjects(sql);
   const owner = postgres(stack.migrationUrl, { max: 1, fetch_types: false });
   await owner`select cron.schedule('keyframe-sweep', '2 seconds', 'select private.sweep()')`;
   // By the hour, usually. What deleted accounts never used is to be gone at the end.
@@ -42,7 +44,7 @@ export async function inviteUsers(world: World, seed: number, count: number): Pr
     if (user) noteEnd(user, end);
   };
   for (const user of users) {
-    for (const steady of [true, false, false]) await addListener(user, world, steady);
+    for (const kind of ["steady", "moody", "moody"] as const) await addListener(user, world, kind);
   }
   for (const { slot } of SERVICE_WIDE) await learnSecrets(world, slot);
   return users;

@@ -1,4 +1,5 @@
 import type { Promised } from "./promises.ts";
+import { NEVER_SEEN } from "./seen-objects.ts";
 
 export const storagePromises = {
   outputs_are_there: {
@@ -50,7 +51,8 @@ export const storagePromises = {
           else true end
       union all
       select format('%s/%s lies on the disk alone', f.bucket, f.name) from chaos.files f
-      where not exists (select from storage.objects o where o.bucket_id = f.bucket and o.name = f.name)`,
+      where not exists (select from storage.objects o where o.bucket_id = f.bucket and o.name = f.name)
+        and not (${NEVER_SEEN})`,
   },
   addresses_last_as_told: {
     sentence: "no signed address was said to work for longer than it does",

@@ -5,10 +5,12 @@ import { z } from "zod";
 import { MISCOUNTED_TABLE } from "./counted-hours.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Receivers } from "./receivers.ts";
+import { SEEN_OBJECTS_TABLE } from "./seen-objects.ts";
 
 const TABLES = `
   create schema if not exists chaos;
   ${MISCOUNTED_TABLE};
+  ${SEEN_OBJECTS_TABLE};
   create table chaos.starts (key text, prompt text, project_id uuid, prediction_id uuid, reference text);
   create index on chaos.starts (reference);
   create table chaos.addresses (told timestamptz, ends timestamptz);
@@ -20,7 +22,7 @@ const TABLES = `
   create table chaos.forged (slot text, event_id text);
   create table chaos.runs (id text, status text, prompt text);
   create index on chaos.runs (prompt);
-  create table chaos.files (bucket text, name text, bytes bigint, sha256 text);
+  create table chaos.files (bucket text, name text, bytes bigint, sha256 text, written_at timestamptz);
   create index on chaos.files (name);
   create table chaos.tellings (n int, reader uuid, prediction_id uuid, status text, code int);
   create table chaos.resubscribed (slot text);
@@ -51,15 +53,17 @@ export type LedgerRows = Record<
   readonly object[]
 >;
 
-/** Makes the tables of what users, receivers, the provider and the disk know, and fills them, so that promises can be queries. */
+/** Makes the tables of what users, receivers, the provider and the disk know, and fills them, so that promises can be queries. All or nothing. */
 export async function writeLedger(sql: postgres.Sql, rows: Partial<LedgerRows>): Promise<void> {
-  await sql.unsafe(TABLES);
-  for (const [table, all] of Object.entries(rows)) {
-    const text = JSON.stringify(all);
-    await sql`
-      insert into ${sql(`chaos.${table}`)}
-      select r.* from jsonb_populate_recordset(null::${sql(`chaos.${table}`)}, ${text}::text::jsonb) r`;
-  }
+  await sql.begin(async (transaction) => {
+    await transaction.unsafe(TABLES);
+    for (const [table, all] of Object.entries(rows)) {
+      const text = JSON.stringify(all);
+      await transaction`
+        insert into ${transaction(`chaos.${table}`)}
+        select r.* from jsonb_populate_recordset(null::${transaction(`chaos.${table}`)}, ${text}::text::jsonb) r`;
+    }
+  });
   await sql`analyze`;
 }
 
@@ -118,17 +122,18 @@ export async function runsAtProvider(
   return found;
 }
 
-const entrySchema = z.object({ bucket: z.string(), key: z.string(), file: z.string() });
+const entrySchema = z.object({ bucket: z.string(), key: z.string(), file: z.string(), lastModified: z.string() });
 
 /** Every file that the local Storage keeps whole (local/platform/storage-files.ts), with what is in it. */
 export async function filesInStorage(storageFolder: string) {
-  const files: { bucket: string; name: string; bytes: number; sha256: string }[] = [];
+  const files: { bucket: string; name: string; bytes: number; sha256: string; written_at: string }[] = [];
   for await (const folder of foldersOf(storageFolder)) {
     const text = await Deno.readTextFile(join(folder, "entry.json")).catch(() => null);
     if (text === null) continue;
-    const { bucket, key, file } = entrySchema.parse(JSON.parse(text));
+    const { bucket, key, file, lastModified } = entrySchema.parse(JSON.parse(text));
     const bytes = await Deno.readFile(join(folder, file));
-    files.push({ bucket, name: key, bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") });
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    files.push({ bucket, name: key, bytes: bytes.length, sha256, written_at: lastModified });
   }
   return files;
 }

@@ -11,9 +11,16 @@ export function socketsUntil(ended: AbortSignal): { socket(where: Where): Socket
     // What the driver writes before the socket is connected waits in it.
     socket({ host: [host = ""], port: [port = 0], path }) {
       const socket = Object.assign(new Socket(), { host, port });
-      if (ended.aborted) setTimeout(() => socket.destroy());
-      else if (path) socket.connect(path);
-      else socket.connect(port, host);
+      // With an error: the driver would try again for a query that waits.
+      const giveUp = () => socket.destroy(new Error("The client has ended."));
+      if (ended.aborted) setTimeout(giveUp);
+      else {
+        // The driver ends only what is open; what is about to be would be opened, and stay.
+        ended.addEventListener("abort", giveUp, { once: true });
+        for (const event of ["connect", "close"]) socket.once(event, () => ended.removeEventListener("abort", giveUp));
+        if (path) socket.connect(path);
+        else socket.connect(port, host);
+      }
       return socket;
     },
   };

@@ -4,7 +4,7 @@ create table private.provider_callbacks (
   callback_id text primary key,
   received_at timestamptz not null default now()
 );
-comment on table private.provider_callbacks is 'The webhook-id of each callback seen, for a day: a replay changes nothing.';
+comment on table private.provider_callbacks is 'The webhook-id of each callback that was news or came after the end, for a day: a replay changes nothing.';
 create index provider_callbacks_received_at_idx on private.provider_callbacks (received_at);
 alter table private.provider_callbacks enable row level security;
 revoke all on private.provider_callbacks from public, anon, authenticated, service_role;
@@ -99,7 +99,8 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   if row_now.completed_at is not null then
-    perform private.cancel_run(record_provider_state.provider_prediction_id, run_is_over);
+    -- The run of a prediction that succeeded is over, whatever an old callback says.
+    perform private.cancel_run(record_provider_state.provider_prediction_id, run_is_over or row_now.status = 'succeeded');
     return 'ended';
   end if;
 

@@ -11,6 +11,7 @@ comment on column private.settings.webhook_retention is 'How long events, delive
 
 -- Who is sending what: an endpoint has max_in_flight places, and a place holds the lease of one delivery. The rows stay and are
 -- written again and again; no index has a column of theirs but the key, and there is room on the page, so these updates are HOT.
+-- Without a foreign key, and pruned: a claim must not wait for who deletes an endpoint, nor that one for the claim.
 create table private.delivery_leases (
   endpoint_id uuid not null,
   place integer not null,
@@ -26,22 +27,6 @@ comment on column private.delivery_leases.delivery_id is 'What is being sent; nu
 comment on column private.delivery_leases.leased_until is 'Then nobody is believed to send it any more.';
 alter table private.delivery_leases enable row level security;
 revoke all on private.delivery_leases from public, anon, authenticated, service_role;
-
--- Without a foreign key: a claim would wait for who deletes the endpoint, and that one for the deliveries the claim has locked.
-create function private.forget_leases()
-returns trigger
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  delete from private.delivery_leases l where l.endpoint_id = old.id;
-  return null;
-end
-$$;
-create trigger _500_forget_leases after delete on public.webhook_endpoints
-  for each row execute function private.forget_leases();
 
 -- What of an endpoint is being sent now. Of leases that ran out nobody knows anything.
 create function private.leased_deliveries(endpoint uuid)
@@ -59,7 +44,7 @@ $$;
 
 -- Enabled endpoints that have something due that nobody is sending, in the falling order of their ids from start on, round to it
 -- again. Walks the index from endpoint to endpoint, so it costs three probes for each endpoint with something pending and not a row
--- for each delivery: one statement, for what a thousand dead endpoints cost is paid at every look. It ends with the last that is
+-- for each delivery (and one for each that is being sent, where all that is due is): one statement, for what a thousand dead endpoints cost is paid at every look. It ends with the last that is
 -- wanted. Backwards, because what was sent of late left dead entries at the beginning of each endpoint's part.
 create function private.endpoints_with_due(start uuid, most integer, at timestamptz)
 returns setof uuid
@@ -165,7 +150,7 @@ begin
     ) t
     order by o.turn
   ), due as materialized (
-    select n.*, row_number() over (partition by n.endpoint_id) as nth
+    select n.*, gen_random_uuid() as token, row_number() over (partition by n.endpoint_id) as nth
     from (
       select i.id as endpoint_id, i.taken, q.id, q.event_id, q.attempts
       from line i
@@ -182,19 +167,18 @@ begin
         -- The nth place that is not taken.
         select s.place from generate_series(1, cardinality(d.taken) + d.nth) s (place)
         where s.place <> all (d.taken) order by s.place offset d.nth - 1 limit 1),
-      d.id, gen_random_uuid(), at + make_interval(secs => lease_seconds)
+      d.id, d.token, at + make_interval(secs => lease_seconds)
     from due d
     on conflict (endpoint_id, place) do update
       set delivery_id = excluded.delivery_id, token = excluded.token, leased_until = excluded.leased_until
-    returning l.endpoint_id, l.delivery_id, l.token
   )
   select
     coalesce(json_agg(json_build_object(
-      'id', d.id, 'lease_token', l.token, 'attempt', d.attempts + 1, 'endpoint_id', d.endpoint_id,
+      'id', d.id, 'lease_token', d.token, 'attempt', d.attempts + 1, 'endpoint_id', d.endpoint_id,
       'event_id', v.id, 'body', v.payload::text)), '[]'),
     array_agg(distinct d.endpoint_id)
   into deliveries, claimed
-  from leased l join due d on d.id = l.delivery_id join public.webhook_events v on v.id = d.event_id;
+  from due d join public.webhook_events v on v.id = d.event_id;
 
   found_any := claimed is not null;
   select coalesce(json_object_agg(e.id, json_build_object('url', e.url, 'secrets', coalesce(s.secrets, '{}'))), '{}')
@@ -259,13 +243,12 @@ begin
       response_excerpt text, retry_after_seconds double precision)
     join public.webhook_deliveries d on d.id = r.id
     join private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id and l.token = r.lease_token
-    -- One that an administrator gave up meanwhile stays so. Not simply d.status = 'pending': that would be read as a wish for all of them.
-    where coalesce(d.status = 'pending', false)
     order by d.id
     for update of d, l
   ), judged as materialized (
     select h.*, case when not h.delivered then private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
     from held h
+    where h.was_status = 'pending' -- one that an administrator gave up meanwhile stays so
   ), recorded as (
     update public.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code,
@@ -276,7 +259,7 @@ begin
     from judged j where d.id = j.id
   ), released as (
     update private.delivery_leases l set delivery_id = null, token = null
-    from judged j where l.endpoint_id = j.endpoint_id and l.place = j.place
+    from held h where l.endpoint_id = h.endpoint_id and l.place = h.place
   ), logged as (
     insert into public.webhook_attempts
       (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
@@ -399,7 +382,8 @@ end
 $$;
 comment on function public.exchange_deliveries is 'Records the results of requests and leases the next due deliveries: { recorded, deliveries: [{ id, lease_token, attempt, endpoint_id, event_id, body }], endpoints: { <id>: { url, secrets } } }.';
 
--- Deletes events past their retention with their deliveries and attempts, the hours they were counted in, and secrets past their overlap.
+-- Deletes events past their retention with their deliveries and attempts, the hours they were counted in, secrets past their overlap, and
+-- places of endpoints that are gone.
 create function private.prune_webhooks(max_rows integer default 2000)
 returns integer
 language plpgsql
@@ -411,6 +395,8 @@ declare
   deleted integer;
 begin
   delete from private.webhook_secrets s where s.expires_at <= now();
+  delete from private.delivery_leases l
+  where l.leased_until < now() - interval '1 hour' and not exists (select from public.webhook_endpoints e where e.id = l.endpoint_id);
   -- An endpoint's last hour says when it was last heard of. A single value, and the places of the rows: joins would read all hours.
   delete from private.webhook_hours h where h.ctid = any (array(
     select o.ctid from private.webhook_hours o
@@ -428,7 +414,7 @@ end
 $$;
 
 revoke execute on function
-  private.forget_leases(), private.leased_deliveries(uuid), private.endpoints_with_due(uuid, integer, timestamptz), private.claim_deliveries(integer, integer, timestamptz),
+  private.leased_deliveries(uuid), private.endpoints_with_due(uuid, integer, timestamptz), private.claim_deliveries(integer, integer, timestamptz),
   private.next_delivery_attempt(integer, integer, double precision, timestamptz), private.record_attempts(jsonb, timestamptz),
   private.failed_too_long(timestamptz, timestamptz), private.endpoint_places(uuid, timestamptz), private.wait_for_due(integer, timestamptz), private.prune_webhooks(integer)
 from public, anon, authenticated, service_role;

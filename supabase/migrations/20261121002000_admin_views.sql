@@ -68,12 +68,17 @@ left join lateral (
   order by c.hour desc, c.failed_at desc limit 1
 ) f on true
 cross join lateral (
-  select count(*) as due, min(o.next_attempt_at) as oldest_due_at
-  from (
+  select greatest(count(o.next_attempt_at) - cardinality(s.ids), 0) as due, (
+      select d.next_attempt_at from public.webhook_deliveries d
+      where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now() and d.id <> all (s.ids)
+      order by d.next_attempt_at limit 1) as oldest_due_at
+  from (select private.leased_deliveries(e.id) as ids) s
+  left join lateral (
     select d.next_attempt_at from public.webhook_deliveries d
-    where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now() and d.id <> all ((select private.leased_deliveries(e.id))::uuid[])
+    where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now()
     order by d.next_attempt_at limit 10000
-  ) o
+  ) o on true
+  group by s.ids
 ) w;
 comment on view private.admin_webhook_health is 'For administrators: every webhook endpoint, what came of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column private.admin_webhook_health.endpoint_id is 'The id in public.webhook_endpoints.';

@@ -76,12 +76,17 @@ as $$
   from pending p
   join public.webhook_endpoints e on e.id = p.endpoint_id
   cross join lateral (
-    select count(*) as pending, count(*) filter (where o.is_due) as due, min(o.next_attempt_at) filter (where o.is_due) as oldest_at
-    from (
-      select d.next_attempt_at, d.next_attempt_at <= now() and d.id <> all ((select private.leased_deliveries(e.id))::uuid[]) as is_due
-      from public.webhook_deliveries d
+    -- Counted by the index alone; what is being sent is due as well. Only the oldest is looked for in the table.
+    select count(o.next_attempt_at) as pending, greatest(count(*) filter (where o.next_attempt_at <= now()) - cardinality(s.ids), 0) as due, (
+        select d.next_attempt_at from public.webhook_deliveries d
+        where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= now() and d.id <> all (s.ids)
+        order by d.next_attempt_at limit 1) as oldest_at
+    from (select private.leased_deliveries(e.id) as ids) s
+    left join lateral (
+      select d.next_attempt_at from public.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
-    ) o
+    ) o on true
+    group by s.ids
   ) c
 $$;
 

@@ -87,7 +87,6 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "private.endpoint_places": { roles: [] },
   "private.delivery_json": { roles: [] },
   "private.endpoints_with_due": { roles: [] },
-  "private.forget_leases": { roles: [], definer: true },
   "private.leased_deliveries": { roles: [] },
   "private.failed_too_long": { roles: [] },
   "private.is_managed": { roles: [] },

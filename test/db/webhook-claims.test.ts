@@ -347,11 +347,17 @@ describe("the places of an endpoint", () => {
     expect(await leaseOf(db.sql, late)).toBe(again?.lease_token);
   });
 
-  test("the endpoint is deleted → they go with it", async () => {
-    const endpoint = await addEndpoint(db.sql, null);
-    await seedDeliveries(db.sql, endpoint, 2);
+  test("the endpoint is deleted → pruned an hour later; those of others stay", async () => {
+    const [gone = "", other = ""] = await addEndpoints(2);
+    for (const endpoint of [gone, other]) await seedDeliveries(db.sql, endpoint, 2);
     await exchange(db.sql);
-    await db.sql`delete from public.webhook_endpoints where id = ${endpoint}`;
-    expect(await places()).toHaveLength(0);
+    await db.sql`delete from public.webhook_endpoints where id = ${gone}`;
+    const left = async () => {
+      await db.sql`select private.prune_webhooks()`;
+      return (await places()).length;
+    };
+    expect(await left()).toBe(4);
+    await db.sql`update private.delivery_leases set leased_until = now() - interval '61 minutes'`;
+    expect(await left()).toBe(2);
   });
 });

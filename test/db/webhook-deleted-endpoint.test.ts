@@ -3,6 +3,7 @@ import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts
 import { codeOf } from "../support/db-refusal.ts";
 import { addScene, makeRequest, type Scene } from "../support/db-requests.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
+import { exchange, resultOf } from "../support/db-webhooks.ts";
 
 let db: ClonedDatabase;
 beforeAll(async () => {
@@ -39,6 +40,19 @@ test("a project created while its owner's endpoint is being deleted → the proj
     select (select count(*)::int from public.webhook_events where owner_id = ${scene.owner}) as events,
            (select count(*)::int from public.webhook_deliveries) as deliveries`;
   expect(counts).toEqual({ events: 1, deliveries: 0 });
+});
+
+test("a claim while an endpoint with a used place is being deleted → waits for nobody", async () => {
+  const scene = await addScene(db, await db.addUser());
+  await db.sql`update public.webhook_deliveries set next_attempt_at = now() - interval '1 second' where id = ${scene.delivery}`;
+  const { deliveries } = await exchange(db.sql);
+  expect(deliveries.map(({ id }) => id)).toContain(scene.delivery);
+  await exchange(db.sql, { results: deliveries.map((held) => resultOf(held)), maxRows: 0 });
+  await db.sql`update public.webhook_deliveries set next_attempt_at = now() - interval '1 second' where id = ${scene.delivery}`;
+  await db.sql.begin(async (sql) => {
+    await sql`delete from public.webhook_endpoints where id = ${scene.endpoint}`;
+    await exchange(db.sql);
+  });
 });
 
 test.each([

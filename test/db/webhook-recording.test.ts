@@ -101,12 +101,13 @@ describe("the holder of a lease alone is believed", () => {
     expect((await attemptsOf(id)).length).toBe(1);
   });
 
-  test("a delivery that an administrator gave up while it was sent → stays given up, the result is dropped", async () => {
+  test("a delivery that an administrator gave up while it was sent → stays given up, the result is dropped, its place is free", async () => {
     const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
     await db.sql`update public.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${id}`;
     expect((await record(results)).recorded).toBe(0);
     expect(await readDelivery(db.sql, id)).toMatchObject({ status: "exhausted", attempts: 0 });
+    expect(await leaseOf(db.sql, id)).toBeNull();
   });
 
   test("a result of a delivery that is gone → dropped, the others of its batch count", async () => {

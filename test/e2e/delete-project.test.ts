@@ -96,7 +96,7 @@ describe.concurrent("a project is deleted", () => {
 
   test("while something of it runs → refused; cancelled, then deleted → gone", async () => {
     const maker = await newFilmMaker(stack);
-    const made = await maker.start("first-frame", { prompt: promptWith("output_slow=1500") });
+    const made = await maker.start("first-frame", { prompt: promptWith("output_slow=4000") });
     const refused = await remove(maker);
     expect(refused.error).toMatchObject({ code: "KEYFR", message: "generation_in_progress" });
     await until("it is copied", async () => {

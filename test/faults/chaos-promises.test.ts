@@ -16,6 +16,9 @@ const SUCCEEDED = "where status = 'succeeded'";
 const EXHAUSTED =
   "update public.webhook_deliveries set status = 'exhausted', attempts = 10, completed_at = now() where event_type = 'project.created'";
 
+/** On the disk, with no row in Storage. */
+const FILE_ALONE = "insert into chaos.files values ('generations', 'o/p/x.png', 1, 'x', now() - interval '1 second')";
+
 /** What is done to the rows of a run that went well, and which promise that breaks. */
 const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] = [
   ["an accepted start without a row", "accepted_starts_are_there", `delete from public.predictions ${SUCCEEDED}`],
@@ -233,7 +236,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "a file whose object is gone",
     "objects_have_a_row",
-    "insert into chaos.files values ('generations', 'o/p/x.png', 1, 'x')",
+    `${FILE_ALONE}; insert into chaos.seen_objects values ('generations', 'o/p/x.png', now())`,
   ],
   [
     "an address that ends before its time",
@@ -304,6 +307,12 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
 
 test("a run that went well → every promise is kept", async () => {
   expect(await scene.broken()).toEqual([]);
+});
+
+test("a file whose upload failed at its row, also where the name had one before → no promise is broken", async () => {
+  expect(await scene.broken(FILE_ALONE)).toEqual([]);
+  const before = "insert into chaos.seen_objects values ('generations', 'o/p/x.png', now() - interval '2 seconds')";
+  expect(await scene.broken(`${FILE_ALONE}; ${before}`)).toEqual([]);
 });
 
 test.for(BREAKAGES)("%s → %s is broken", async ([, name, statement]) => {

@@ -44,4 +44,8 @@ test("it was used meanwhile: starts accepted, events delivered, projects deleted
   expect(figures("deliveries delivered")[0]).toBeGreaterThan(50);
   expect(figures("deleted projects")[0]).toBeGreaterThan(0);
   expect(figures("signed addresses")[0]).toBeGreaterThan(0);
+  expect(figures("times a user was told of a prediction")[0]).toBeGreaterThan(0);
+  expect(figures("of these by 304")[0]).toBeGreaterThan(0);
+  // Those that are gone again are among them: a file without a row is told from one that never had any by this.
+  expect(figures("files that ever had a row")[0]).toBeGreaterThan(figures("files in Storage")[0] ?? Number.NaN);
 });

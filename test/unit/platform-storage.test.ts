@@ -295,6 +295,36 @@ test("an upload that breaks off → neither row nor file, and the former content
   expect(await (await service.download("broken.mp4")).data?.text()).toBe("whole");
 });
 
+test("an upload whose row is refused once the bytes are there → an error, nobody can read them, and the next upload is all that counts", async () => {
+  const { client } = await platform.signedIn();
+  const owner = client.storage.from("pictures");
+  const service = platform.client(SECRET_KEY).storage.from("pictures");
+  const name = path();
+  const before = await bytesOnDisk();
+  // Refused at the end of the transaction: lite's look whether the upload is allowed, which it takes back, passes.
+  await platform.admin.unsafe(`
+    create function public.refuse_row() returns trigger language plpgsql as $$ begin raise exception 'away'; end $$;
+    create constraint trigger refuse_row after insert on storage.objects deferrable initially deferred
+      for each row execute function public.refuse_row()`);
+  const { error } = await owner.upload(name, new TextEncoder().encode("never had a row"), text);
+  await platform.admin.unsafe("drop trigger refuse_row on storage.objects; drop function public.refuse_row()");
+  expect(error).not.toBeNull();
+  // As in the hosted Storage, bytes are written before their row.
+  expect(await bytesOnDisk()).toBeGreaterThan(before);
+
+  for (const files of [owner, service]) {
+    expect(refusal((await files.download(name)).error).statusCode).toBe("404");
+    expect(refusal((await files.info(name)).error).statusCode).toBe("404");
+    expect(refusal((await files.createSignedUrl(name, 60)).error).statusCode).toBe("404");
+    expect(refusal((await files.copy(name, path())).error).statusCode).toBe("404");
+    expect((await files.list("own", { search: name.slice(4) })).data).toEqual([]);
+  }
+  expect((await owner.upload(name, new TextEncoder().encode("new"), text)).error).toBeNull();
+  expect(await (await service.download(name)).data?.text()).toBe("new");
+  expect((await service.remove([name])).data).toHaveLength(1);
+  expect(await bytesOnDisk()).toBe(before);
+});
+
 async function bytesOnDisk(folder = platform.storageFolder): Promise<number> {
   let bytes = 0;
   for await (const entry of Deno.readDir(folder)) {

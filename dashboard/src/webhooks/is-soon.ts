@@ -1,6 +1,6 @@
 import type { Delivery } from "../../../client/index.ts";
 
-/** Longer than a sender holds a delivery: while it is being sent, its next attempt is when that hold ends. */
+/** One that is being sent was due already: its next attempt lies in the past. */
 const SOON_MS = 90_000;
 
 /** Whether something becomes of a delivery within moments: it is being sent, or is about to be. */

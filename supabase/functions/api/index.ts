@@ -53,8 +53,9 @@ const app = createApp({
   sleep: pause,
 });
 
-// No line is lost when the process is told to end: by SIGTERM or, on the hosted platform, by an event; it knows no signals.
-addEventListener("beforeunload", lines.flush);
+// No line is lost when the process is told to end: by SIGTERM or, on the hosted platform, by an event; it knows no signals. Nor when it
+// ends by an error that nobody caught.
+for (const end of ["beforeunload", "unload", "error", "unhandledrejection"]) addEventListener(end, lines.flush);
 try {
   Deno.addSignalListener("SIGTERM", () => {
     lines.flush();

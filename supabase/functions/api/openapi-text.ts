@@ -12,7 +12,10 @@ export function createDocumentText(serverUrl: string): () => Promise<string> {
     return JSON.stringify(openApiDocument(serverUrl, VERSION));
   };
   return () => {
-    text ??= make();
+    text ??= make().catch((error) => {
+      text = undefined; // who asks next tries again
+      throw error;
+    });
     return text;
   };
 }

@@ -3,7 +3,7 @@ import { StorageClient } from "@supabase/storage-js";
 import { unrepeatableBody } from "../../../shared/unrepeatable-body.ts";
 import { createDeadlines } from "./deadlines.ts";
 
-/** A call of the platform that takes longer counts as away: shorter than any caller's own patience. */
+/** A call of the platform that takes longer, by up to a tenth, counts as away: shorter than any caller's own patience. */
 const TIMEOUT_MS = 10_000;
 
 /** `reads` calls what only reads: twice, if the connection breaks. */
@@ -29,6 +29,6 @@ export function createPlatformClient(
   return {
     database: new PostgrestClient(`${url}/rest/v1`, { headers, fetch: once }),
     reads: new PostgrestClient(`${url}/rest/v1`, { headers, fetch: bounded }),
-    storage: new StorageClient(`${url}/storage/v1`, headers, bounded), // signs, and uploads what can be there once only
+    storage: new StorageClient(`${url}/storage/v1`, headers, bounded), // signs, and uploads under names of ours: sent again, the first is there
   };
 }

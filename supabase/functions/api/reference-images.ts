@@ -3,7 +3,6 @@ import { ApiError } from "../../../shared/errors.ts";
 import { type Image, sniffImage } from "../../../shared/images/sniff-image.ts";
 import { answered, answerHeaders } from "./answer-headers.ts";
 import type { Handler } from "./call.ts";
-import { internal } from "./failures.ts";
 
 const admitted = answered.extend({ file_id: z.uuid() });
 
@@ -28,9 +27,7 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = async (call
   }
   const answer = await database("admit_upload", call.idempotency, call.token, admitted);
   const name = `${answer.file_id}.${EXTENSION[image.contentType]}`;
-  const stored = await storage.uploadReference(name, bytes, image.contentType, call.token);
-  // With a key the file may be there: stored by the first request or, when several come at once, by one that was quicker.
-  const mayBeThere = call.idempotency.idempotency_key !== undefined;
-  if (!stored && !mayBeThere) throw internal(new Error("A new file name was taken already."));
+  // It may be there: the name is ours alone, so it was stored by a request with the same key, or by the first sending of this one.
+  await storage.uploadReference(name, bytes, image.contentType, call.token);
   return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
 };

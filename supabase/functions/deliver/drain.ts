@@ -90,7 +90,7 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
         if (await look(limits.promise, isIdle ? limits.lookEvery : 0)) continue;
         // It comes back early where somebody else waits there.
         if (isIdle) await pause(next - clock.now());
-        else if (isBusy()) await pause(limits.lookEvery);
+        else if (isBusy() || exchanges.isCalling()) await pause(limits.lookEvery);
       }
       mayOverlap = false;
       // What it promises, it promises before the last promise runs out.

@@ -7,6 +7,7 @@ import { createSignedHandler } from "../../../shared/provider/signed-handler.ts"
 import { systemClock } from "./clock.ts";
 import type { createSender } from "./create-sender.ts";
 import { createExchange } from "./database.ts";
+import type { AttemptResult } from "./delivery.ts";
 import { createDrain } from "./drain.ts";
 import { deliverEnvironment } from "./environment.ts";
 
@@ -23,12 +24,20 @@ const client = createSecretClient(environment.SUPABASE_URL, environment.SUPABASE
 /** Read once, beside the first look at the database, so that the first answer does not wait for undici and its like. */
 let sender: Promise<ReturnType<typeof createSender>> | undefined;
 function openSender(): NonNullable<typeof sender> {
-  sender ??= import("./create-sender.ts").then((module) => module.createSender(allowLocal, log));
+  sender ??= import("./create-sender.ts")
+    .then((module) => module.createSender(allowLocal, log))
+    .catch((error) => {
+      sender = undefined; // the next one tries again
+      throw error;
+    });
   return sender;
 }
 
+const exchange = createExchange(createCallDatabase(client, DATABASE_PATIENCE_MS));
 const kick = createDrain({
-  exchange: createExchange(createCallDatabase(client, DATABASE_PATIENCE_MS)),
+  // A call that leases what nobody here can send fails, so that the drain rests and ends instead of leasing more.
+  exchange: async (results: AttemptResult[], ...rest) =>
+    (await Promise.all([exchange(results, ...rest), openSender()]))[0],
   attempt: async (delivery) => (await openSender())(delivery),
   log,
   clock: systemClock,
@@ -44,7 +53,6 @@ const handler = createSignedHandler({
   log,
   handle: () => {
     const drained = kick();
-    openSender().catch(() => undefined); // whoever needs it is told
     EdgeRuntime?.waitUntil(drained);
     return Response.json(succeeded({ accepted: true }), { status: 202 });
   },
