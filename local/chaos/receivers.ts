@@ -25,7 +25,7 @@ export type ToldEnd = { ownerId: string; predictionId: string; projectId: string
 const TOLERANCE_MS = 5 * 60_000;
 
 /** A request, unverified as yet. */
-type Arrival = { slot: string; id: string; at: Date; signatures: string[]; body: string };
+type Arrival = { slot: string; id: string; at: Date; signatures: string[]; body: string; habit: Habit };
 
 /**
  * All receivers of a run in one server: each endpoint has a slot, which is the last part of its address, secrets and a habit.
@@ -86,7 +86,7 @@ export class Receivers {
   forged(): Arrival[] {
     return this.unverified.splice(0).filter((arrival) => {
       if (!this.#isSigned(arrival)) return true;
-      this.#note(arrival, "well");
+      this.#note(arrival, false); // it was answered before anybody could say whether its time is right
       return false;
     });
   }
@@ -100,11 +100,16 @@ export class Receivers {
       const header = (name: string) => String(request.headers[name] ?? "");
       const body = new TextDecoder().decode(join(chunks));
       const at = new Date(Number(header("webhook-timestamp")) * 1000);
-      const arrival = { slot, id: header("webhook-id"), at, signatures: header("webhook-signature").split(" "), body };
-      this.arrivals += 1;
+      const signatures = header("webhook-signature").split(" ");
       const habit = this.#habits.get(slot) ?? "well";
+      const arrival = { slot, id: header("webhook-id"), at, signatures, body, habit };
+      this.arrivals += 1;
+      const isStale = Math.abs(Date.now() - at.getTime()) > TOLERANCE_MS;
       if (!this.#isSigned(arrival)) this.unverified.push(arrival);
-      else if (this.#note(arrival, habit) === "stale") return void response.writeHead(400).end("an old signature");
+      else {
+        this.#note(arrival, isStale);
+        if (isStale) return void response.writeHead(400).end("an old signature");
+      }
       HABITS[habit](response);
     });
   }
@@ -116,7 +121,7 @@ export class Receivers {
     return false;
   }
 
-  #note({ slot, id, at, body }: Arrival, habit: Habit): "stale" | "fresh" {
+  #note({ slot, id, body, habit }: Arrival, isStale: boolean): void {
     const key = `${slot} ${id}`;
     const bodyMd5 = createHash("md5").update(body).digest("hex");
     const before = this.seen.get(key);
@@ -133,12 +138,10 @@ export class Receivers {
     this.seen.set(key, seen);
     if (seen.bodyMd5 !== bodyMd5) seen.bodyMd5 = "differs from one request to the next";
     seen.valid += 1;
-    const isStale = Math.abs(Date.now() - at.getTime()) > TOLERANCE_MS;
     if (isStale) seen.stale += 1;
     else if (TAKES_IT.includes(habit)) seen.taken += 1;
     else seen.misbehaved += 1;
     if (!before) this.#tell(body);
-    return isStale ? "stale" : "fresh";
   }
 
   #tell(body: string): void {
