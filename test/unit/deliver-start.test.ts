@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
-// undici has no smaller entry than the whole package, so a path inside it is named (docs/decisions/0019). Another version of it
+// undici has no smaller entry than the whole package, so a path inside it is named (docs/decisions/0018). Another version of it
 // may have moved it, or need another part beside it.
 test("the one module of undici that deliver reads → is the Client of the package", () => {
   expect(Alone).toBe(Client);

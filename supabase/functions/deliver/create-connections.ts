@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-// Of all of undici only this: the rest is three fifths of it, and none of it is used (docs/decisions/0019).
+// Of all of undici only this: the rest is three fifths of it, and none of it is used (docs/decisions/0018).
 import Client from "undici/lib/dispatcher/client.js";
 import { ConnectionStream } from "./connection-stream.ts";
 import { type DialSettings, dial } from "./dial.ts";
