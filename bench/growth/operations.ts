@@ -26,7 +26,7 @@ const SERVICE_WIDE = "md5('endpoint 0')::uuid";
 const PAGE = "max_rows => 20";
 const FAR_DOWN = "before_created_at => now() - interval '15 days', before_id => md5('any')::uuid";
 
-const page = (of: string, call: string): [string, number] => [`jsonb_array_length(${call} -> '${of}')`, 20];
+const page = (of: string, call: string): [string, number] => [`jsonb_array_length(${call}::jsonb -> '${of}')`, 20];
 const one = (of: string, call: string): [string, number] => [`((${call} -> '${of}' ->> 'id') is not null)::int`, 1];
 const deliveries = (status: string): [string, number][] => [
   page("deliveries", `public.list_webhook_deliveries(${SERVICE_WIDE}, ${status}, ${PAGE})`),
@@ -40,9 +40,7 @@ const as = (caller: Caller, name: string, ...expressions: [string, number][]): O
 const BATCH = 100;
 const exchange = (results: string, rows: number) => `public.exchange_deliveries(${results}, ${rows}, 60, 60000)::jsonb`;
 const CLAIM = `jsonb_array_length(${exchange("'[]'", BATCH)} -> 'deliveries')`;
-const RESULTS = `(select jsonb_agg(jsonb_build_object(
-    'id', l.delivery_id, 'lease_token', l.token, 'started_at', now(), 'duration_ms', 12, 'status_code', 200))::text
-  from private.delivery_leases l where l.delivery_id is not null)`;
+const RESULTS = "(select bench.results())";
 const record = (results: string) => `(${exchange(`${results}::jsonb`, 0)} ->> 'recorded')::int`;
 
 export const OPERATIONS: Operation[] = [
