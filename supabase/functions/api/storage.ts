@@ -12,8 +12,8 @@ export type SignedFile = { url: string; expiresAt: string };
 export type Storage = {
   /** By path; a file that is not there is left out. No call for an empty list. */
   signGenerated(paths: string[], token: string | null): Promise<Map<string, SignedFile>>;
-  /** Returns false when a file of this name is there already; it is left as it is. */
-  uploadReference(name: string, bytes: Uint8Array, contentType: string, token: string | null): Promise<boolean>;
+  /** A file of this name that is there already is left as it is: nobody else makes these names. */
+  uploadReference(name: string, bytes: Uint8Array, contentType: string, token: string | null): Promise<void>;
 };
 
 /** `clientUrl` takes the place of `supabaseUrl` in signed URLs, so that the app can reach them. */
@@ -41,9 +41,7 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
     async uploadReference(name, bytes, contentType, token) {
       const options = { contentType, cacheControl: "3600", upsert: false };
       const { error } = await bucket("projects", token).upload(name, bytes, options);
-      if (error && isDuplicate(error)) return false;
-      if (error) throw storageError("upload", error);
-      return true;
+      if (error && !isDuplicate(error)) throw storageError("upload", error);
     },
   };
 }

@@ -1,0 +1,188 @@
+-- Claiming: what is due is handed out fairly, a few of each endpoint at a time. Time is an argument, so years fit in a test.
+
+-- Who is sending what: an endpoint has max_in_flight places, and a place holds the lease of one delivery. The rows stay and are
+-- written again and again; no index has a column of theirs but the key, and there is room on the page, so these updates are HOT.
+-- Without a foreign key, and pruned: a claim must not wait for who deletes an endpoint, nor that one for the claim.
+create table private.delivery_leases (
+  endpoint_id uuid not null,
+  place integer not null,
+  delivery_id uuid,
+  token uuid,
+  leased_until timestamptz not null,
+  primary key (endpoint_id, place),
+  constraint token_if_and_only_if_leased check ((token is null) = (delivery_id is null))
+) with (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+comment on table private.delivery_leases is 'The requests under way, by endpoint. The rows stay: a place is used again and again.';
+comment on column private.delivery_leases.place is 'From 1 to max_in_flight of the endpoint.';
+comment on column private.delivery_leases.delivery_id is 'What is being sent; null when the place is free.';
+comment on column private.delivery_leases.leased_until is 'Then nobody is believed to send it any more.';
+alter table private.delivery_leases enable row level security;
+revoke all on private.delivery_leases from public, anon, authenticated, service_role;
+
+-- What of an endpoint is being sent now. Of leases that ran out nobody knows anything.
+create function private.leased_deliveries(endpoint uuid)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return array(
+    select l.delivery_id from private.delivery_leases l
+    where l.endpoint_id = endpoint and l.delivery_id is not null and l.leased_until > now());
+end
+$$;
+
+-- Enabled endpoints that have something due that nobody is sending, in the falling order of their ids from start on, round to it
+-- again. Walks the index from endpoint to endpoint, so it costs three probes for each endpoint with something pending and not a row
+-- for each delivery (and one for each that is being sent, where all that is due is): one statement, for what a thousand dead endpoints cost is paid at every look. It ends with the last that is
+-- wanted. Backwards, because what was sent of late left dead entries at the beginning of each endpoint's part.
+create function private.endpoints_with_due(start uuid, most integer, at timestamptz)
+returns setof uuid
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+set enable_sort = off
+as $$
+begin
+  return query
+  with recursive from_start as (
+    (select d.endpoint_id as id from public.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id < start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
+    union all
+    select (
+      select d.endpoint_id from public.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id < f.id order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
+    from from_start f where f.id is not null
+  ), down_to_start as (
+    (select d.endpoint_id as id from public.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id >= start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
+    union all
+    select (
+      select d.endpoint_id from public.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id < t.id and d.endpoint_id >= start
+      order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
+    from down_to_start t where t.id is not null
+  )
+  select p.id from (select f.id from from_start f union all select t.id from down_to_start t) p
+  -- Single values, which no plan turns into a join that reads all endpoints first.
+  where (select e.enabled from public.webhook_endpoints e where e.id = p.id)
+    and (select true from public.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at
+        and (select true from private.delivery_leases l
+          where l.endpoint_id = p.id and l.delivery_id = d.id and l.leased_until > at limit 1) is null
+      order by d.next_attempt_at desc limit 1)
+  limit most;
+end
+$$;
+
+-- How many more requests an endpoint may have under way.
+create function private.endpoint_places(endpoint uuid, at timestamptz)
+returns integer
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return (select e.max_in_flight from public.webhook_endpoints e where e.id = endpoint)
+    - (select count(*) from private.delivery_leases l
+      where l.endpoint_id = endpoint and l.delivery_id is not null and l.leased_until > at);
+end
+$$;
+
+-- Leases due deliveries: at most max_in_flight of an endpoint at once, so one that hangs or floods delays only itself. Two
+-- statements for all endpoints together, because a statement for each of twenty costs more than the rows it is about.
+-- Deliveries are not locked: who holds an endpoint's advisory lock alone gives its places, and a result needs the lease.
+create function private.claim_deliveries(
+  max_rows integer, lease_seconds integer, at timestamptz, out deliveries json, out endpoints json, out found_any boolean
+)
+language plpgsql
+volatile
+set search_path = ''
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+-- For one delivery, planning took as long as all the rest; with these settings no other values would have a better plan.
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  ours uuid[];
+  claimed uuid[];
+begin
+  deliveries := '[]';
+  endpoints := '{}';
+  found_any := false;
+  -- Where another claim is at an endpoint, that one gives the places, and it is left to it. One without a free place is left to
+  -- whoever makes one: two calls of a busy sender then seldom want the same endpoints.
+  select array_agg(o.id) into ours
+  from private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
+  where case
+    when private.endpoint_places(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
+    else false end;
+  if ours is null then
+    return;
+  end if;
+  -- Statements of their own: they see what those who held the locks before have committed. Whoever let a lease run out is believed
+  -- until here; from now on somebody else may have the delivery. One that is being recorded just now keeps its place.
+  update private.delivery_leases l set delivery_id = null, token = null
+  from (
+    select o.endpoint_id, o.place from private.delivery_leases o
+    where o.endpoint_id = any (ours) and o.delivery_id is not null and o.leased_until <= at
+    for update skip locked) o
+  where l.endpoint_id = o.endpoint_id and l.place = o.place;
+  with line as materialized (
+    select o.id, o.turn, e.max_in_flight - cardinality(t.places) as free, t.places as taken, t.deliveries as sent
+    from unnest(ours) with ordinality o (id, turn)
+    join public.webhook_endpoints e on e.id = o.id
+    cross join lateral (
+      select coalesce(array_agg(l.place), '{}') as places, coalesce(array_agg(l.delivery_id), '{}') as deliveries
+      from private.delivery_leases l
+      where l.endpoint_id = o.id and l.delivery_id is not null
+    ) t
+    order by o.turn
+  ), due as materialized (
+    select n.*, gen_random_uuid() as token, row_number() over (partition by n.endpoint_id) as nth
+    from (
+      select i.id as endpoint_id, i.taken, q.id, q.event_id, q.attempts
+      from line i
+      cross join lateral (
+        select d.id, d.event_id, d.attempts from public.webhook_deliveries d
+        where d.status = 'pending' and d.endpoint_id = i.id and d.next_attempt_at <= at and d.id <> all (i.sent)
+        order by d.next_attempt_at
+        limit greatest(i.free, 0)) q
+      limit max_rows
+    ) n
+  ), leased as (
+    insert into private.delivery_leases as l (endpoint_id, place, delivery_id, token, leased_until)
+    select d.endpoint_id, (
+        -- The nth place that is not taken.
+        select s.place from generate_series(1, cardinality(d.taken) + d.nth) s (place)
+        where s.place <> all (d.taken) order by s.place offset d.nth - 1 limit 1),
+      d.id, d.token, at + make_interval(secs => lease_seconds)
+    from due d
+    on conflict (endpoint_id, place) do update
+      set delivery_id = excluded.delivery_id, token = excluded.token, leased_until = excluded.leased_until
+  )
+  select
+    coalesce(json_agg(json_build_object(
+      'id', d.id, 'lease_token', d.token, 'attempt', d.attempts + 1, 'endpoint_id', d.endpoint_id,
+      'event_id', v.id, 'body', v.payload::text)), '[]'),
+    array_agg(distinct d.endpoint_id)
+  into deliveries, claimed
+  from due d join public.webhook_events v on v.id = d.event_id;
+
+  found_any := claimed is not null;
+  select coalesce(json_object_agg(e.id, json_build_object('url', e.url, 'secrets', coalesce(s.secrets, '{}'))), '{}')
+  into endpoints
+  from public.webhook_endpoints e
+  left join private.live_webhook_secrets(claimed, at) s on s.endpoint_id = e.id
+  where e.id = any (claimed);
+end
+$$;
+
+revoke execute on function
+  private.leased_deliveries(uuid), private.endpoints_with_due(uuid, integer, timestamptz),
+  private.endpoint_places(uuid, timestamptz), private.claim_deliveries(integer, integer, timestamptz)
+from public, anon, authenticated, service_role;

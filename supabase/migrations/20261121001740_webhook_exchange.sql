@@ -1,0 +1,116 @@
+-- What deliver calls: recording and claiming in one, and waiting for something to claim. And what is past its time is pruned.
+
+-- Waits until something is due at an endpoint with a free place, at most so many milliseconds. Looking here costs a fraction of a
+-- call from outside, so it looks often; where a look takes long because many endpoints have something pending, it rests longer,
+-- so that looking takes a tenth of the time at most.
+create function private.wait_for_due(wait_ms integer, at timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  began timestamptz := clock_timestamp();
+  looked timestamptz;
+  rest double precision;
+begin
+  -- One waits at a time: each waiting call holds a connection.
+  if not pg_try_advisory_xact_lock(hashtextextended('keyframe deliver waits', 0)) then
+    return;
+  end if;
+  loop
+    looked := clock_timestamp();
+    exit when exists (
+      select from private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
+      where private.endpoint_places(o.id, at + (looked - began)) > 0);
+    rest := greatest(0.0005, 9 * extract(epoch from clock_timestamp() - looked));
+    exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
+    perform pg_sleep(rest);
+  end loop;
+end
+$$;
+
+-- One call of deliver: what came of the last requests is recorded, and what is due next is leased. Without results it may wait for
+-- something to become due.
+create function public.exchange_deliveries(
+  results jsonb, max_rows integer, lease_seconds integer, look_again_ms integer default 0, at timestamptz default now(),
+  wait_ms integer default 0
+)
+returns json
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  counted integer := 0;
+  deliveries json := '[]';
+  endpoints json := '{}';
+  found_any boolean;
+  until timestamptz := at;
+begin
+  if results <> '[]' then
+    counted := private.record_attempts(results, at);
+  else
+    -- A lease that a crash of the database forgets is claimed again: nobody has to wait for the disk.
+    perform set_config('synchronous_commit', 'off', true);
+    if wait_ms > 0 then
+      perform private.wait_for_due(wait_ms, at);
+      until := at + (clock_timestamp() - now());
+    end if;
+  end if;
+  if max_rows > 0 then
+    perform private.note_lookout('deliver', look_again_ms);
+    select c.deliveries, c.endpoints, c.found_any into deliveries, endpoints, found_any
+    from private.claim_deliveries(max_rows, lease_seconds, until) c;
+    -- A run whose time is up may leave more than it takes: the next one begins now, and not with the sweep.
+    if look_again_ms <= 0 and found_any then
+      perform private.kick_unless_looking('deliver');
+    end if;
+  end if;
+  return json_build_object('recorded', counted, 'deliveries', deliveries, 'endpoints', endpoints);
+end
+$$;
+comment on function public.exchange_deliveries is 'Records the results of requests and leases the next due deliveries: { recorded, deliveries: [{ id, lease_token, attempt, endpoint_id, event_id, body }], endpoints: { <id>: { url, secrets } } }.';
+
+-- Deletes events past their retention with their deliveries and attempts, the hours they were counted in, secrets past their overlap, and
+-- places of endpoints that are gone.
+create function private.prune_webhooks(max_rows integer default 2000)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  deleted integer;
+begin
+  delete from private.webhook_secrets s where s.expires_at <= now();
+  delete from private.delivery_leases l
+  where l.leased_until < now() - interval '1 hour' and not exists (select from public.webhook_endpoints e where e.id = l.endpoint_id);
+  -- An endpoint's last hour says when it was last heard of. A single value, and the places of the rows: joins would read all hours.
+  delete from private.webhook_hours h where h.ctid = any (array(
+    select o.ctid from private.webhook_hours o
+    where o.hour < now() - interval '2 days' and (
+      o.hour < now() - (select s.webhook_retention from private.settings s)
+      or (select true from private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
+    order by o.hour limit max_rows * 5));
+  delete from public.webhook_events v where v.id in (
+    select o.id from public.webhook_events o
+    where o.created_at < now() - (select s.webhook_retention from private.settings s)
+    order by o.created_at limit max_rows);
+  get diagnostics deleted = row_count;
+  return deleted;
+end
+$$;
+
+revoke execute on function private.wait_for_due(integer, timestamptz), private.prune_webhooks(integer)
+from public, anon, authenticated, service_role;
+revoke execute on function public.exchange_deliveries(jsonb, integer, integer, integer, timestamptz, integer)
+from public, anon, authenticated;
+grant execute on function public.exchange_deliveries(jsonb, integer, integer, integer, timestamptz, integer) to service_role;
