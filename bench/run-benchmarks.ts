@@ -17,8 +17,10 @@ export async function runBenchmarks(
   const outcome: Outcome = { results: {}, failed: {} };
   for (const benchmark of benchmarks) {
     if (signal.aborted) break;
+    const began = performance.now();
     try {
       const result = await runBenchmark(benchmark, settings);
+      console.error(`${benchmark.name}: took ${((performance.now() - began) / 1000).toFixed(0)} s`);
       outcome.results[benchmark.name] = result;
       await onResult(benchmark, result);
     } catch (error) {

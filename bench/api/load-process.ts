@@ -4,7 +4,10 @@ import type { LoadJob, LoadResult } from "./load.ts";
 
 // Clients in a process of their own. Reads a job a line, answers a result a line. Ends with its standard input.
 
-/** So many clients, each sending its next request when it has read the answer to the last. Throws at an answer that is not as expected. */
+/**
+ * So many clients, each sending its next request when it has read the answer to the last. Throws at an answer that is
+ * not as expected.
+ */
 async function runLoad({ requests, clients, count, status, warmUp }: LoadJob): Promise<LoadResult> {
   const all = async (total: number): Promise<number[]> => {
     const latencies: number[] = [];

@@ -57,7 +57,10 @@ export async function fillDatabase(
   }
 }
 
-/** Takes the dead rows out that rolled back calls have left. Autovacuum would at the smaller sizes alone, where they are more than a few per cent. */
+/**
+ * Takes the dead rows out that rolled back calls have left. Autovacuum would at the smaller sizes alone, where they
+ * are more than a few per cent.
+ */
 export async function vacuum(sql: postgres.Sql): Promise<void> {
   await sql.unsafe(`vacuum (index_cleanup on) ${TABLES.join(", ")}`);
 }

@@ -1,7 +1,7 @@
 -- Fills a migrated database with a past of :predictions predictions over 30 days, each with an event and three deliveries. Run with
--- triggers off. Every number is made of the row's own, so that each run makes the same: a hundredth as many owners as predictions, of
--- whom three have a fifth of everything, and one project has a twentieth. What is active or due is as much at every size, for a queue
--- does not grow with its past; what dead endpoints have left pending grows with the endpoints.
+-- triggers off. Every number is made of the row's own, so that each run makes the same: a hundredth as many owners as
+-- predictions, of whom three have a fifth of everything, and one project has a twentieth. What is active or due is as much at
+-- every size, for a queue does not grow with its past; what dead endpoints have left pending grows with the endpoints.
 
 -- step: owners
 insert into auth.users (id, email)
@@ -84,8 +84,8 @@ from public.projects j
 order by 6;
 
 -- step: deliveries
--- To both endpoints of the owner and to the service-wide one: delivered, one in a hundred exhausted. A dead endpoint has not had its
--- last three days: an enabled one's are tried again some time, one's that was switched off wait.
+-- To both endpoints of the owner and to the service-wide one: delivered, one in a hundred exhausted. A dead endpoint has not had
+-- its last three days: an enabled one's are tried again some time, one's that was switched off wait.
 with sent as (
   select v.id as event_id, v.type, v.created_at, e.id as endpoint_id, e.owner_id, e.enabled, e.failing_since
   from public.webhook_events v join public.webhook_endpoints e on e.owner_id = v.owner_id

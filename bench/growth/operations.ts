@@ -36,7 +36,7 @@ const as = (caller: Caller, name: string, ...expressions: [string, number][]): O
   ...{ name, caller, expressions, aimed: true },
 });
 
-/** Each claim finds other deliveries: rolled back, it would come back to the same, and step over its own dead versions of them. */
+/** Each claim finds other deliveries: rolled back, it would come back to the same, and to what is dead of its own leases. */
 const BATCH = 100;
 const exchange = (results: string, rows: number) => `public.exchange_deliveries(${results}, ${rows}, 60, 60000)::jsonb`;
 const CLAIM = `jsonb_array_length(${exchange("'[]'", BATCH)} -> 'deliveries')`;

@@ -1,6 +1,9 @@
 import type postgres from "postgres";
 
-/** What the hours should say: of each endpoint, by the hour of each delivery's last attempt. One being sent again counts as nothing. */
+/**
+ * What the hours should say: of each endpoint, by the hour of each delivery's last attempt. One being sent again
+ * counts as nothing.
+ */
 const THERE = `
   select d.endpoint_id, date_trunc('hour', a.started_at, 'UTC') as hour,
     count(*) filter (where d.status = 'delivered') as delivered,

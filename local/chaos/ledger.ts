@@ -1,7 +1,10 @@
 import type { Step } from "../../shared/contract/fields.ts";
 import type { PredictionStatus } from "../../shared/contract/predictions.ts";
 
-/** A start as its user knows it. Without an answer nobody knows yet whether it was accepted: asked again with the same key it must say. */
+/**
+ * A start as its user knows it. Without an answer nobody knows yet whether it was accepted: asked again with the same
+ * key it must say.
+ */
 export type Start = {
   key: string;
   prompt: string;
@@ -14,7 +17,10 @@ export type Start = {
   outcome: { accepted: string } | { refused: string } | "unanswered";
 };
 
-/** A call that was made to see whether the service stays polite: how long it took, what it was answered, and whether that said when to come back. */
+/**
+ * A call that was made to see whether the service stays polite: how long it took, what it was answered, and whether
+ * that said when to come back.
+ */
 export type Probe = { ms: number; status: number; retryAfter: boolean };
 
 /** `status` is `another` where a 304 named another answer than that which was asked about. */

@@ -1,6 +1,9 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 
-/** A TCP socket of a process that does not listen: `state` as /proc has it (01 is established, 08 was left by the other side alone). */
+/**
+ * A TCP socket of a process that does not listen: `state` as /proc has it (01 is established, 08 was left by the
+ * other side alone).
+ */
 export type OpenSocket = { localPort: number; peerPort: number; state: string };
 
 const LISTENS = "0A";

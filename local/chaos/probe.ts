@@ -3,7 +3,10 @@ import { inTime, pause, type World } from "./world.ts";
 const EVERY_MS = 400;
 const LONGEST_MS = 30_000;
 
-/** Asks for the API's health again and again until told to stop, and notes how long each answer took and what it said; and who has how many places. */
+/**
+ * Asks for the API's health again and again until told to stop, and notes how long each answer took and what it said;
+ * and who has how many places.
+ */
 export async function keepProbing({ stack, ledger, sql }: World, until: AbortSignal): Promise<void> {
   while (!until.aborted) {
     const began = performance.now();

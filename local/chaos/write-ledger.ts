@@ -53,7 +53,10 @@ export type LedgerRows = Record<
   readonly object[]
 >;
 
-/** Makes the tables of what users, receivers, the provider and the disk know, and fills them, so that promises can be queries. All or nothing. */
+/**
+ * Makes the tables of what users, receivers, the provider and the disk know, and fills them, so that promises can be
+ * queries. All or nothing.
+ */
 export async function writeLedger(sql: postgres.Sql, rows: Partial<LedgerRows>): Promise<void> {
   await sql.begin(async (transaction) => {
     await transaction.unsafe(TABLES);

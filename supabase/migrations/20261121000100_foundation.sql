@@ -29,7 +29,8 @@ comment on schema private is 'Keyframe internals: settings, limits and helper fu
 revoke all on schema private from public;
 grant usage on schema private to authenticated, service_role;
 
--- Raises an error of the API: the SQLSTATE KEYFR marks it as ours, the message is the stable code, the detail a sentence for a person.
+-- Raises an error of the API: the SQLSTATE KEYFR marks it as ours, the message is the stable code, the detail a sentence for a
+-- person.
 create function private.raise_error(code text, sentence text, hint text default '')
 returns void
 language plpgsql

@@ -34,13 +34,14 @@ revoke all on private.rate_buckets from public, anon, authenticated, service_rol
 -- with {policy, limit, window_seconds, wait_seconds} as hint. Null, and nothing taken, without a caller or without a limit.
 --
 -- What is refused later in the same transaction is taken back with it, its token too, and so is the token of a request that was
--- refused for want of one. So a flood of requests that find nothing costs its sender no tokens; it costs us an index probe each, and
--- they come one after the other, because each holds the bucket's row while it looks. An empty bucket refuses before anything is looked at.
+-- refused for want of one. So a flood of requests that find nothing costs its sender no tokens; it costs us an index probe each,
+-- and they come one after the other, because each holds the bucket's row while it looks. An empty bucket refuses before anything
+-- is looked at.
 --
 -- The row stays locked to the end of the transaction. Hence the order in every function: Idempotency-Key, token, and only then
 -- rows that others may hold. A request takes the tokens of one class only, so nobody waits for a token while holding what the
--- holder of that token may wait for. (A start has locked its project against deletion by then: whoever deletes it waits for no token
--- any more.) What one owner's long change (a big recovery) keeps waiting is that owner's other changes.
+-- holder of that token may wait for. (A start has locked its project against deletion by then: whoever deletes it waits for no
+-- token any more.) What one owner's long change (a big recovery) keeps waiting is that owner's other changes.
 create function private.take_token(route_class text)
 returns jsonb
 language plpgsql
@@ -62,7 +63,8 @@ begin
       set tokens = least(
             excluded.tokens, -- one less than the capacity
             b.tokens - 1 + (select l.per_second from limited l) * greatest(0, extract(epoch from now() - b.refilled_at))),
-          -- A little ahead: another request began later and was faster. More: the clock was set back, and refilling goes on from now.
+          -- A little ahead: another request began later and was faster. More: the clock was set back, and refilling goes on from
+          -- now.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens
   )

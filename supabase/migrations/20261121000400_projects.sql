@@ -46,7 +46,8 @@ revoke execute on function private.limit_projects() from public, anon, authentic
 create trigger _100_limit before insert on public.projects
   for each row execute function private.limit_projects();
 
--- Counts each request of a user that changes or deletes, before it locks any project: a request that waits for its token holds nothing.
+-- Counts each request of a user that changes or deletes, before it locks any project: a request that waits for its token holds
+-- nothing.
 create function private.limit_project_changes()
 returns trigger
 language plpgsql

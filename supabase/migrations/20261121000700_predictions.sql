@@ -68,9 +68,9 @@ create table public.predictions (
     case when status = 'failed' then num_nonnulls(error_code, error_message, error_retryable) = 3
       else num_nonnulls(error_code, error_message, error_retryable) = 0
     end)
--- Five updates in a row's life, none of them HOT: each sets status or next_attempt_at, which the indexes of the queue are about. The
--- room on the page keeps the versions together all the same: five in six stay on it, against one in eight without. Vacuum comes
--- after 2 % and not after a fifth: a million rows would have 200,000 dead versions, and each claim steps over dead entries.
+-- Five updates in a row's life, none of them HOT: each sets status or next_attempt_at, which the indexes of the queue are about.
+-- The room on the page keeps the versions together all the same: five in six stay on it, against one in eight without. Vacuum
+-- comes after 2 % and not after a fifth: a million rows would have 200,000 dead versions, and each claim steps over dead entries.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table public.predictions is 'One run of one step of a project. Users insert what to generate; only the service moves the status.';
 comment on column public.predictions.prompt is 'What was asked for; the project''s text_prompt unless the request brought its own.';

@@ -79,8 +79,8 @@ begin
 end
 $$;
 
--- A prediction that ended, or was deleted, with a submit unanswered: the provider's list has been asked, and what was in it is recorded.
--- Of a deleted one the row stays without the prompt, for a run that is late to call back.
+-- A prediction that ended, or was deleted, with a submit unanswered: the provider's list has been asked, and what was in it is
+-- recorded. Of a deleted one the row stays without the prompt, for a run that is late to call back.
 create function public.record_search_ended(prediction_id uuid)
 returns boolean
 language plpgsql

@@ -4,7 +4,7 @@ create table private.provider_callbacks (
   callback_id text primary key,
   received_at timestamptz not null default now()
 );
-comment on table private.provider_callbacks is 'The webhook-id of each callback that was news or came after the end, for a day: a replay changes nothing.';
+comment on table private.provider_callbacks is 'The webhook-id of each callback that was not recognised at once as saying nothing new, for a day: a replay changes nothing.';
 create index provider_callbacks_received_at_idx on private.provider_callbacks (received_at);
 alter table private.provider_callbacks enable row level security;
 revoke all on private.provider_callbacks from public, anon, authenticated, service_role;

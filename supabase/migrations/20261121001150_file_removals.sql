@@ -75,7 +75,8 @@ create trigger _450_remove_partial_output after update of status on public.predi
   for each row when (old.status = 'storing' and new.status in ('failed', 'canceled'))
   execute function private.remove_partial_output();
 
--- Predictions are deleted, most often all of a project: their outputs go, and the reference images that no prediction uses any more.
+-- Predictions are deleted, most often all of a project: their outputs go, and the reference images that no prediction uses any
+-- more.
 create function private.remove_deleted_files()
 returns trigger
 language plpgsql

@@ -1,8 +1,9 @@
--- What the api function calls with the caller's own token: one call per request. Row-level security decides.
+-- What the api function calls with the caller's own token: one call per request. Row-level security decides, or the owner, whom a
+-- definer function checks.
 
--- A prediction as its owner may see it, with its place in line. The columns are named: what is new is nobody's to see until it stands here.
--- json and not jsonb, here and in whatever answers with it: each layer of jsonb copies all that is inside value by value, which was
--- four fifths of a page of projects.
+-- A prediction as its owner may see it, with its place in line. The columns are named: what is new is nobody's to see until it
+-- stands here. json and not jsonb, here and in whatever answers with it: each layer of jsonb copies all that is inside value by
+-- value, which was four fifths of a page of projects.
 create function private.prediction_json(prediction public.predictions)
 returns json
 language plpgsql

@@ -1,6 +1,6 @@
 -- What the api function calls for projects and the predictions of one: one call per request. Row-level security decides, but in the
--- lists: under a policy no condition on a step may use an index (enum_eq is not leakproof), and the planner does not know whose rows
--- it will read, so it may read and sort all of them for a page. The lists are definers and name the owner themselves.
+-- lists: under a policy no condition on a step may use an index (enum_eq is not leakproof), and the planner does not know whose
+-- rows it will read, so it may read and sort all of them for a page. The lists are definers and name the owner themselves.
 
 -- The latest prediction of each step of a project of the caller.
 create function private.latest_predictions(project uuid)

@@ -1,7 +1,8 @@
 -- Waking the functions. A kick is a hint: it may be lost, late or doubled, and only changes when something happens.
 
--- The last kick of each function. What it was answered pg_net keeps for some hours, under its id. Unlogged, as pg_net's tables are: after
--- a crash its ids begin anew, and one from before would be somebody else's. Updated at every kick: room keeps that in place.
+-- The last kick of each function. What it was answered pg_net keeps for some hours, under its id. Unlogged, as pg_net's tables
+-- are: after a crash its ids begin anew, and one from before would be somebody else's. Updated at every kick: room keeps that in
+-- place.
 create unlogged table private.last_kicks (
   function_name text primary key,
   made_at timestamptz not null,
@@ -19,8 +20,9 @@ comment on column private.last_kicks.heard_at is 'When the function first looked
 alter table private.last_kicks enable row level security;
 revoke all on private.last_kicks from public, anon, authenticated, service_role;
 
--- Notes the last kick of a function: one row written for each kick that is made, none for work that needs no kick. Waits for nobody: a kick
--- made by hand may stand in an open transaction. One with an older snapshot may not change the row, and leaves it alone.
+-- Notes the last kick of a function: one row written for each kick that is made, none for work that needs no kick. Waits for
+-- nobody: a kick made by hand may stand in an open transaction. One with an older snapshot may not change the row, and leaves it
+-- alone.
 create function private.note_kick(function_name text, request_id bigint, trouble text)
 returns void
 language plpgsql

@@ -142,8 +142,8 @@ $$;
 create trigger _300_switch before insert or update of enabled, url, description, event_types, max_in_flight on public.webhook_endpoints
   for each row execute function private.note_endpoint_switch();
 
--- The live secrets of endpoints, newest first: at most three of each. Nothing for an endpoint without one. For all in one statement:
--- each statement that decrypts costs more than what it decrypts.
+-- The live secrets of endpoints, newest first: at most three of each. Nothing for an endpoint without one. For all in one
+-- statement: each statement that decrypts costs more than what it decrypts.
 create function private.live_webhook_secrets(endpoints uuid[], at timestamptz)
 returns table (endpoint_id uuid, secrets text[])
 language plpgsql
@@ -187,7 +187,8 @@ as $$
   select (private.webhook_secrets_of(endpoint))[1]
 $$;
 
--- Replaces the current secret by one with this id. The old one signs on beside it for overlap (0: it is gone at once). At most three live at a time.
+-- Replaces the current secret by one with this id. The old one signs on beside it for overlap (0: it is gone at once). At most
+-- three live at a time.
 create function private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void
 language plpgsql

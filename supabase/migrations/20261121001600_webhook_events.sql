@@ -68,8 +68,8 @@ comment on column public.webhook_deliveries.retries_from is 'At which attempt th
 comment on column public.webhook_deliveries.next_attempt_at is 'When it is due.';
 comment on column public.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
 -- What is still to be done, by endpoint: the claim takes a few of each. Small, however many were delivered.
--- Entries of the same moment, of events written together, stay apart: put together in one they could not be marked as dead before all
--- of them are, and claims would look up the dead ones each time.
+-- Entries of the same moment, of events written together, stay apart: put together in one they could not be marked as dead before
+-- all of them are, and claims would look up the dead ones each time.
 create index webhook_deliveries_due_idx on public.webhook_deliveries (endpoint_id, next_attempt_at) with (deduplicate_items = off)
   where status = 'pending';
 -- For the pages of an endpoint's list: of one status, or of all three put together. Read backwards: what is written in rising order

@@ -19,7 +19,7 @@ create table private.webhook_hours (
   primary key (endpoint_id, hour, slot)
 ) with (fillfactor = 50);
 comment on table private.webhook_hours is 'What came of the deliveries of an endpoint, each in the hour (UTC) of its last attempt. An hour is the sum of its slots. Kept for two days, the last hour of an endpoint for webhook_retention; without a foreign key: who counts would wait for who deletes the endpoint, and that one for the deliveries.';
-comment on column private.webhook_hours.slot is 'Transactions that count at the same time count in slots of their own, so that none waits for another. One alone may be negative.';
+comment on column private.webhook_hours.slot is 'Transactions that count at the same time count in slots of their own, so that none waits for another. The counts of a single slot may be negative; their sum is not.';
 comment on column private.webhook_hours.delivered is 'Answered 2xx.';
 comment on column private.webhook_hours.retrying is 'Failed, and tried again later.';
 comment on column private.webhook_hours.exhausted is 'Failed as often as the retry schedule allows.';
@@ -50,7 +50,8 @@ as $$
   select case status when 'pending' then case when last_error is not null then 'retrying' end else status::text end
 $$;
 
--- The first slot of eight that no transaction is counting in, so that one sender alone fills one. The last is shared, and waited for.
+-- The first slot of eight that no transaction is counting in, so that one sender alone fills one. The last is shared, and waited
+-- for.
 create function private.free_slot()
 returns smallint
 language plpgsql

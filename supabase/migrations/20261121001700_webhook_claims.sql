@@ -15,11 +15,12 @@ create table private.delivery_leases (
 comment on table private.delivery_leases is 'The requests under way, by endpoint. The rows stay: a place is used again and again.';
 comment on column private.delivery_leases.place is 'From 1 to max_in_flight of the endpoint.';
 comment on column private.delivery_leases.delivery_id is 'What is being sent; null when the place is free.';
+comment on column private.delivery_leases.token is 'Whoever names it is believed about the request; null when the place is free.';
 comment on column private.delivery_leases.leased_until is 'Then nobody is believed to send it any more.';
 alter table private.delivery_leases enable row level security;
 revoke all on private.delivery_leases from public, anon, authenticated, service_role;
 
--- What of an endpoint is being sent now. Of leases that ran out nobody knows anything.
+-- What of an endpoint is being sent now. One whose lease ran out is not among them: whether it was sent is not known.
 create function private.leased_deliveries(endpoint uuid)
 returns uuid[]
 language plpgsql
@@ -34,9 +35,10 @@ end
 $$;
 
 -- Enabled endpoints that have something due that nobody is sending, in the falling order of their ids from start on, round to it
--- again. Walks the index from endpoint to endpoint, so it costs three probes for each endpoint with something pending and not a row
--- for each delivery (and one for each that is being sent, where all that is due is): one statement, for what a thousand dead endpoints cost is paid at every look. It ends with the last that is
--- wanted. Backwards, because what was sent of late left dead entries at the beginning of each endpoint's part.
+-- again. Walks the index from endpoint to endpoint: three probes for each with something pending, and one more for each delivery
+-- that is looked at until one is found that nobody is sending; never a row for each delivery. One statement, for what a thousand
+-- dead endpoints cost is paid at every look. It ends with the last that is wanted. Backwards, because what was sent of late left
+-- dead entries at the beginning of each endpoint's part.
 create function private.endpoints_with_due(start uuid, most integer, at timestamptz)
 returns setof uuid
 language plpgsql
@@ -91,8 +93,8 @@ begin
 end
 $$;
 
--- Leases due deliveries: at most max_in_flight of an endpoint at once, so one that hangs or floods delays only itself. Two
--- statements for all endpoints together, because a statement for each of twenty costs more than the rows it is about.
+-- Leases due deliveries: at most max_in_flight of an endpoint at once, so one that hangs or floods delays only itself. A few
+-- statements for all endpoints together, because one for each of twenty costs more than the rows it is about.
 -- Deliveries are not locked: who holds an endpoint's advisory lock alone gives its places, and a result needs the lease.
 create function private.claim_deliveries(
   max_rows integer, lease_seconds integer, at timestamptz, out deliveries json, out endpoints json, out found_any boolean

@@ -57,7 +57,7 @@ begin
   if results <> '[]' then
     counted := private.record_attempts(results, at);
   else
-    -- A lease that a crash of the database forgets is claimed again: nobody has to wait for the disk.
+    -- The commit does not wait for the disk: leases of the last moments that a crash forgets are claimed again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
       perform private.wait_for_due(wait_ms, at);
@@ -78,8 +78,8 @@ end
 $$;
 comment on function public.exchange_deliveries is 'Records the results of requests and leases the next due deliveries: { recorded, deliveries: [{ id, lease_token, attempt, endpoint_id, event_id, body }], endpoints: { <id>: { url, secrets } } }.';
 
--- Deletes events past their retention with their deliveries and attempts, the hours they were counted in, secrets past their overlap, and
--- places of endpoints that are gone.
+-- Deletes events past their retention with their deliveries and attempts, counted hours after two days (an endpoint's last one
+-- with its events), secrets past their overlap, and places of endpoints that are gone.
 create function private.prune_webhooks(max_rows integer default 2000)
 returns integer
 language plpgsql

@@ -1,4 +1,5 @@
--- What the api function calls for the deliveries of an endpoint: test, list, send again. Definer, as the functions for endpoints are.
+-- What the api function calls for the deliveries of an endpoint: test, list, send again. Definer, as the functions for endpoints
+-- are.
 
 -- A delivery with its attempts, as its owner sees it.
 create function private.delivery_json(delivery public.webhook_deliveries)

@@ -115,7 +115,8 @@ select cron.schedule('keyframe-sweep', '5 seconds', 'select private.sweep()');
 -- Every minute, so that small batches keep up with some 30 events a second.
 select cron.schedule('keyframe-prune', '* * * * *', 'select private.prune()');
 select cron.schedule('keyframe-prune-references', '37 * * * *', 'select private.note_unused_references()');
--- Reads all buckets, one for each owner and class that asked for anything lately: hardly worth an index, which would end HOT updates.
+-- Reads all buckets, one for each owner and class that asked for anything lately: hardly worth an index, which would end HOT
+-- updates.
 select cron.schedule('keyframe-prune-rates', '23 * * * *',
   'delete from private.rate_buckets where refilled_at < now() - interval ''1 day''');
 select cron.schedule('keyframe-prune-cron', '17 * * * *',

@@ -1,5 +1,5 @@
--- How the service fares, in figures: for GET /api/health?deep=1 and GET /api/metrics, in one call. docs/operate.md says what they mean.
--- Every count reads what is active, pending or recent through an index, never all that ever was.
+-- How the service fares, in figures: for GET /api/health?deep=1 and GET /api/metrics, in one call. docs/operate.md says what they
+-- mean. Every count reads what is active, pending or recent through an index, never all that ever was.
 
 -- Seconds from a moment until now; 0 for one that is yet to come, null for none.
 create function private.seconds_since(moment timestamptz)
@@ -136,8 +136,9 @@ as $$
   ) r
 $$;
 
--- The last kick of a function: when it was made, what came of it, and how long until the function looked for work. Its answer is looked for
--- by time, for ids have no index there, among the five minutes after it: pg_net keeps answers for hours, and others use it too.
+-- The last kick of a function: when it was made, what came of it, and how long until the function looked for work. Its answer is
+-- looked for by time, for ids have no index there, among the five minutes after it: pg_net keeps answers for hours, and others
+-- use it too.
 create function private.last_kick_figures(function_name text)
 returns jsonb
 language sql

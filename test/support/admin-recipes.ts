@@ -1,7 +1,10 @@
 /** The SQL of one recipe: the ```sql blocks under a ### heading, joined. */
 export type Recipe = { title: string; sql: string };
 
-/** Every recipe of docs/administer.md, in its order. A heading with SQL but without a name of its own would be lost, so it is refused. */
+/**
+ * Every recipe of docs/administer.md, in its order. A heading with SQL but without a name of its own would be lost,
+ * so it is refused.
+ */
 export async function readRecipes(): Promise<Recipe[]> {
   const page = await Deno.readTextFile(new URL("../../docs/administer.md", import.meta.url));
   return page.split(/^#{2,3} /m).flatMap((section) => {

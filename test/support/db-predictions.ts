@@ -31,7 +31,10 @@ export async function addProject(db: ClonedDatabase, owner: string): Promise<str
   return project;
 }
 
-/** The columns that a prediction has to have in a status, as the state machine would have left them. Attempt 1, lease held and run out. */
+/**
+ * The columns that a prediction has to have in a status, as the state machine would have left them. Attempt 1, lease
+ * held and run out.
+ */
 export function columnsIn(status: Status, step: Step = "first-frame"): Row {
   const hadRun = status !== "queued" && status !== "canceled";
   const now = new Date();

@@ -37,7 +37,10 @@ export async function addEndpoint(sql: AnySql, owner: string | null, columns: ob
   return row.id;
 }
 
-/** Gives an endpoint so many deliveries, each of an event of its own, due a second ago unless `columns` say otherwise. Returns their ids. */
+/**
+ * Gives an endpoint so many deliveries, each of an event of its own, due a second ago unless `columns` say otherwise.
+ * Returns their ids.
+ */
 export async function seedDeliveries(
   sql: AnySql,
   endpoint: string,
@@ -110,7 +113,10 @@ export async function readDelivery(sql: AnySql, id: string): Promise<Row> {
   return row;
 }
 
-/** Under which token somebody is sending a delivery; null when nobody is. Of a lease that ran out the token is there until its place is given away. */
+/**
+ * Under which token somebody is sending a delivery; null when nobody is. Of a lease that ran out the token is there
+ * until its place is given away.
+ */
 export async function leaseOf(sql: AnySql, delivery: string): Promise<string | null> {
   const [row] = await sql<
     { token: string }[]

@@ -28,7 +28,10 @@ declare module "vitest" {
   }
 }
 
-/** Starts the real stack once on free ports with a simulator that takes no time, short intervals and the dashboard, and makes the template for database tests. */
+/**
+ * Starts the real stack once on free ports with a simulator that takes no time, short intervals and the dashboard,
+ * and makes the template for database tests.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-test-" });
   const stack = await startStack({

@@ -67,7 +67,10 @@ export async function bootHosted(name: FunctionName, supabaseUrl: string): Promi
   return `http://127.0.0.1:${port}/${name}`;
 }
 
-/** The JSON that a script prints there, with a function's own permissions but other hosts. Throws what it wrote to stderr instead. */
+/**
+ * The JSON that a script prints there, with a function's own permissions but other hosts. Throws what it wrote to
+ * stderr instead.
+ */
 export async function runHosted(
   script: string,
   name: FunctionName,

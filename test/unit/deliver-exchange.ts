@@ -17,7 +17,8 @@ export type Call = {
 
 /**
  * A drain over a database in memory: a queue for each endpoint, a cap in flight for each, leases by identifier.
- * A call of it takes 5 ms: 3 until its transaction, 2 for the answer. One that may wait sees at once what is added meanwhile. `request` gives how long a request takes; it may also throw.
+ * A call of it takes 5 ms: 3 until its transaction, 2 for the answer. One that may wait sees at once what is added
+ * meanwhile. `request` gives how long a request takes; it may also throw.
  */
 export function makeDrain(options: {
   queues?: Record<string, number>;

@@ -3,7 +3,10 @@ import { useLayoutEffect, useRef } from "react";
 
 type Props = { count: number; onShow: () => void; onGoneWithFocus: () => void };
 
-/** Says that deliveries wait to be shown, while the list stands still for whoever reads in it. Short, to fit beside a heading on a phone. */
+/**
+ * Says that deliveries wait to be shown, while the list stands still for whoever reads in it. Short, to fit beside a
+ * heading on a phone.
+ */
 export function NewerDeliveries({ count, onShow, onGoneWithFocus }: Props) {
   const button = useRef<HTMLButtonElement>(null);
   const had = useRef(false);

@@ -7,7 +7,10 @@ import { fromValues, isSame, toValues, type WebhookSettings, type WebhookValues 
 
 const MOST_CHARACTERS = 500;
 
-/** A form for an endpoint's settings, checked as one types by the service's own rules. Follows `given` while nobody has changed it. */
+/**
+ * A form for an endpoint's settings, checked as one types by the service's own rules. Follows `given` while nobody
+ * has changed it.
+ */
 export function useWebhookForm(given: WebhookSettings) {
   const { config } = useServices();
   const allowLocal = isLocalStack(config);

@@ -26,8 +26,9 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
   let kicked = false;
   let lingerUntil = 0;
   let running: Promise<void> | null = null;
-  /** The call beside another, while the run looks. */
+  /** Whether a call may begin beside another: only while the run looks. */
   let mayOverlap = false;
+  /** That call. */
   let beside: Promise<void> | null = null;
 
   const requests = createOpenRequests<Delivery, Result>({
@@ -93,7 +94,7 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
         else if (isBusy() || exchanges.isCalling()) await pause(limits.lookEvery);
       }
       mayOverlap = false;
-      // What it promises, it promises before the last promise runs out.
+      // A call beside another makes a promise too: it has ended before the time of the last promise is taken.
       await beside;
       // Whoever relied on the promise has committed by then, and whoever came after it kicks: the last look misses nobody.
       const lapsed = clock.now() + limits.promise + limits.lookEvery;
