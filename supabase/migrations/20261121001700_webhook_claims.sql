@@ -79,7 +79,8 @@ begin
 end
 $$;
 
--- How many more requests an endpoint may have under way.
+-- How many more requests an endpoint may have under way. While it does nothing but fail that is one: else some dozens that hang
+-- would hold all requests that a sender can have under way. Its first success gives it back what it had.
 create function private.endpoint_places(endpoint uuid, at timestamptz)
 returns integer
 language plpgsql
@@ -87,7 +88,7 @@ stable
 set search_path = ''
 as $$
 begin
-  return (select e.max_in_flight from public.webhook_endpoints e where e.id = endpoint)
+  return (select case when e.failing_since is null then e.max_in_flight else 1 end from public.webhook_endpoints e where e.id = endpoint)
     - (select count(*) from private.delivery_leases l
       where l.endpoint_id = endpoint and l.delivery_id is not null and l.leased_until > at);
 end
@@ -135,7 +136,7 @@ begin
     for update skip locked) o
   where l.endpoint_id = o.endpoint_id and l.place = o.place;
   with line as materialized (
-    select o.id, o.turn, e.max_in_flight - cardinality(t.places) as free, t.places as taken, t.deliveries as sent
+    select o.id, o.turn, case when e.failing_since is null then e.max_in_flight else 1 end - cardinality(t.places) as free, t.places as taken, t.deliveries as sent
     from unnest(ours) with ordinality o (id, turn)
     join public.webhook_endpoints e on e.id = o.id
     cross join lateral (

@@ -86,6 +86,8 @@ begin
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code,
       case when not j.delivered then coalesce(j.error, 'http_status') end, j.response_excerpt
     from judged j
+    -- Only where somebody set a delivery's attempts back by hand. It must not keep the others of its batch from being recorded.
+    on conflict (delivery_id, attempt) do nothing
   ), by_endpoint as (
     select j.endpoint_id, bool_or(j.delivered) as some_delivered, coalesce(bool_or(j.status_code = 410), false) as gone
     from judged j group by j.endpoint_id

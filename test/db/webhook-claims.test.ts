@@ -95,6 +95,18 @@ describe("the cap of an endpoint", () => {
     const counts = perEndpoint((await exchange(db.sql, { maxRows: 500 })).deliveries);
     expect([counts.get(narrow), counts.get(wide)]).toEqual([1, 100]);
   });
+
+  test("while it does nothing but fail → one place, so that many that hang cannot take them all; a success → as many as before", async () => {
+    await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 100);
+    const { deliveries } = await exchange(db.sql);
+    const [last, ...others] = deliveries.map((held) => resultOf(held, { error: "timeout" }));
+    expect((await exchange(db.sql, { results: others })).deliveries).toEqual([]);
+    const probe = await exchange(db.sql, { results: last ? [last] : [] });
+    expect(probe.deliveries.length).toBe(1);
+    expect((await exchange(db.sql)).deliveries).toEqual([]);
+    const results = probe.deliveries.map((held) => resultOf(held, { status_code: 200 }));
+    expect((await exchange(db.sql, { results })).deliveries.length).toBe(8);
+  });
 });
 
 describe("a lease", () => {

@@ -36,7 +36,7 @@ describe("list_webhook_deliveries", () => {
     const first = await seed({ created_at: later(-2) });
     const second = await seed({ created_at: later(-1) });
     await sendNext(db.sql, { status_code: 500, response_excerpt: "Oops" });
-    await sendNext(db.sql, { error: "timeout" }, later(1));
+    for (const _one of [first, second]) await sendNext(db.sql, { error: "timeout" }, later(1));
     const deliveries = await list();
     expect(deliveries.map(({ id }) => id)).toEqual([second, first]);
     for (const delivery of deliveries) {

@@ -67,7 +67,7 @@ describe("a delivery is counted where its last attempt was", () => {
   test("given up, sent again by its owner, recovered, moved by hand → the hours follow", async () => {
     await db.sql`update private.settings set webhook_retry_schedule = '{1 second}'`;
     await seedDeliveries(db.sql, endpoint, 3);
-    for (const seconds of [0, 5]) await sendNext(db.sql, { status_code: 500 }, new Date(Date.now() + seconds * 1000));
+    for (const seconds of [0, 5, 5, 5]) await sendNext(db.sql, { status_code: 500 }, new Date(Date.now() + seconds * 1000));
     expect(await sumOf()).toEqual({ delivered: 0, retrying: 0, exhausted: 3 });
     const [first] = await db.sql<{ id: string }[]>`select id from public.webhook_deliveries limit 1`;
     await call(db, owner, "redeliver_webhook", { delivery_id: first?.id ?? "" });
@@ -76,7 +76,7 @@ describe("a delivery is counted where its last attempt was", () => {
     await call(db, owner, "recover_webhook_endpoint", { endpoint_id: endpoint, since: new Date(0) });
     await expectAgreement();
     expect(await sumOf()).toEqual({ delivered: 0, retrying: 3, exhausted: 0 });
-    await sendNext(db.sql, { status_code: 204 });
+    for (const _one of ["alone", "the others"]) await sendNext(db.sql, { status_code: 204 });
     await db.sql`update public.webhook_deliveries set last_attempt_at = last_attempt_at - interval '5 hours' where id = ${first?.id ?? ""}`;
     await expectAgreement();
     await call(db, owner, "redeliver_webhook", { delivery_id: first?.id ?? "" });

@@ -110,6 +110,19 @@ describe("the holder of a lease alone is believed", () => {
     expect(await leaseOf(db.sql, id)).toBeNull();
   });
 
+  test("a delivery whose attempts an administrator set back to 0 → counts, and so does the rest of its batch", async () => {
+    const endpoint = await addEndpoint(db.sql, null);
+    const [id = ""] = await seedDeliveries(db.sql, endpoint, 2);
+    const first = (await exchange(db.sql, { maxRows: 1 })).deliveries;
+    await record(first.map((held) => resultOf(held, { status_code: 200 })));
+    await db.sql`update public.webhook_deliveries set status = 'pending', completed_at = null, attempts = 0,
+      next_attempt_at = now() where id = ${id}`;
+    const { deliveries } = await exchange(db.sql);
+    const results = deliveries.map((held) => resultOf(held, { status_code: 200 }));
+    expect((await record(results)).recorded).toBe(2);
+    expect(await readDelivery(db.sql, id)).toMatchObject({ status: "delivered", attempts: 1 });
+  });
+
   test("a result of a delivery that is gone → dropped, the others of its batch count", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 2);
