@@ -3,15 +3,17 @@ import type { Answer } from "./read-answer.ts";
 import { type Call, sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
 
-const PASSING = [429, 502, 503, 504];
 const FIRST_DELAY_MS = 500;
 /** Longer than this a call does not wait by itself: it throws, and the error says for how long. */
 const LONGEST_DELAY_MS = 30_000;
 
-/** Whether the same request may well succeed a little later. */
+/**
+ * Whether the same request may well succeed a little later. From 502 on it is a gateway that speaks: those in front of hosted
+ * projects have codes of their own, such as 524 for an answer that took too long and 546 for a worker out of its limits.
+ */
 export const isPassing = (error: unknown): error is KeyframeError =>
   error instanceof KeyframeError &&
-  (error.code === "network" || error.code === "no_token" || PASSING.includes(error.status ?? 0));
+  (error.code === "network" || error.code === "no_token" || error.status === 429 || (error.status ?? 0) >= 502);
 
 /** How long to wait after so many failures, in ms: never less than the service asked for, and spread by chance. */
 export function delayAfter(error: KeyframeError, failures: number, random: () => number): number {

@@ -4,6 +4,7 @@ import { KeyframeError } from "./error.ts";
 import type { CallOptions } from "./operate.ts";
 import { delayAfter, isPassing } from "./retry.ts";
 import type { Settings } from "./settings.ts";
+import { stopwatch } from "./stopwatch.ts";
 
 export type PredictionRef = Pick<Prediction, "projectId" | "step" | "predictionId">;
 
@@ -44,7 +45,7 @@ export async function waitFor(
   { clock, random, requestTimeoutMs }: Settings,
 ): Promise<Prediction> {
   signal?.throwIfAborted();
-  const deadline = clock.now() + timeoutMs;
+  const elapsedMs = stopwatch(clock);
   let seen = "status" in from ? from : undefined;
   let etag = told?.etag ?? null;
   let toldMs = pauseOf(told?.retryAfterSeconds);
@@ -52,13 +53,13 @@ export async function waitFor(
   let failures = 0;
   if (seen) onProgress?.(seen);
   while (!seen || !hasEnded(seen)) {
-    const leftMs = deadline - clock.now();
+    const leftMs = timeoutMs - elapsedMs();
     await clock.sleep(Math.min(pauseMs, Math.max(0, leftMs)), signal);
     if (pauseMs > leftMs) throw late(from, timeoutMs);
 
-    const asked = clock.now();
-    const limitMs = Math.min(requestTimeoutMs, Math.max(1000, deadline - asked));
-    const longestHoldMs = Math.min(onProgress ? toldMs : LONGEST_HOLD_S * 1000, deadline - asked);
+    const askedMs = elapsedMs();
+    const limitMs = Math.min(requestTimeoutMs, Math.max(1000, timeoutMs - askedMs));
+    const longestHoldMs = Math.min(onProgress ? toldMs : LONGEST_HOLD_S * 1000, timeoutMs - askedMs);
     const wait = etag === null || failures > 0 ? undefined : holdFor(longestHoldMs);
     let sight: Sight;
     try {
@@ -76,7 +77,7 @@ export async function waitFor(
     seen = prediction ?? seen;
     etag = sight.etag ?? (prediction ? null : etag);
     toldMs = pauseOf(sight.retryAfterSeconds);
-    if (held) pauseMs = statusChanged ? 0 : Math.max(0, toldMs - (clock.now() - asked));
+    if (held) pauseMs = statusChanged ? 0 : Math.max(0, toldMs - (elapsedMs() - askedMs));
     else pauseMs = toldMs * (1 + random() * 0.1);
     if (seen && isNews) onProgress?.(seen);
   }

@@ -11,7 +11,9 @@ export function readMovie(moov: DataView): MediaFacts {
       .find((size) => size !== null);
     const durationSeconds = readDuration(boxes);
     if (!picture) throw new UnusableMedia("The video has no picture.");
-    if (!(durationSeconds > 0)) throw new UnusableMedia("The video has no duration.");
+    // A time scale of 0 makes it NaN or Infinity, and neither is a number in JSON.
+    if (!(durationSeconds > 0 && Number.isFinite(durationSeconds)))
+      throw new UnusableMedia("The video has no duration.");
     return { ...picture, durationSeconds };
   } catch (error) {
     if (error instanceof RangeError) throw new UnusableMedia("The video's header is cut off.", { cause: error });

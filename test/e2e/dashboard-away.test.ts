@@ -34,6 +34,11 @@ test.each([
         return route.fulfill({ status: 503, json: { success: false, data: null, error } });
       }),
   ],
+  [
+    "has a gateway answer for it",
+    (page: Page) =>
+      page.route(API, (route) => route.fulfill({ status: 524, body: "<h1>524: a timeout occurred</h1>" })),
+  ],
 ])(
   "a service that %s → a banner, and what was read stays; when it is back all goes on by itself",
   async (_, goAway) => {

@@ -76,6 +76,12 @@ test("a signed callback → one SQL call with what it says, and 200", async () =
   ]);
 });
 
+test("a callback about a prediction whose id its owner chose → recorded like any other", async () => {
+  const chosen = "5f4dcc3b-5aa7-65d6-1d83-27deb882cf99"; // neither version nor variant of RFC 9562
+  const { response, calls } = await send({ url: ADDRESS.replace(PREDICTION, chosen) });
+  expect([response.status, calls[0]?.[1].prediction_id]).toEqual([200, chosen]);
+});
+
 test("a failed run → its own words without addresses", async () => {
   const { calls } = await send({
     body: JSON.stringify({ ...RUN, status: "failed", error: "no https://x.test/?t=1 there" }),

@@ -24,6 +24,9 @@ test.each<[what: string, turn: Turn]>([
   ["429", refusal(429, "rate_limited", { "retry-after": "3" })],
   ["a gateway's 502", { status: 502, text: "<h1>502</h1>" }],
   ["a gateway's 504", { status: 504, text: "<h1>504</h1>" }],
+  ["a gateway's 520", { status: 520, text: "<h1>520</h1>" }],
+  ["a gateway's 530", { status: 530, text: "error code: 1033" }],
+  ["a worker out of memory", { status: 546, text: '{"code":"WORKER_LIMIT","message":"no"}' }],
   ["an answer that breaks off", breakOff],
   ["a connection that is cut", cut],
 ])("GET: %s, then 200 → the answer, after one pause", async (_, turn) => {
@@ -38,6 +41,7 @@ test.each<[what: string, turn: Turn]>([
   ["409", refusal(409, "frame_not_ready", { "retry-after": "1" })],
   ["422", refusal(422, "unsupported_input")],
   ["500", refusal(500, "internal")],
+  ["501", { status: 501, text: "<h1>501</h1>" }],
   ["a page of somebody else", { text: "<h1>Log in to this network</h1>" }],
 ])("%s → thrown at once, nothing repeated", async (_, turn) => {
   server.play(turn, fine);
@@ -53,6 +57,14 @@ test("POST: 503, a lost answer, 429, then 201 → one key and one body in all fo
   expect(new Set(server.seen.map(({ body }) => new TextDecoder().decode(body)))).toEqual(
     new Set([JSON.stringify(project)]),
   );
+});
+
+test("generate: the gateway gives up on a start that was committed → found again by its key, no second paid run", async () => {
+  const body = { projectId: REF.projectId };
+  server.play({ status: 524, text: "<h1>524</h1>" }, { status: 202, data: { ...REF } });
+  expect(await server.client().generate("video", body)).toEqual({ ...REF });
+  const keys = server.seen.map(({ headers }) => headers["idempotency-key"]);
+  expect([keys.length, new Set(keys).size]).toEqual([2, 1]);
 });
 
 test("an upload that is cut → the same bytes again, with the same key", async () => {
@@ -74,6 +86,7 @@ test("PATCH: a lost answer → sent again, for it sets the same fields", async (
 test.each<[what: string, turn: Turn, requests: number]>([
   ["a lost answer", breakOff, 1],
   ["503", away, 1],
+  ["a gateway's 524", { status: 524, text: "<h1>524</h1>" }, 1],
   ["429, which did nothing", refusal(429, "rate_limited"), 2],
 ])("DELETE: %s → repeated only where the first one surely did nothing", async (_, turn, requests) => {
   server.play(turn, fine);

@@ -169,7 +169,7 @@ test("an outage, with every kind of failure → waited out, Retry-After kept, an
     state({}, { tag: "a" }),
     refusal(503, "unavailable", { "retry-after": "5" }),
     breakOff,
-    { status: 502, text: "<h1>502</h1>" },
+    { status: 524, text: "<h1>524</h1>" },
     refusal(429, "rate_limited", { "retry-after": "90" }),
     same(),
     state(ended),
@@ -236,6 +236,19 @@ test("a laptop that slept through timeoutMs, and through the end of the run → 
   server.play(state({}), state(ended));
   expect(await server.client().waitFor(REF, { timeoutMs: 60_000 })).toMatchObject(ended);
   server.time.onPause(() => undefined);
+});
+
+test("a clock that is set back by an hour during a held look → asked on at its pace, not an hour later", async () => {
+  server.play(state({}, { tag: "a" }), same({ held: -3_600_000 }), state(ended));
+  expect(await server.client({ random: () => 0 }).waitFor(REF)).toMatchObject(ended);
+  expect(server.time.pauses).toEqual([2000, 2000]);
+});
+
+test("a clock that is set back by an hour → timeoutMs is over no later", async () => {
+  server.play(state({}), state({}, { held: -3_600_000 }), ...Array.from({ length: 9 }, () => state({})));
+  const wait = server.client({ random: () => 0 }).waitFor(REF, { timeoutMs: 7000 });
+  await expect(wait).rejects.toMatchObject({ code: "timeout" });
+  expect(server.time.pauses).toEqual([2000, 2000, 2000, 1000]);
 });
 
 test("onProgress throws → waitFor rejects with that, and asks no more", async () => {

@@ -1,8 +1,31 @@
 import { describe, expect, test } from "vitest";
-import { referenceImagePath, text } from "../../shared/contract/fields.ts";
+import { id, referenceImagePath, text } from "../../shared/contract/fields.ts";
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success;
+
+describe("an identifier is whatever Postgres writes as one, for users choose theirs", () => {
+  test.each<[unknown, boolean]>([
+    ["0e8a1f3c-2a1b-4c7d-8e9f-1a2b3c4d5e6f", true],
+    ["5f4dcc3b-5aa7-65d6-1d83-27deb882cf99", true], // an MD5: neither version nor variant of RFC 9562
+    ["00000000-0000-0000-0000-000000000001", true],
+    ["5F4DCC3B-5AA7-65D6-1D83-27DEB882CF99", true],
+    ["5f4dcc3b5aa765d61d8327deb882cf99", false],
+    ["{5f4dcc3b-5aa7-65d6-1d83-27deb882cf99}", false],
+    ["5f4dcc3b-5aa7-65d6-1d83-27deb882cf9", false],
+    ["5f4dcc3b-5aa7-65d6-1d83-27deb882cf99\n", false],
+    ["5f4dcc3b-5aa7-65d6-1d83-27deb882cf9g", false],
+    ["../../../5aa7-65d6-1d83-27deb882cf99", false],
+    ["", false],
+    [null, false],
+  ])("%j → %s", (value, fits) => {
+    expect(accepts(id, value)).toBe(fits);
+  });
+  test("what is none → said in words; what is absent is not", () => {
+    const saying = (value: unknown) => id.safeParse(value, { error: () => "Is required." }).error?.issues[0]?.message;
+    expect([saying("x"), saying(undefined)]).toEqual(["Must be a UUID.", "Is required."]);
+  });
+});
 
 describe("text counts characters as Postgres does, not UTF-16 units", () => {
   test.each<[string, boolean]>([

@@ -120,6 +120,18 @@ test.each(["", "=chunked"])("an output of 300 MB%s → failed, nothing stays in 
   expect(storage.files.size).toBe(0);
 });
 
+test("a video whose time scale is zero → failed, for no duration can be recorded; not copied again and again", async () => {
+  const url = await runVideo(simulator);
+  const video = await (await fetch(url)).bytes();
+  const header = new TextDecoder("latin1").decode(video).indexOf("mvhd") + "mvhd".length;
+  video.fill(0, header + 12, header + 16);
+  const { calls } = await run(
+    answering(() => new Response(video)),
+    { task: { step: "video" } },
+  );
+  expect(calls).toEqual([failed("output_not_usable"), ["giveUpOutput"]]);
+});
+
 test("a body that is larger than its server told → counted as it comes", async () => {
   const url = answering(() => {
     const body = new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });

@@ -110,6 +110,7 @@ test.each<[string, Uint8Array]>([
   ["no duration", join(ftyp, box("moov", mvhd(1000, 0), track("vide", 1280, 720)), mdat)],
   ["an unknown duration", join(ftyp, box("moov", mvhd(1000, 0xffffffff), track("vide", 1280, 720)), mdat)],
   ["a time scale of zero", join(ftyp, box("moov", mvhd(0, 0), track("vide", 1280, 720)), mdat)],
+  ["a duration in a time scale of zero", join(ftyp, box("moov", mvhd(0, 5000), track("vide", 1280, 720)), mdat)],
   ["no width", join(ftyp, box("moov", mvhd(1000, 5000), track("vide", 0, 720)), mdat)],
   ["a track without a handler", join(ftyp, box("moov", mvhd(1000, 5000), box("trak", tkhd(1280, 720))), mdat)],
   ["a header cut off within its box", join(ftyp, box("moov", box("mvhd", zeros(10)), track("vide", 1280, 720)), mdat)],

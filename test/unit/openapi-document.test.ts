@@ -99,6 +99,15 @@ test("every operationId is there once, and is a name in any language", () => {
   expect(ids.filter((id) => !/^[a-z][A-Za-z0-9]*$/.test(id))).toEqual([]);
 });
 
+test("every identifier is a uuid, of any kind that Postgres takes: who validates by the document refuses none that exists", () => {
+  const ids = schemas().filter(({ schema }) => "format" in schema && schema.format === "uuid");
+  expect(ids.length).toBeGreaterThan(20);
+  for (const { pointer, schema } of ids) {
+    const pattern = new RegExp("pattern" in schema ? String(schema.pattern) : "");
+    expect(pattern.test("5f4dcc3b-5aa7-65d6-1d83-27deb882cf99"), pointer).toBe(true);
+  }
+});
+
 test("no two templates mean the same path", () => {
   const shapes = Object.keys(openApi.paths).map((template) => template.replaceAll(/\{\w+\}/g, "{}"));
   expect(new Set(shapes).size).toBe(shapes.length);

@@ -1,9 +1,10 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { KeyframeError } from "../../../client/index.ts";
 
-/** No answer, or one that says to come back: it is tried again for as long as the page is open. */
+/** No answer, a gateway's in its place, or one that says to come back: it is tried again for as long as the page is open. */
 export const isPassing = (error: unknown): boolean =>
-  error instanceof KeyframeError && ["network", "no_token", "unavailable", "rate_limited"].includes(error.code);
+  error instanceof KeyframeError &&
+  (["network", "no_token", "unavailable", "rate_limited"].includes(error.code) || (error.status ?? 0) >= 502);
 
 /** Reads repeat while the service is away; changes are told once. `onUnauthorized` is called when a session is refused. */
 export function createQueryClient(onUnauthorized: () => void): QueryClient {

@@ -1,12 +1,11 @@
 import { z } from "zod";
 import type { ZodOpenApiObject, ZodOpenApiPathItemObject } from "zod-openapi";
 import { generationFailed, generationSucceeded, projectCreated, webhookTest } from "../events.ts";
+import { id } from "../fields.ts";
 
 /** What every delivery carries (https://www.standardwebhooks.com). */
 const headers = z.object({
-  "webhook-id": z
-    .uuid()
-    .meta({ description: "The event. The same in every attempt: remember it to do nothing twice." }),
+  "webhook-id": id.meta({ description: "The event. The same in every attempt: remember it to do nothing twice." }),
   "webhook-timestamp": z.string().meta({ description: "Seconds since 1970; refuse what is older than five minutes." }),
   "webhook-signature": z
     .string()

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { step } from "../../../shared/contract/fields.ts";
+import { id, step } from "../../../shared/contract/fields.ts";
 import { modelSettings } from "../../../shared/provider/model-settings.ts";
 
 /** Ids go into paths at the provider and in Storage. */
@@ -12,10 +12,10 @@ const time = z.string().transform((text, context) => {
 });
 
 const leased = {
-  id: z.uuid(),
-  project_id: z.uuid(),
-  owner_id: z.uuid(),
-  lease_token: z.uuid(),
+  id,
+  project_id: id,
+  owner_id: id,
+  lease_token: id,
   attempt: z.int().min(1),
   /** Failures of this task in a row, before this time. */
   failures: z.int().min(0),
@@ -44,11 +44,11 @@ const pollTask = z.object({ task: z.literal("poll"), ...leased, provider_predict
 const storeTask = z.object({ task: z.literal("store"), ...leased, provider_output_url: z.string() });
 const removeTask = z.object({
   task: z.literal("remove"),
-  id: z.uuid(),
-  lease_token: z.uuid(),
+  id,
+  lease_token: id,
   files: z.array(z.object({ bucket: z.enum(["projects", "generations"]), name: z.string().min(1) })).min(1),
 });
-const cancelTask = z.object({ task: z.literal("cancel"), id: z.uuid(), provider_prediction_id: providerId });
+const cancelTask = z.object({ task: z.literal("cancel"), id, provider_prediction_id: providerId });
 
 /** What claim_predictions hands out: one JSON object per task. */
 export const task = z.discriminatedUnion("task", [submitTask, searchTask, pollTask, storeTask, cancelTask, removeTask]);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { id } from "../../../shared/contract/fields.ts";
 import { succeeded } from "../../../shared/envelope.ts";
 import { ApiError } from "../../../shared/errors.ts";
 import type { Log } from "../../../shared/log.ts";
@@ -7,7 +8,7 @@ import { type ProviderPrediction, providerPrediction } from "../../../shared/pro
 import { recordProviderState } from "../../../shared/provider/record-provider-state.ts";
 
 /** The query of the callback address, as the submit made it. */
-const query = z.object({ prediction: z.uuid(), attempt: z.coerce.number().int().min(1).max(1_000_000) });
+const query = z.object({ prediction: id, attempt: z.coerce.number().int().min(1).max(1_000_000) });
 
 /**
  * Answers a callback whose signature is right: parses it and records it, one SQL call. Whatever the database makes of it is
