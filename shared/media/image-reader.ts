@@ -2,12 +2,15 @@ import { sniffImage } from "../images/sniff-image.ts";
 import { type MediaReader, UnusableMedia } from "./media.ts";
 
 /** A JPEG's size stands behind its colour profile and its metadata; a megabyte has room for both. */
-const HEAD_BYTES = 1024 * 1024;
+const JPEG_HEAD_BYTES = 1024 * 1024;
+/** A PNG's and a WebP's stands in the first 33. */
+const HEAD_BYTES = 64;
 const FIRST_HEAD_BYTES = 64 * 1024;
 
 /** Reads the size of a PNG, JPEG or WebP, and that a PNG or WebP is whole. */
 export function createImageReader(contentType: string): MediaReader {
-  let head = new Uint8Array(FIRST_HEAD_BYTES);
+  const mostHead = contentType === "image/jpeg" ? JPEG_HEAD_BYTES : HEAD_BYTES;
+  let head = new Uint8Array(Math.min(mostHead, FIRST_HEAD_BYTES));
   let kept = 0;
   let tail = new Uint8Array(0);
   let bytes = 0;
@@ -15,9 +18,9 @@ export function createImageReader(contentType: string): MediaReader {
   return {
     push(chunk) {
       bytes += chunk.byteLength;
-      const room = Math.min(chunk.byteLength, HEAD_BYTES - kept);
+      const room = Math.min(chunk.byteLength, mostHead - kept);
       if (kept + room > head.byteLength) {
-        const larger = new Uint8Array(Math.min(HEAD_BYTES, 2 * (kept + room)));
+        const larger = new Uint8Array(Math.min(mostHead, 2 * (kept + room)));
         larger.set(head.subarray(0, kept));
         head = larger;
       }
@@ -38,8 +41,13 @@ export function createImageReader(contentType: string): MediaReader {
 const IEND = "IEND\xae\x42\x60\x82";
 const TAIL_BYTES = 256;
 
-function lastBytes(former: Uint8Array, chunk: Uint8Array): Uint8Array<ArrayBuffer> {
-  return new Uint8Array([...former, ...chunk.subarray(-TAIL_BYTES)]).slice(-TAIL_BYTES);
+/** A copy, for a chunk is somebody else's once it was passed on. */
+function lastBytes(former: Uint8Array<ArrayBuffer>, chunk: Uint8Array): Uint8Array<ArrayBuffer> {
+  if (chunk.byteLength >= TAIL_BYTES) return new Uint8Array(chunk.subarray(-TAIL_BYTES));
+  const both = new Uint8Array(former.byteLength + chunk.byteLength);
+  both.set(former);
+  both.set(chunk, former.byteLength);
+  return both.slice(-TAIL_BYTES);
 }
 
 /** sniffImage compares a WebP's length with what it is given; here that is the head alone, and isWhole compares the length. */
