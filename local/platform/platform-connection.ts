@@ -81,6 +81,8 @@ export class PlatformConnection extends PostgresConnection {
     // A platform without a single table is one that could not be asked: Auth's are always there.
     if (schema.tables.length === 0) throw new DatabaseUnavailable("the schema cannot be read");
     if (version !== this.schemaVersion) await super.clearSchemaCache();
+    // lite searches the text of every view for each of its columns, at each request to REST. For those it does not serve that is in vain.
+    for (const view of schema.views) if (view.schema !== "public") view.sql = "";
     return schema;
   }
 }
