@@ -3,7 +3,7 @@ import { allowAnyOrigin, preflight } from "./cors.ts";
 import { createLite, type Lite } from "./create-lite.ts";
 import { callDashboard, type DashboardOptions, isDashboardPath } from "./dashboard-route.ts";
 import { callDocs } from "./docs-route.ts";
-import { callFunction } from "./functions-route.ts";
+import { createFunctionsRoute } from "./functions-route.ts";
 import { identifyCaller } from "./identify-caller.ts";
 import { BodyTooLarge, readBody } from "./limit-body.ts";
 import { log } from "./log.ts";
@@ -54,12 +54,16 @@ Mail       /mail
 Docs       /docs   a page for people; for tools: /functions/v1/api/openapi.json
 `;
 
-/** The hosted project's gateway on this machine: Auth, REST and Storage by lite, the functions behind a proxy, Studio, the docs, the mail. */
+/**
+ * The hosted project's gateway on this machine: Auth, REST and Storage by lite, the functions behind a proxy, Studio, the docs,
+ * the mail.
+ */
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
   const issuer = `${options.publicUrl}/auth/v1`;
   const tokens = await createSessionTokens({ key: options.signingKey, issuer, liteSecret: options.liteSecret });
   const secret = new TextEncoder().encode(options.liteSecret);
   const mailBox = createMailBox();
+  const callFunction = createFunctionsRoute(options.functions, options.publicUrl);
   const lite = createLite({ ...options, sendMail: mailBox.put });
 
   async function callService(service: Service, request: Request, url: URL): Promise<Response> {
@@ -89,7 +93,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     }
     if (path === "/") return new Response(INDEX);
     if (path.startsWith("/functions/v1/")) {
-      return await callFunction(request, url, options.functions, options.publicUrl);
+      return await callFunction(request, url);
     }
     if (path === "/studio" || path.startsWith("/studio/"))
       return await guard("rest", () => callStudio(request, url, lite, options));

@@ -31,37 +31,34 @@ async function inOnePiece(request: Request): Promise<Blob | ReadableStream<Uint8
   return length > 0 && length <= SMALL_BYTES ? new Blob([await request.arrayBuffer()]) : request.body;
 }
 
-const OUR_OWN: ReadonlySet<string> = new Set([
-  "x-forwarded-host",
-  "x-forwarded-port",
-  "x-forwarded-proto",
-  "accept-encoding",
-]);
-
-function headersToPassOn(request: Request, publicUrl: string): [string, string][] {
+/** What the gateway says of the request itself, in place of what the client says. */
+function ourOwnHeaders(publicUrl: string): ReadonlyMap<string, string> {
   const { hostname, port, protocol } = new URL(publicUrl);
-  const passed: [string, string][] = [];
-  for (const [name, value] of request.headers)
-    if (!OF_ONE_CONNECTION.has(name) && !OUR_OWN.has(name)) passed.push([name, value]);
-  passed.push(
+  return new Map([
     ["x-forwarded-host", hostname],
     ["x-forwarded-port", port || (protocol === "https:" ? "443" : "80")],
     ["x-forwarded-proto", protocol.slice(0, -1)],
     // Or fetch would ask for a packed answer, unpack it and leave the headers of the packed one.
     ["accept-encoding", "identity"],
-  );
+  ]);
+}
+
+function headersToPassOn(request: Request, ourOwn: ReadonlyMap<string, string>): [string, string][] {
+  const passed: [string, string][] = [...ourOwn];
+  for (const [name, value] of request.headers)
+    if (!OF_ONE_CONNECTION.has(name) && !ourOwn.has(name)) passed.push([name, value]);
   return passed;
 }
 
 /** The answer as it came, which the runtime passes on without looking at each piece; a copy where a header has to go. */
 function withoutConnection(response: Response): Response {
-  for (const [name] of response.headers) {
-    if (!OF_ONE_CONNECTION.has(name)) continue;
-    const headers = [...response.headers].filter(([name]) => !OF_ONE_CONNECTION.has(name));
-    return new Response(response.body, { status: response.status, headers });
-  }
-  return response;
+  if (![...OF_ONE_CONNECTION].some((name) => response.headers.has(name))) return response;
+  const headers = [...response.headers].filter(([name]) => !OF_ONE_CONNECTION.has(name));
+  return new Response(response.body, { status: response.status, headers });
 }
+
+/** Answers one request below /functions/v1. */
+type FunctionsRoute = (request: Request, url: URL) => Promise<Response>;
 
 /**
  * Passes `/functions/v1/<name>/…` on to the function's own port, which sees `/<name>/…` as it does hosted. Bodies are
@@ -69,41 +66,39 @@ function withoutConnection(response: Response): Response {
  *
  * @param functions name → address, e.g. `{ api: "http://127.0.0.1:9001" }`
  */
-export async function callFunction(
-  request: Request,
-  url: URL,
-  functions: Record<string, string>,
-  publicUrl: string,
-): Promise<Response> {
-  const path = url.pathname.slice("/functions/v1".length);
-  const name = path.split("/")[1] ?? "";
-  const base = Object.hasOwn(functions, name) ? functions[name] : undefined;
-  if (base === undefined) return refuse(404, "NOT_FOUND", "Requested function was not found");
+export function createFunctionsRoute(functions: Record<string, string>, publicUrl: string): FunctionsRoute {
+  const ourOwn = ourOwnHeaders(publicUrl);
+  return async (request, url) => {
+    const path = url.pathname.slice("/functions/v1".length);
+    const name = path.split("/")[1] ?? "";
+    const base = Object.hasOwn(functions, name) ? functions[name] : undefined;
+    if (base === undefined) return refuse(404, "NOT_FOUND", "Requested function was not found");
 
-  // A signal of its own that follows the request's: one that is made of two costs as much as the rest of this.
-  const ended = new AbortController();
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    ended.abort();
-  }, ANSWER_MS);
-  request.signal.addEventListener("abort", () => ended.abort());
-  try {
-    const response = await fetch(base + path + url.search, {
-      method: request.method,
-      headers: headersToPassOn(request, publicUrl),
-      body: await inOnePiece(request),
-      redirect: "manual",
-      signal: ended.signal,
-    });
-    return withoutConnection(response);
-  } catch (error) {
-    if (isLate) return refuse(504, "IDLE_TIMEOUT", "The function did not answer in time");
-    // The client has left; nobody reads this.
-    if (request.signal.aborted) return new Response(null, { status: 499 });
-    log("warn", "function does not answer", { function: name, error: String(error) });
-    return refuse(503, "BOOT_ERROR", "Function failed to start (please check logs)");
-  } finally {
-    clearTimeout(timer);
-  }
+    // A signal of its own that follows the request's: one that is made of two costs as much as the rest of this.
+    const ended = new AbortController();
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      ended.abort();
+    }, ANSWER_MS);
+    request.signal.addEventListener("abort", () => ended.abort());
+    try {
+      const response = await fetch(base + path + url.search, {
+        method: request.method,
+        headers: headersToPassOn(request, ourOwn),
+        body: await inOnePiece(request),
+        redirect: "manual",
+        signal: ended.signal,
+      });
+      return withoutConnection(response);
+    } catch (error) {
+      if (isLate) return refuse(504, "IDLE_TIMEOUT", "The function did not answer in time");
+      // The client has left; nobody reads this.
+      if (request.signal.aborted) return new Response(null, { status: 499 });
+      log("warn", "function does not answer", { function: name, error: String(error) });
+      return refuse(503, "BOOT_ERROR", "Function failed to start (please check logs)");
+    } finally {
+      clearTimeout(timer);
+    }
+  };
 }

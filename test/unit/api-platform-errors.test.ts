@@ -90,6 +90,7 @@ test.each([
   [504, "PGRST003", 503, "unavailable"],
   [503, "53300", 503, "unavailable"],
   [500, "57P01", 503, "unavailable"],
+  [405, "25006", 503, "unavailable"],
   [500, "57P03", 503, "unavailable"],
   [500, "57014", 503, "unavailable"],
   [500, "40P01", 503, "unavailable"],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { callFunction } from "../../local/platform/functions-route.ts";
+import { createFunctionsRoute } from "../../local/platform/functions-route.ts";
 import { eventually } from "./platform-fixture.ts";
 
 const PUBLIC_URL = "http://127.0.0.1:54321";
@@ -28,7 +28,8 @@ beforeAll(() => {
     return Response.json({ method: request.method, path: url.pathname + url.search, headers }, { status: 202 });
   });
   const functions = { api: `http://127.0.0.1:${api.addr.port}`, away: "http://127.0.0.1:1" };
-  gateway = serve((request) => callFunction(request, new URL(request.url), functions, PUBLIC_URL));
+  const callFunction = createFunctionsRoute(functions, PUBLIC_URL);
+  gateway = serve((request) => callFunction(request, new URL(request.url)));
 });
 afterAll(() => Promise.all([gateway?.shutdown(), api?.shutdown()]));
 

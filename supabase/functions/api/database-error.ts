@@ -6,8 +6,11 @@ import { internal, type UpstreamFailure, unauthorized, unavailable } from "./fai
 /** An error as PostgREST tells it; status 0 when there was no answer. Only `code` may be logged: the rest can hold row data. */
 type Failure = { status: number; code?: string; message?: string; details?: string | null; hint?: string | null };
 
-/** The database or its gateway cannot answer now: connection, resources, shutdown, statement timeout, deadlock, PostgREST without a database. */
-const AWAY = /^(08...|53...|57P0.|57014|40001|40P01|PGRST00[0-3])$/;
+/**
+ * The database or its gateway cannot answer now: connection, resources, shutdown, statement timeout, deadlock, read-only mode (a
+ * hosted disk that is nearly full), PostgREST without a database.
+ */
+const AWAY = /^(08...|53...|57P0.|57014|40001|40P01|25006|PGRST00[0-3])$/;
 
 /** Our error for a failed call of the SQL function `name`. Never repeats the database's own words, but for codes we raise ourselves. */
 export function databaseError(name: string, failure: Failure): ApiError {

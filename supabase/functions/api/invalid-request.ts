@@ -38,7 +38,6 @@ export const issueSentence: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === "invalid_type") {
     return issue.input === undefined ? "Is required." : `Must be ${EXPECTED[issue.expected] ?? issue.expected}.`;
   }
-  if (issue.code === "invalid_format" && issue.format === "uuid") return "Must be a UUID.";
   if (issue.code === "too_small" && issue.origin !== "string") return `Must be at least ${issue.minimum}.`;
   if (issue.code === "too_big" && issue.origin !== "string") return `Must be at most ${issue.maximum}.`;
   return undefined;

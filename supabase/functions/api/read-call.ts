@@ -18,7 +18,10 @@ export type AnyCall = {
   signal: AbortSignal;
 };
 
-/** Validates what came by what the operation takes. Throws ApiError: invalid_request, invalid_json, payload_too_large, unsupported_media_type. */
+/**
+ * Validates what came by what the operation takes. Throws ApiError: invalid_request, invalid_json, payload_too_large,
+ * unsupported_media_type.
+ */
 export async function readCall(
   operation: Operation,
   request: Request,

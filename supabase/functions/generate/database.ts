@@ -14,7 +14,10 @@ const claimed = z.array(z.looseObject({ task: z.string(), id: z.string() }));
 export type Claimed = z.infer<typeof claimed>[number];
 const retried = z.enum(["later", "failed", "too_late"]);
 
-/** The SQL functions of the worker. Each is one transition; false or too_late means that the row went on without us. All throw DatabaseError. */
+/**
+ * The SQL functions of the worker. Each is one transition; false or too_late means that the row went on without us. All throw
+ * DatabaseError.
+ */
 export type Database = {
   claim(maxRows: number, leaseSeconds: number, lookAgainMs: number, waitMs: number): Promise<Claimed[]>;
   recordState(task: { id: string; attempt: number }, run: ProviderPrediction): Promise<RecordOutcome>;

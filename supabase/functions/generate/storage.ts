@@ -29,7 +29,10 @@ const QUICK_MS = 15_000;
 const signed = z.object({ signedURL: z.string().startsWith("/") });
 const refusal = z.object({ statusCode: z.union([z.string(), z.number()]).optional() });
 
-/** `url` is the platform's address, `fetch` is given for tests. Requests go by hand, for the SDK cannot end one and holds bodies in memory. */
+/**
+ * `url` is the platform's address, `fetch` is given for tests. Requests go by hand, for the SDK cannot end one and holds bodies in
+ * memory.
+ */
 export function createStorage(url: string, secretKey: string, fetcher: typeof fetch): Storage {
   const base = `${url}/storage/v1`;
   const path = ({ bucket, name }: StoredFile) => `${bucket}/${name.split("/").map(encodeURIComponent).join("/")}`;
