@@ -11,6 +11,7 @@ const THERE = `
     count(*) filter (where d.status = 'exhausted') as exhausted,
     max(a.started_at) as last_attempt_at, max(a.started_at) filter (where a.error is not null) as failed_at
   from public.webhook_deliveries d
+  join public.webhook_endpoints e on e.id = d.endpoint_id
   cross join lateral (
     select t.started_at, t.error from public.webhook_attempts t where t.delivery_id = d.id order by t.attempt desc limit 1
   ) a

@@ -86,6 +86,14 @@ export const deliveryPromises = {
       "what is counted of each endpoint by the hour is what its deliveries say, now and before each jump of the clock",
     broken: `${MISCOUNTED} union all select broken from chaos.miscounted`,
   },
+  what_deleted_endpoints_left_is_noted: {
+    sentence: "each delivery is of an endpoint that is there, or of a deleted one whose deliveries are to be pruned",
+    broken: `
+      select format('delivery %s is of endpoint %s, which nobody knows of', d.id, d.endpoint_id) as broken
+      from public.webhook_deliveries d
+      where not exists (select from public.webhook_endpoints e where e.id = d.endpoint_id)
+        and not exists (select from private.deleted_endpoints g where g.endpoint_id = d.endpoint_id)`,
+  },
   attempts_are_on_record: {
     sentence: "attempts are numbered without a gap",
     broken: `

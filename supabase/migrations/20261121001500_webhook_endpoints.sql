@@ -49,6 +49,33 @@ create index webhook_secrets_expires_at_idx on private.webhook_secrets (expires_
 alter table private.webhook_secrets enable row level security;
 revoke all on private.webhook_secrets from public, anon, authenticated, service_role;
 
+-- Deleting an endpoint deletes its row and its secrets, in milliseconds. Its deliveries, of which there may be millions, and its
+-- tests have no foreign key to it: from then on nobody sends or sees them, and private.prune_webhooks deletes them in batches
+-- (docs/decisions/0022-deleted-endpoints-leave-deliveries.md).
+create table private.deleted_endpoints (
+  endpoint_id uuid primary key,
+  deleted_at timestamptz not null default now()
+);
+comment on table private.deleted_endpoints is 'Endpoints that were deleted and may still have deliveries. The job keyframe-prune deletes those, and then the row here.';
+alter table private.deleted_endpoints enable row level security;
+revoke all on private.deleted_endpoints from public, anon, authenticated, service_role;
+
+-- Whoever deletes it: its owner, an administrator, or the end of the account.
+create function private.note_deleted_endpoint()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  insert into private.deleted_endpoints (endpoint_id) values (old.id) on conflict do nothing;
+  return null;
+end
+$$;
+create trigger _500_note_deleted after delete on public.webhook_endpoints
+  for each row execute function private.note_deleted_endpoint();
+
 -- Makes a new current secret of an endpoint: whsec_ and the base64 of 32 random bytes, kept in the Vault alone.
 create function private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
 returns void
@@ -81,7 +108,7 @@ $$;
 create trigger _500_forget after delete on private.webhook_secrets
   for each row execute function private.forget_webhook_secret();
 
--- Checks a new endpoint's place among its owner's, and gives it its secret.
+-- Checks a new endpoint's place among its owner's.
 create function private.prepare_webhook_endpoint()
 returns trigger
 language plpgsql
@@ -102,6 +129,7 @@ $$;
 create trigger _200_prepare before insert on public.webhook_endpoints
   for each row execute function private.prepare_webhook_endpoint();
 
+-- Gives a new endpoint its secret. By hand it may be one that was deleted a moment ago: what that one left would be its own.
 create function private.equip_webhook_endpoint()
 returns trigger
 language plpgsql
@@ -110,6 +138,9 @@ security definer
 set search_path = ''
 as $$
 begin
+  if exists (select from private.deleted_endpoints d where d.endpoint_id = new.id) then
+    perform private.raise_error('invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
+  end if;
   perform private.add_webhook_secret(new.id);
   return null;
 end
@@ -213,7 +244,7 @@ end
 $$;
 
 revoke execute on function
-  private.add_webhook_secret(uuid, uuid), private.forget_webhook_secret(), private.prepare_webhook_endpoint(),
+  private.note_deleted_endpoint(), private.add_webhook_secret(uuid, uuid), private.forget_webhook_secret(), private.prepare_webhook_endpoint(),
   private.equip_webhook_endpoint(), private.note_endpoint_switch(), private.live_webhook_secrets(uuid[], timestamptz), private.webhook_secrets_of(uuid, timestamptz),
   private.webhook_secret(uuid), private.rotate_webhook_secret(uuid, interval, uuid)
 from public, anon, authenticated, service_role;

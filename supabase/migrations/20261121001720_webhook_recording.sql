@@ -40,8 +40,8 @@ declare
   counted integer;
   changes private.delivery_change[];
 begin
-  -- Endpoints that this may switch, before the deliveries: deleting an endpoint locks them in this order, and two that
-  -- wait for each other end in an error for one of them.
+  -- Endpoints that this may switch, before the deliveries and in one order: two that wait for each other end in an error for one of
+  -- them.
   perform from public.webhook_endpoints e
   join (
     select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered

@@ -15,7 +15,7 @@ begin
 end
 $$;
 
--- The delivery when the caller manages its endpoint; otherwise not_found. Locked for what changes it.
+-- The delivery when the caller manages its endpoint, and that is there; otherwise not_found. Locked for what changes it.
 create function private.managed_delivery(delivery uuid, lock boolean default false)
 returns public.webhook_deliveries
 language plpgsql
@@ -28,7 +28,9 @@ begin
   if lock then
     perform from public.webhook_deliveries d where d.id = delivery and private.is_managed(d.owner_id) for update;
   end if;
-  select d.* into wanted from public.webhook_deliveries d where d.id = delivery and private.is_managed(d.owner_id);
+  select d.* into wanted from public.webhook_deliveries d
+  where d.id = delivery and private.is_managed(d.owner_id)
+    and exists (select from public.webhook_endpoints e where e.id = d.endpoint_id);
   if not found then
     perform private.raise_error('not_found', 'There is no delivery of yours with this identifier.');
   end if;
@@ -146,7 +148,8 @@ end
 $$;
 comment on function public.redeliver_webhook is 'Sends one delivery of the caller again, whatever came of it.';
 
--- Sends again what failed since a time, and what happened while the endpoint was disabled.
+-- Sends again what failed since a time, and what happened while the endpoint was disabled. Not what is past its retention, or will
+-- be within the minute: it may be being deleted just now, and who waited for that would be refused for what is gone.
 create function public.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null
 )
@@ -158,6 +161,8 @@ set search_path = ''
 as $$
 declare
   request record;
+  oldest constant timestamptz := greatest(
+    since, now() - (select s.webhook_retention from private.settings s) + interval '1 minute');
   endpoint public.webhook_endpoints;
   changes private.delivery_change[];
   given_up integer;
@@ -178,7 +183,7 @@ begin
   with failed as (
     update public.webhook_deliveries d
     set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
-    where d.endpoint_id = endpoint.id and d.status = 'exhausted' and d.created_at >= since
+    where d.endpoint_id = endpoint.id and d.status = 'exhausted' and d.created_at >= oldest
     returning d.*
   )
   select count(*), array_agg(row(
@@ -188,13 +193,13 @@ begin
   perform set_config('keyframe.deliveries_counted', '', true);
   update public.webhook_deliveries d
   set retries_from = d.attempts, next_attempt_at = now()
-  where d.endpoint_id = endpoint.id and d.status = 'pending' and d.created_at >= since
+  where d.endpoint_id = endpoint.id and d.status = 'pending' and d.created_at >= oldest
     and d.attempts > d.retries_from and d.id <> all ((select private.leased_deliveries(endpoint.id))::uuid[]);
   get diagnostics retried = row_count;
   insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
   select v.id, endpoint.id, endpoint.owner_id, v.type
   from public.webhook_events v
-  where v.created_at >= greatest(since, endpoint.created_at) and v.type <> 'webhook.test'
+  where v.created_at >= greatest(oldest, endpoint.created_at) and v.type <> 'webhook.test'
     and (endpoint.owner_id is null or v.owner_id = endpoint.owner_id)
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;

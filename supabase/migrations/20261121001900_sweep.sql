@@ -27,7 +27,47 @@ begin
 end
 $$;
 
--- Admits who waits although there is a place: after max_active_per_owner was raised. Looks at each waiting owner once.
+-- Owners with a prediction in line, in the falling order of their ids from start on, round to it again. Walks the index from owner
+-- to owner: one probe for each, however long its line is, and it ends with the last that is wanted. Backwards, because who was
+-- admitted of late left dead entries at the beginning of each owner's part.
+create function private.owners_waiting(start uuid, most integer)
+returns setof uuid
+language plpgsql
+stable
+set search_path = ''
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+begin
+  return query
+  with recursive from_start as (
+    (select w.owner_id as id from public.predictions w
+    where w.status = 'queued' and w.admitted_at is null and w.owner_id < start order by w.owner_id desc, w.created_at desc limit 1)
+    union all
+    select (
+      select w.owner_id from public.predictions w
+      where w.status = 'queued' and w.admitted_at is null and w.owner_id < f.id order by w.owner_id desc, w.created_at desc limit 1)
+    from from_start f where f.id is not null
+  ), down_to_start as (
+    (select w.owner_id as id from public.predictions w
+    where w.status = 'queued' and w.admitted_at is null and w.owner_id >= start order by w.owner_id desc, w.created_at desc limit 1)
+    union all
+    select (
+      select w.owner_id from public.predictions w
+      where w.status = 'queued' and w.admitted_at is null and w.owner_id < t.id and w.owner_id >= start
+      order by w.owner_id desc, w.created_at desc limit 1)
+    from down_to_start t where t.id is not null
+  )
+  select o.id from (select f.id from from_start f union all select t.id from down_to_start t) o
+  where o.id is not null
+  limit most;
+end
+$$;
+
+-- Admits who waits although there is a place: after max_active_per_owner was raised, a running prediction was deleted, or who had
+-- the next turn was just being cancelled and then was not. Looks at each waiting owner once, and begins anywhere: owners without a
+-- free place, as many as it looks at, would otherwise keep all behind them from their turn.
 create function private.admit_all_waiting(max_owners integer default 500)
 returns integer
 language plpgsql
@@ -39,15 +79,31 @@ declare
   owner uuid;
   admitted integer := 0;
 begin
-  for i in 1 .. max_owners loop
-    select w.owner_id into owner from public.predictions w
-    where w.status = 'queued' and w.admitted_at is null and (owner is null or w.owner_id > owner)
-    order by w.owner_id
-    limit 1;
-    exit when not found;
+  for owner in select o.id from private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
     admitted := admitted + private.admit_waiting(owner);
   end loop;
   return admitted;
+end
+$$;
+
+-- Forgets the submits of ended predictions that were unanswered for a day: they are looked for no more, and each claim would step
+-- over them. No trigger is about this column: nobody is told. One that somebody holds, or is still looking for, has time.
+create function private.forget_unheard(max_rows integer)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+set enable_seqscan = off
+as $$
+begin
+  update public.predictions p set unanswered_since = null
+  where p.id = any (array(
+    select o.id from public.predictions o
+    where o.unanswered_since is not null and o.status in ('failed', 'canceled') and o.next_attempt_at <= now()
+      and o.unanswered_since < now() - interval '1 day'
+    order by o.next_attempt_at
+    limit max_rows
+    for update skip locked));
 end
 $$;
 
@@ -71,6 +127,26 @@ begin
     select o.prediction_id from private.unanswered_submits o
     where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows);
   perform private.prune_webhooks();
+  -- Last, and it waits for nobody: the deletion of an account may wait for these rows and hold what the others wait for.
+  -- Few at a time: each is written to all indexes of predictions anew.
+  perform private.forget_unheard(least(max_rows, 1000));
+end
+$$;
+
+-- Deletes the buckets of the rate limits that nobody took from for a day and that are full again, as one that is not there is.
+-- Reads all of them, one for each owner and class that asked for anything lately: hardly worth an index, which would end HOT
+-- updates.
+create function private.prune_rate_buckets()
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  delete from private.rate_buckets b
+  using private.rate_limits l
+  where l.route_class = b.route_class and b.refilled_at < now() - interval '1 day'
+    and b.tokens + l.per_second * extract(epoch from now() - b.refilled_at) >= l.capacity;
 end
 $$;
 
@@ -108,16 +184,14 @@ end
 $$;
 
 revoke execute on function
-  private.fail_overdue(integer), private.admit_all_waiting(integer), private.prune(integer), private.sweep()
+  private.fail_overdue(integer), private.owners_waiting(uuid, integer), private.admit_all_waiting(integer),
+  private.forget_unheard(integer), private.prune(integer), private.prune_rate_buckets(), private.sweep()
 from public, anon, authenticated, service_role;
 
 select cron.schedule('keyframe-sweep', '5 seconds', 'select private.sweep()');
 -- Every minute, so that small batches keep up with some 30 events a second.
 select cron.schedule('keyframe-prune', '* * * * *', 'select private.prune()');
 select cron.schedule('keyframe-prune-references', '37 * * * *', 'select private.note_unused_references()');
--- Reads all buckets, one for each owner and class that asked for anything lately: hardly worth an index, which would end HOT
--- updates.
-select cron.schedule('keyframe-prune-rates', '23 * * * *',
-  'delete from private.rate_buckets where refilled_at < now() - interval ''1 day''');
+select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select private.prune_rate_buckets()');
 select cron.schedule('keyframe-prune-cron', '17 * * * *',
   'delete from cron.job_run_details where end_time < now() - interval ''1 day''');

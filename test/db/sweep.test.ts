@@ -167,17 +167,55 @@ describe("prune", () => {
     ]);
   });
 
-  test("buckets unused for a day → deleted: they would be full anyway", async () => {
-    await db.sql`
-      insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at) values
-        (${world.owner}, 'create', 1, now() - interval '25 hours'), (${world.owner}, 'upload', 1, now() - interval '1 hour')`;
-    const [job] = await db.sql<
-      { command: string }[]
-    >`select command from cron.job where jobname = 'keyframe-prune-rates'`;
-    await db.sql.unsafe(job?.command ?? "");
-    expect(await left("select route_class as name from private.rate_buckets")).toEqual(["upload"]);
-    const slow = await left(`select route_class as name from private.rate_limits where capacity / per_second > 86400`);
-    expect(slow).toEqual([]);
+  describe("buckets of the rate limits", () => {
+    const pruneRates = async () => {
+      const [job] = await db.sql<
+        { command: string }[]
+      >`select command from cron.job where jobname = 'keyframe-prune-rates'`;
+      await db.sql.unsafe(job?.command ?? "");
+      return await left("select route_class as name from private.rate_buckets");
+    };
+    beforeEach(() => db.sql`truncate private.rate_buckets`);
+
+    test("unused for a day → deleted: they are full again", async () => {
+      await db.sql`
+        insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at) values
+          (${world.owner}, 'create', -60, now() - interval '25 hours'), (${world.owner}, 'upload', 30, now() - interval '23 hours')`;
+      expect(await pruneRates()).toEqual(["upload"]);
+    });
+
+    test("ten a week, all spent → stays until it is full, so that nobody gets a week's worth after a day", async () => {
+      await db.sql`insert into private.rate_limits (route_class, capacity, per_second) values ('slow', 10, 10 / 604800.0)`;
+      try {
+        await db.sql`
+          insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at)
+          values (${world.owner}, 'slow', 0, now() - interval '25 hours')`;
+        expect(await pruneRates()).toEqual(["slow"]);
+        const taken = await db.as(
+          { role: "authenticated", sub: world.owner },
+          (sql) => sql`select private.take_token('slow') ->> 'remaining' as remaining`,
+        );
+        expect(taken[0]?.remaining).toBe("0"); // of the one and a half that a day and an hour brought
+        for (const [tokens, full] of [
+          [0, 168],
+          [5, 84],
+          [-10, 336],
+        ] as const) {
+          await db.sql`
+            update private.rate_buckets set tokens = ${tokens}, refilled_at = now() - interval '1 hour' * ${full - 1}::int`;
+          expect(await pruneRates(), `${tokens} left`).toEqual(["slow"]);
+        }
+        await db.sql`update private.rate_buckets set refilled_at = now() - interval '337 hours'`;
+        expect(await pruneRates()).toEqual([]);
+        // Of a class that is gone nothing stays either.
+        await db.sql`
+          insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at)
+          values (${world.owner}, 'slow', 0, now() - interval '25 hours')`;
+      } finally {
+        await db.sql`delete from private.rate_limits where route_class = 'slow'`;
+      }
+      expect(await left("select route_class as name from private.rate_buckets")).toEqual([]);
+    });
   });
 
   test("cron's own records of more than a day → deleted, younger ones kept", async () => {
@@ -222,7 +260,7 @@ test("pg_cron → sweeps every five seconds, prunes every minute, buckets, its o
     {
       jobname: "keyframe-prune-rates",
       schedule: "23 * * * *",
-      command: "delete from private.rate_buckets where refilled_at < now() - interval '1 day'",
+      command: "select private.prune_rate_buckets()",
       active: true,
     },
     {

@@ -52,6 +52,7 @@ const EXPECTED: Record<string, Record<Who, Access>> = {
   "private.admin_queue": nobody,
   "private.admin_usage": nobody,
   "private.admin_webhook_health": nobody,
+  "private.deleted_endpoints": nobody,
   "private.delivery_leases": nobody,
   "private.file_removals": nobody,
   "private.idempotency_keys": nobody,

@@ -90,6 +90,70 @@ test("unanswered for a day → given up, for no run goes on so long", async () =
   expect(await claimed()).toEqual([]);
 });
 
+const prune = (maxRows = 5000) =>
+  db.sql.begin(async (sql) => {
+    await sql`set local lock_timeout = '1s'`; // what waits for anybody fails
+    await sql`select private.prune(${maxRows})`;
+  });
+/** As many predictions given up: unanswered for longer than a day when they ended. */
+async function seedGivenUp(status: "failed" | "canceled", columns: Record<string, Date> = {}) {
+  return await seedPrediction(db.sql, world, {
+    status,
+    columns: { unanswered_since: new Date(Date.now() - 25 * 3_600_000), ...columns },
+  });
+}
+
+test.for(["failed", "canceled"] as const)(
+  "given up, %s → the next pruning forgets it, and changes and tells nothing else",
+  async (status) => {
+    const { id } = await seedGivenUp(status, { updated_at: new Date(0) });
+    const rest = async () => {
+      const [row] = await db.sql<{ row: object; events: number }[]>`
+        select to_jsonb(p) - 'unanswered_since' as row, (select count(*)::int from public.webhook_events) as events
+        from public.predictions p where id = ${id}`;
+      return row;
+    };
+    const before = await rest();
+    await prune();
+    expect(await unansweredOf(id)).toBeNull();
+    expect(await rest()).toEqual(before);
+    await db.sql`delete from public.predictions where id = ${id}`;
+    expect((await db.sql`select from private.unanswered_submits`).count).toBe(0);
+  },
+);
+
+test("not given up yet, being looked for, or still to be submitted → the pruning leaves it", async () => {
+  const young = await seedGivenUp("failed", { unanswered_since: new Date(Date.now() - 23 * 3_600_000) });
+  const sought = await seedGivenUp("canceled", { next_attempt_at: new Date(Date.now() + 60_000) });
+  const queued = await seedUnheard({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
+  await prune();
+  for (const { id } of [young, sought, queued]) expect(await unansweredOf(id)).toBeInstanceOf(Date);
+  await db.sql`update public.predictions set next_attempt_at = now() where id = ${sought.id}`;
+  await prune();
+  expect(await unansweredOf(sought.id)).toBeNull();
+});
+
+test("given up, and somebody holds its row → the pruning passes it over and takes the others", async () => {
+  const held = await seedGivenUp("failed");
+  const free = await seedGivenUp("failed");
+  await db.sql.begin(async (sql) => {
+    await sql`select from public.predictions where id = ${held.id} for update`;
+    await prune();
+  });
+  expect(await unansweredOf(held.id)).toBeInstanceOf(Date);
+  expect(await unansweredOf(free.id)).toBeNull();
+});
+
+test("more given up than a batch → so many at a time", async () => {
+  for (let i = 0; i < 5; i++) await seedGivenUp("failed");
+  const left: number[] = [];
+  for (let run = 0; run < 3; run++) {
+    await prune(2);
+    left.push((await db.sql`select from public.predictions where unanswered_since is not null`).count);
+  }
+  expect(left).toEqual([3, 1, 0]);
+});
+
 test("the sweep kicks for it", async () => {
   const { id } = await seedUnheard();
   await db.sql`select private.mark_canceled(${id})`;
@@ -117,4 +181,31 @@ test("5,000 predictions that have ended → found through the index of those unh
   const searches = plans.filter((plan) => plan.includes("unanswered_since") && plan.includes("LockRows"));
   expect(searches.some((plan) => plan.includes("predictions_unheard_idx"))).toBe(true);
   for (const plan of searches) expect(plan).not.toContain("Seq Scan on predictions");
+});
+
+test("3,000 given up among 5,000 that have ended → pruned through the index of those unheard of; no claim steps over them any more", async () => {
+  const [over, unheard] = [await seedPrediction(db.sql, world, { status: "canceled" }), await seedGivenUp("canceled")];
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into public.predictions (project_id, owner_id, step, prompt, model, status, completed_at, unanswered_since, next_attempt_at)
+      select project_id, owner_id, step, prompt, model, status, completed_at, unanswered_since, next_attempt_at
+      from public.predictions, generate_series(1, 5000) i where id = ${over.id} or id = ${unheard.id} and i < 3000`;
+  });
+  await db.sql`analyze public.predictions`;
+  const pruning = await plansOf(db.url, async (sql) => {
+    for (let call = 0; call < 7; call++) await sql`select private.prune(400)`;
+    await sql`select private.prune()`;
+  });
+  const clearing = pruning.filter((plan) => plan.includes("unanswered_since") && plan.includes("LockRows"));
+  expect(clearing.length).toBe(8);
+  for (const plan of clearing) {
+    expect(plan).toContain("predictions_unheard_idx");
+    expect(plan).not.toContain("Seq Scan on predictions");
+  }
+
+  const plans = await plansOf(db.url, (sql) => sql`select public.claim_predictions(10, 90)`);
+  const searches = plans.filter((plan) => plan.includes("predictions_unheard_idx") && plan.includes("LockRows"));
+  expect(searches.length).toBe(1);
+  for (const plan of searches) expect(plan).not.toContain("Rows Removed by Filter");
 });

@@ -208,6 +208,7 @@ test("delete_webhook_endpoint → the endpoint goes with its deliveries; the eve
   await db.sql`insert into public.projects (owner_id, title, text_prompt) values (${owner}, 't', 'p')`;
   const { endpoint } = await call<{ endpoint: Row }>(db, owner, "delete_webhook_endpoint", { endpoint_id: id });
   expect(endpoint.id).toBe(id);
+  await db.sql`select private.prune_webhooks()`;
   const [row] = await db.sql`
     select (select count(*)::int from public.webhook_deliveries) as deliveries, (select count(*)::int from public.webhook_events) as events`;
   expect(row).toEqual({ deliveries: 1, events: 1 });

@@ -67,7 +67,8 @@ describe("a delivery is counted where its last attempt was", () => {
   test("given up, sent again by its owner, recovered, moved by hand → the hours follow", async () => {
     await db.sql`update private.settings set webhook_retry_schedule = '{1 second}'`;
     await seedDeliveries(db.sql, endpoint, 3);
-    for (const seconds of [0, 5, 5, 5]) await sendNext(db.sql, { status_code: 500 }, new Date(Date.now() + seconds * 1000));
+    for (const seconds of [0, 5, 5, 5])
+      await sendNext(db.sql, { status_code: 500 }, new Date(Date.now() + seconds * 1000));
     expect(await sumOf()).toEqual({ delivered: 0, retrying: 0, exhausted: 3 });
     const [first] = await db.sql<{ id: string }[]>`select id from public.webhook_deliveries limit 1`;
     await call(db, owner, "redeliver_webhook", { delivery_id: first?.id ?? "" });

@@ -299,9 +299,14 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "alter table public.projects drop constraint title_has_1_to_200_characters; update public.projects set title = ''; alter table public.projects add constraint title_has_1_to_200_characters check (title <> '') not valid",
   ],
   [
+    "a delivery of an endpoint that never was",
+    "what_deleted_endpoints_left_is_noted",
+    "update public.webhook_deliveries set endpoint_id = gen_random_uuid()",
+  ],
+  [
     "a row that refers to nothing",
     "constraints_hold",
-    "update public.webhook_deliveries set endpoint_id = gen_random_uuid()",
+    "update public.webhook_deliveries set event_id = gen_random_uuid()",
   ],
 ];
 

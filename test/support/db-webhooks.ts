@@ -142,7 +142,7 @@ export async function readEndpoint(sql: AnySql, id: string): Promise<Row> {
 export async function clearWebhooks(sql: AnySql): Promise<void> {
   await sql`delete from public.webhook_events`;
   await sql`delete from public.webhook_endpoints`;
-  await sql`truncate private.delivery_leases`;
+  await sql`truncate private.deleted_endpoints, private.delivery_leases`;
 }
 
 /** Who calls a function of the Data API: a user's id, or one of the other two roles. */

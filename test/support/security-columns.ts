@@ -67,6 +67,7 @@ export const TABLES: Record<string, TableRights> = {
     "endpoint_id owner_id url description event_types enabled disabled_at disabled_reason failing_since delivered retrying " +
       "given_up due oldest_due_at last_attempt_at last_error last_error_status last_error_at",
   ),
+  "private.deleted_endpoints": internal("endpoint_id deleted_at"),
   "private.delivery_leases": internal("endpoint_id place delivery_id token leased_until"),
   "private.file_removals": internal("bucket name prediction_id due_at written_under lease_token failures"),
   "private.idempotency_keys": internal("resource_id owner_id key request_hash answer created_at"),

@@ -1,0 +1,124 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { plansOf } from "../support/db-plans.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+
+// owners_waiting: who has a prediction in line, in the falling order of the owners, from anywhere on. The sweep admits by it.
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  world = await addWorld(db);
+});
+afterEach(async () => {
+  await db.sql`truncate public.predictions`;
+  await db.sql`update private.settings set max_active_per_owner = default`;
+});
+afterAll(() => db.drop());
+
+const NOUGHT = "00000000-0000-0000-0000-000000000000";
+const idOf = (number: number) => `${number.toString(16).padStart(8, "0")}${NOUGHT.slice(8)}`;
+const FIRST = NOUGHT;
+const LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+const WAITS = { admitted_at: null, deadline_at: null, lease_token: null };
+
+const addWaiting = (owner: string, columns: object = {}) =>
+  seedPrediction(db.sql, { ...world, owner }, { columns: { ...WAITS, ...columns } });
+/** So many owners from `first` on, each with so many predictions in line, and one running where they have no place. */
+async function addOwners(count: number, { first = 1, lines = 1, runs = false } = {}): Promise<void> {
+  const { id: waiting } = await addWaiting(world.owner);
+  const { id: running } = await seedPrediction(db.sql, world, { status: "processing" });
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    const owner = sql`(lpad(to_hex(i), 8, '0') || right(${NOUGHT}, 28))::uuid`;
+    const numbers = sql`generate_series(${first}::bigint, ${first + count - 1}::bigint)`;
+    await sql`
+      insert into public.predictions (project_id, owner_id, step, prompt, model)
+      select project_id, ${owner}, step, prompt, model
+      from public.predictions, ${numbers} i, generate_series(1, ${lines}::int) where id = ${waiting}`;
+    if (runs) {
+      await sql`
+        insert into public.predictions
+          (project_id, owner_id, step, prompt, model, status, provider_prediction_id, admitted_at, deadline_at, started_at, next_attempt_at)
+        select project_id, ${owner}, step, prompt, model, status, 'run-of-' || i, admitted_at, deadline_at, started_at, deadline_at
+        from public.predictions, ${numbers} i where id = ${running}`;
+    }
+    await sql`delete from public.predictions where id in (${waiting}, ${running})`;
+  });
+}
+const walk = async (start: string, most: number) =>
+  (await db.sql<{ id: string }[]>`select private.owners_waiting(${start}, ${most}) as id`).map(({ id }) => id);
+const isAdmitted = async (id: string) =>
+  (await db.sql`select from public.predictions where id = ${id} and admitted_at is not null`).count === 1;
+
+test("500 owners without a free place are in line before one who has one, and after → a sweep soon begins with that one", async () => {
+  await db.sql`update private.settings set max_active_per_owner = 1`;
+  await addOwners(500, { runs: true });
+  await addOwners(500, { runs: true, first: 0xfffffe00 });
+  const { id } = await addWaiting("80000000-0000-4000-8000-000000000000");
+  // Each second sweep begins between those after and this one: forty without it are no accident.
+  for (let sweep = 0; sweep < 40 && !(await isAdmitted(id)); sweep++) await db.sql`select private.sweep()`;
+  expect(await isAdmitted(id)).toBe(true);
+  const { count } = await db.sql`select from public.predictions where status = 'queued' and admitted_at is null`;
+  expect(count).toBe(1000);
+});
+
+test("more owners than one sweep looks at, all with a place → so many at a time, no one twice, until nobody waits", async () => {
+  await addOwners(7);
+  const admitted: number[] = [];
+  for (let run = 0; run < 4; run++) {
+    const [row] = await db.sql<{ admitted: number }[]>`select private.admit_all_waiting(3) as admitted`;
+    admitted.push(row?.admitted ?? 0);
+  }
+  expect(admitted).toEqual([3, 3, 1, 0]);
+});
+
+test("from anywhere → those up to it, then round to it again, each once; no more than wanted", async () => {
+  await addOwners(4, { lines: 3 });
+  const owners = (...numbers: number[]) => numbers.map(idOf);
+  expect(await walk(FIRST, 10)).toEqual(owners(4, 3, 2, 1));
+  expect(await walk(idOf(3), 10)).toEqual(owners(2, 1, 4, 3));
+  expect(await walk(idOf(1), 10)).toEqual(owners(4, 3, 2, 1));
+  expect(await walk(LAST, 10)).toEqual(owners(4, 3, 2, 1));
+  expect(await walk(idOf(3), 3)).toEqual(owners(2, 1, 4));
+  expect(await walk(idOf(3), 1)).toEqual(owners(2));
+});
+
+test("the least and the greatest identifier there can be → are found from everywhere", async () => {
+  for (const owner of [FIRST, LAST]) await addWaiting(owner);
+  for (const start of [FIRST, idOf(5), LAST]) expect((await walk(start, 10)).sort()).toEqual([FIRST, LAST]);
+});
+
+test("admitted, ended, or nobody at all → left out", async () => {
+  expect(await walk(idOf(2), 10)).toEqual([]);
+  await addWaiting(idOf(2));
+  await seedPrediction(db.sql, { ...world, owner: idOf(1) });
+  await seedPrediction(db.sql, { ...world, owner: idOf(3) }, { status: "canceled", columns: WAITS });
+  expect(await walk(idOf(2), 10)).toEqual([idOf(2)]);
+});
+
+test("300 owners with 40 in line each → one probe for each owner that is wanted, not a row for each prediction", async () => {
+  await addOwners(3); // a plan that was made while the table was small has to be as good
+  const plans = await plansOf(db.url, async (sql) => {
+    for (let call = 0; call < 7; call++) await sql`select private.owners_waiting(gen_random_uuid(), 500)`;
+    await db.sql`truncate public.predictions`;
+    await addOwners(300, { lines: 40 });
+    expect(await sql`select private.owners_waiting(gen_random_uuid(), 500)`).toHaveLength(300);
+    await db.sql`analyze public.predictions`;
+    expect(await sql`select private.owners_waiting(gen_random_uuid(), 500)`).toHaveLength(300);
+    expect(await sql`select private.owners_waiting(gen_random_uuid(), 20)`).toHaveLength(20);
+  });
+  const walks = plans.filter((plan) => plan.includes("predictions_waiting_idx"));
+  expect(walks).toHaveLength(10);
+  const read = walks.map((plan) => {
+    expect(plan).not.toMatch(/Seq Scan|Hash|Sort/);
+    return Math.max(
+      ...[...plan.matchAll(/Scan(?: Backward)? using \w+ on \w+[^\n]*actual rows=([\d.]+) loops=(\d+)/g)].map(
+        ([, each, loops]) => Number(each) * Number(loops),
+      ),
+    );
+  });
+  expect(Math.max(...read.slice(7, 9)), walks[8]).toBeLessThanOrEqual(302);
+  expect(read[9], walks[9]).toBeLessThanOrEqual(21);
+});

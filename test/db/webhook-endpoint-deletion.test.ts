@@ -1,0 +1,285 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { plansOf } from "../support/db-plans.ts";
+import { codeOf } from "../support/db-refusal.ts";
+import { addScene, makeRequest, type Scene } from "../support/db-requests.ts";
+import { liftRateLimits } from "../support/db-user.ts";
+import {
+  addEndpoint,
+  type Caller,
+  call,
+  clearWebhooks,
+  exchange,
+  type Leased,
+  resultOf,
+  seedDeliveries,
+  sendNext,
+} from "../support/db-webhooks.ts";
+
+let db: ClonedDatabase;
+let scene: Scene;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  await liftRateLimits(db);
+});
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  scene = await addScene(db, await db.addUser());
+});
+afterAll(() => db.drop());
+
+const remove = (endpoint: string, caller: Caller = scene.caller) =>
+  call(db, caller, "delete_webhook_endpoint", { endpoint_id: endpoint });
+const pruneOnce = async (maxRows: number) =>
+  (await db.sql<{ deleted: number }[]>`select private.prune_deleted_endpoints(${maxRows}) as deleted`)[0]?.deleted;
+const countOf = async (table: string, where = "true") =>
+  (await db.sql.unsafe(`select from ${table} where ${where}`)).count;
+/** What an owner sees of webhooks through the Data API. */
+const seenBy = (owner: string) =>
+  db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    const [row] = await sql<Record<string, number>[]>`
+      select (select count(*)::int from public.webhook_endpoints) as endpoints,
+        (select count(*)::int from public.webhook_deliveries) as deliveries,
+        (select count(*)::int from public.webhook_attempts) as attempts,
+        (select count(*)::int from public.webhook_events where type = 'webhook.test') as tests`;
+    return row;
+  });
+
+/** Who deletes an endpoint: its owner, an administrator in Studio, the end of the account. */
+const DELETIONS: Record<string, (scene: Scene) => Promise<unknown>> = {
+  delete_webhook_endpoint: ({ endpoint }) => remove(endpoint),
+  "a row deleted in Studio": ({ endpoint }) => db.sql`delete from public.webhook_endpoints where id = ${endpoint}`,
+  "the end of the account": ({ owner }) => db.sql`delete from auth.users where id = ${owner}`,
+};
+
+describe("an endpoint with deliveries that were sent, failed and wait", () => {
+  let other: string;
+  beforeEach(async () => {
+    other = await addEndpoint(db.sql, null);
+    await seedDeliveries(db.sql, other, 3);
+    await sendNext(db.sql, { status_code: 500 });
+    await makeRequest(db, scene, "test_webhook_endpoint");
+  });
+
+  test.each(Object.entries(DELETIONS))(
+    "%s → its owner sees nothing of it any more, nor of what hung on it",
+    async (_name, end) => {
+      expect(await seenBy(scene.owner)).toEqual({ endpoints: 1, deliveries: 2, attempts: 1, tests: 1 });
+      await end(scene);
+      expect(await seenBy(scene.owner)).toEqual({ endpoints: 0, deliveries: 0, attempts: 0, tests: 0 });
+    },
+  );
+
+  test.each(Object.entries(DELETIONS))("%s → its secrets leave the Vault with it", async (_name, end) => {
+    await db.sql`select private.rotate_webhook_secret(${scene.endpoint}, interval '1 hour')`;
+    const secrets = await countOf("vault.secrets");
+    await end(scene);
+    expect(await countOf("vault.secrets")).toBe(secrets - 2);
+    expect(await countOf("private.webhook_secrets", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
+  });
+
+  test.each(Object.entries(DELETIONS))(
+    "%s → nothing more is sent to it, and its receiver is nobody's concern",
+    async (_name, end) => {
+      await end(scene);
+      const { deliveries } = await exchange(db.sql, { at: new Date(Date.now() + 3_600_000) });
+      expect(new Set(deliveries.map(({ endpoint_id }) => endpoint_id))).toEqual(new Set([other]));
+      const admin = await db.sql`select endpoint_id from private.admin_webhook_health`;
+      expect(admin.map(({ endpoint_id }) => endpoint_id)).toEqual([other]);
+      const [row] = await db.sql`select public.service_figures() -> 'deliveries' as figures`;
+      expect(row?.figures).toMatchObject({ pending: 3, held: 0 });
+    },
+  );
+
+  test.each([
+    "read_webhook_endpoint",
+    "update_webhook_endpoint",
+    "delete_webhook_endpoint",
+    "reveal_webhook_secret",
+    "rotate_webhook_secret",
+    "test_webhook_endpoint",
+    "list_webhook_deliveries",
+    "redeliver_webhook",
+    "recover_webhook_endpoint",
+  ])("then %s → not_found", async (name) => {
+    await remove(scene.endpoint);
+    expect(await codeOf(makeRequest(db, scene, name))).toBe("not_found");
+  });
+
+  test.each(["test_webhook_endpoint", "redeliver_webhook"])(
+    "then %s with the key of one before → not_found",
+    async (name) => {
+      const key = { idempotency_key: `before-${name}`, request_hash: "a".repeat(64) };
+      await makeRequest(db, scene, name, key);
+      await remove(scene.endpoint);
+      expect(await codeOf(makeRequest(db, scene, name, key))).toBe("not_found");
+    },
+  );
+
+  test("then lists and health → without it; another of the same address → a new one, without a past", async () => {
+    await remove(scene.endpoint);
+    expect(await makeRequest(db, scene, "list_webhook_endpoints")).toMatchObject({ endpoints: [] });
+    expect(await makeRequest(db, scene, "webhook_health")).toMatchObject({ endpoints: [] });
+    const { endpoint } = await call<{ endpoint: { id: string } }>(db, scene.caller, "create_webhook_endpoint", {
+      url: "https://receiver.example/hook",
+    });
+    expect(endpoint.id).not.toBe(scene.endpoint);
+    expect(await call(db, scene.caller, "list_webhook_deliveries", { endpoint_id: endpoint.id })).toMatchObject({
+      deliveries: [],
+    });
+    expect(await makeRequest(db, scene, "webhook_health")).toMatchObject({
+      endpoints: [{ endpoint_id: endpoint.id, last: null, hours: [] }],
+    });
+  });
+});
+
+test("an endpoint with 5,000 deliveries → deleted without reading one of them", async () => {
+  await seedDeliveries(db.sql, scene.endpoint, 5_000);
+  const plans = await plansOf(db.url, async (sql) => {
+    await sql`delete from public.webhook_endpoints where id = ${scene.endpoint}`;
+  });
+  expect(plans.filter((plan) => plan.includes("webhook_secrets")).length).toBeGreaterThan(0);
+  for (const plan of plans) expect(plan).not.toMatch(/webhook_(deliveries|attempts|events)/);
+  expect(await countOf("public.webhook_endpoints")).toBe(0);
+});
+
+describe("what deleted endpoints leave", () => {
+  const left = async () => [
+    await countOf("public.webhook_deliveries"),
+    await countOf("public.webhook_attempts"),
+    await countOf("public.webhook_events", "type = 'webhook.test'"),
+    await countOf("private.deleted_endpoints"),
+  ];
+
+  test("the job's run → gone, deliveries with attempts and tests; events and what others have stay", async () => {
+    await makeRequest(db, scene, "test_webhook_endpoint");
+    await sendNext(db.sql, { status_code: 500 });
+    const other = await addEndpoint(db.sql, scene.owner);
+    await db.sql`
+      insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
+      select event_id, ${other}, owner_id, event_type from public.webhook_deliveries where event_type <> 'webhook.test'`;
+    await call(db, scene.caller, "test_webhook_endpoint", { endpoint_id: other });
+    await sendNext(db.sql, { status_code: 200 });
+    expect(await left()).toEqual([4, 4, 2, 0]);
+    const events = await countOf("public.webhook_events", "type = 'project.created'");
+    await remove(scene.endpoint);
+    expect(await left()).toEqual([4, 4, 2, 1]);
+    await db.sql`select private.prune()`;
+    expect(await left()).toEqual([2, 2, 1, 0]);
+    expect(await countOf("public.webhook_events", "type = 'project.created'")).toBe(events);
+  });
+
+  test("more than a batch, of two endpoints → the older deletion first, never more than the batch, then nothing", async () => {
+    const second = await addEndpoint(db.sql, scene.owner);
+    await seedDeliveries(db.sql, scene.endpoint, 4);
+    await seedDeliveries(db.sql, second, 2);
+    await remove(scene.endpoint);
+    await remove(second);
+    const of = (endpoint: string) => countOf("public.webhook_deliveries", `endpoint_id = '${endpoint}'`);
+    const steps = [];
+    for (let run = 0; run < 5; run++) steps.push([await pruneOnce(3), await of(scene.endpoint), await of(second)]);
+    expect(steps).toEqual([
+      [3, 2, 2],
+      [3, 0, 1],
+      [1, 0, 0],
+      [0, 0, 0],
+      [0, 0, 0],
+    ]);
+    expect(await countOf("private.deleted_endpoints")).toBe(0);
+  });
+
+  test("tests alone, more than a batch → deleted in batches, too", async () => {
+    for (let i = 0; i < 3; i++) await makeRequest(db, scene, "test_webhook_endpoint");
+    await db.sql`delete from public.webhook_deliveries`;
+    await remove(scene.endpoint);
+    expect([await pruneOnce(2), await pruneOnce(2), await pruneOnce(2)]).toEqual([2, 1, 0]);
+    expect(await left()).toEqual([0, 0, 0, 0]);
+  });
+
+  test("the identifier given again by hand → refused until nothing is left of the old one", async () => {
+    const again = () => addEndpoint(db.sql, scene.owner, { id: scene.endpoint });
+    await remove(scene.endpoint);
+    expect(await codeOf(again())).toBe("invalid_request");
+    await db.sql`select private.prune_webhooks()`;
+    await again();
+    expect(await seenBy(scene.owner)).toMatchObject({ endpoints: 1, deliveries: 0 });
+  });
+
+  test("while somebody else prunes → what that one is at is left alone, without waiting", async () => {
+    await remove(scene.endpoint);
+    await db.sql.begin(async (sql) => {
+      await sql`select private.prune_deleted_endpoints(1)`;
+      const [row] = await db.sql.begin(async (other) => {
+        await other`set local lock_timeout = '2s'`;
+        return await other`select private.prune_deleted_endpoints(100) as deleted`;
+      });
+      expect(row).toEqual({ deleted: 0 });
+    });
+    expect(await left()).toEqual([0, 0, 0, 1]);
+  });
+
+  test("batches among 20,000 deliveries of others → read by index, and no more than they take, from the first to the last", async () => {
+    for (let i = 0; i < 4; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 5_000);
+    await seedDeliveries(db.sql, scene.endpoint, 699);
+    await remove(scene.endpoint);
+    await db.sql`vacuum analyze public.webhook_deliveries, public.webhook_events, public.webhook_attempts`;
+    const plans = await plansOf(db.url, async (sql) => {
+      for (let batch = 0; batch < 7; batch++) await sql`select private.prune_deleted_endpoints(100)`;
+    });
+    const deletions = plans.filter((plan) => plan.includes("Delete on webhook_deliveries"));
+    expect(deletions).toHaveLength(7);
+    for (const plan of deletions) {
+      expect(plan).toMatch(/Index (Only )?Scan using webhook_deliveries_\w+ on webhook_deliveries o [^\n]*rows=100 /);
+    }
+    for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_");
+    expect(await countOf("public.webhook_deliveries", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
+  });
+});
+
+describe("requests that are under way when an endpoint is deleted", () => {
+  let deliveries: Leased[];
+  beforeEach(async () => {
+    await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+    ({ deliveries } = await exchange(db.sql));
+    await remove(scene.endpoint);
+  });
+  const record = (outcome: { status_code: number }) =>
+    exchange(db.sql, { results: deliveries.map((held) => resultOf(held, outcome)), maxRows: 0 });
+
+  test.each([200, 410, 500])(
+    "they end with %i → the other results of the batch count; nobody sees theirs",
+    async (status_code) => {
+      expect(deliveries.length).toBe(2);
+      await record({ status_code });
+      const [other] = await db.sql`
+      select d.attempts from public.webhook_deliveries d join public.webhook_endpoints e on e.id = d.endpoint_id`;
+      expect(other).toEqual({ attempts: 1 });
+      expect(await seenBy(scene.owner)).toEqual({ endpoints: 0, deliveries: 0, attempts: 0, tests: 0 });
+    },
+  );
+
+  test("until they have ended → nothing of it is deleted, so nobody waits who records them", async () => {
+    expect(await pruneOnce(100)).toBe(0);
+    await record({ status_code: 500 });
+    expect(await pruneOnce(100)).toBe(1);
+  });
+
+  test("nobody comes back with them → deleted when their leases have run out", async () => {
+    await db.sql`update private.delivery_leases set leased_until = now()`;
+    expect(await pruneOnce(100)).toBe(1);
+  });
+});
+
+test("while a batch is being deleted → its owner's and everybody's writes wait for nobody", async () => {
+  const wide = await addEndpoint(db.sql, null);
+  await seedDeliveries(db.sql, scene.endpoint, 50);
+  await seedDeliveries(db.sql, wide, 1);
+  await remove(scene.endpoint);
+  await db.sql.begin(async (sql) => {
+    await sql`select private.prune_webhooks()`;
+    await makeRequest(db, scene, "create_project");
+    await makeRequest(db, scene, "create_webhook_endpoint");
+    expect((await sendNext(db.sql, { status_code: 200 })).length).toBeGreaterThan(0);
+  });
+  expect(await countOf("public.webhook_deliveries", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
+});

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addEndpoint, clearWebhooks, readDelivery, seedDeliveries } from "../support/db-webhooks.ts";
+
+// A recovery that reaches back to the end of the retention meets what the pruning deletes at the same moment.
+
+let db: ClonedDatabase;
+let owner: string;
+let endpoint: string;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  owner = await db.addUser();
+});
+beforeEach(async () => {
+  await clearWebhooks(db.sql);
+  endpoint = await addEndpoint(db.sql, owner, { created_at: ago(60 * DAY) });
+});
+afterAll(() => db.drop());
+
+const DAY = 86_400_000;
+const RETENTION = 30 * DAY;
+const ago = (milliseconds: number) => new Date(Date.now() - milliseconds);
+
+/** An event of that time which the endpoint missed. */
+async function addMissed(created_at: Date): Promise<string> {
+  const [row] = await db.sql<{ id: string }[]>`
+    insert into public.webhook_events (type, owner_id, project_id, payload, created_at)
+    values ('project.created', ${owner}, gen_random_uuid(), '{}', ${created_at}) returning id`;
+  return row?.id ?? "";
+}
+/** An event of that time whose delivery is in the given state. Returns the delivery's id. */
+async function addDelivery(created_at: Date, columns: object): Promise<string> {
+  const [id = ""] = await seedDeliveries(db.sql, endpoint, 1, { created_at, ...columns });
+  await db.sql`update public.webhook_events set created_at = ${created_at} where id = (select event_id from public.webhook_deliveries where id = ${id})`;
+  return id;
+}
+/** Recovers all of 40 days. Whatever waits for a lock of somebody else fails. */
+const recover = () =>
+  db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    await sql`set local lock_timeout = '1s'`;
+    const [row] = await sql<{ answer: { recovered: number } }[]>`
+      select public.recover_webhook_endpoint(${endpoint}, ${ago(40 * DAY)}) as answer`;
+    return row?.answer.recovered;
+  });
+const sent = async () =>
+  (await db.sql<{ event: string }[]>`select event_id as event from public.webhook_deliveries`).map(
+    ({ event }) => event,
+  );
+
+test("events past their retention are being deleted → the recovery leaves them out, and does not wait", async () => {
+  await addMissed(ago(RETENTION + 1_000));
+  const young = await addMissed(ago(RETENTION - DAY));
+  await db.sql.begin(async (sql) => {
+    expect(await sql`select private.prune_webhooks() as deleted`).toEqual([{ deleted: 1 }]);
+    expect(await recover()).toBe(1);
+  });
+  expect(await sent()).toEqual([young]);
+});
+
+test("events that the pruning takes within the minute, or is late to take → left out too", async () => {
+  await addMissed(ago(RETENTION - 30_000));
+  await addMissed(ago(RETENTION + DAY));
+  const young = await addMissed(ago(RETENTION - 120_000));
+  expect(await recover()).toBe(1);
+  expect(await sent()).toEqual([young]);
+});
+
+test.for([
+  ["exhausted", { status: "exhausted", attempts: 10, completed_at: new Date(), next_attempt_at: ago(RETENTION) }],
+  ["to be tried again", { attempts: 3, next_attempt_at: new Date(Date.now() + DAY) }],
+] as const)("deliveries past their retention, %s, are being deleted → likewise", async ([, columns]) => {
+  await addDelivery(ago(RETENTION + 1_000), columns);
+  const young = await addDelivery(ago(RETENTION - DAY), columns);
+  await db.sql.begin(async (sql) => {
+    expect(await sql`select private.prune_webhooks() as deleted`).toEqual([{ deleted: 1 }]);
+    expect(await recover()).toBe(1);
+  });
+  expect(await readDelivery(db.sql, young)).toMatchObject({ status: "pending", retries_from: columns.attempts });
+});
+
+test("a shorter retention that an administrator has set → holds for the recovery too", async () => {
+  await addMissed(ago(8 * DAY));
+  const young = await addMissed(ago(6 * DAY));
+  await db.sql`update private.settings set webhook_retention = '7 days'`;
+  try {
+    expect(await recover()).toBe(1);
+  } finally {
+    await db.sql`update private.settings set webhook_retention = default`;
+  }
+  expect(await sent()).toEqual([young]);
+});
