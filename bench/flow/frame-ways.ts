@@ -29,7 +29,8 @@ export async function openOurWay(stack: BenchStack, sql: postgres.Sql, load: Loa
   const active = () =>
     countOf(sql`
       select count(*)::int from public.predictions
-      where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing')`);
+      where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing')
+        and owner_id in ${sql(everybody.map(({ id }) => id))}`);
   let started = 0;
   const make: FrameWay = async (atOnce) => {
     const requests = Array.from({ length: atOnce }, () => {
