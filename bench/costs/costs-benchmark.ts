@@ -23,7 +23,7 @@ import { createMeter, type Used } from "./meter.ts";
 const CLIENTS = 8;
 const TIMES = {
   full: { requests: 2_000, runs: 400, deliveries: 10_000, idleSeconds: 10 },
-  quick: { requests: 60, runs: 10, deliveries: 300, idleSeconds: 1 },
+  quick: { requests: 40, runs: 4, deliveries: 200, idleSeconds: 1 },
 };
 const LOOK_EVERY_MS = 100;
 const PATIENCE_MS = 180_000;

@@ -6,7 +6,7 @@ import type { Aim, Benchmark, BenchContext, Result } from "../benchmark.ts";
 import { spreadOf } from "../measure/spread.ts";
 import { type DashboardPage, type Visit, visitPage } from "./visit-page.ts";
 
-const VISITS = { full: 9, quick: 2 };
+const VISITS = { full: 9, quick: 1 };
 const MOST_SCRIPTS_KB = 250;
 const MOST_PAINT_MS = 1_000;
 

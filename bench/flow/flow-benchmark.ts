@@ -9,7 +9,7 @@ import { openOurWay, openProviderWay, openScriptWay, untilIdle } from "./frame-w
 import { type ScriptSettings, startScript } from "./script.ts";
 
 const TABLE = "bench_frames";
-const WARM_UP_ROUNDS = 3;
+const WARM_UP_ROUNDS = { full: 3, quick: 1 };
 
 export const flowBenchmark: Benchmark = {
   name: "flow",
@@ -31,7 +31,8 @@ export const flowBenchmark: Benchmark = {
       const scripted = openScriptWay(sql, script, TABLE);
       const provider = openProviderWay(script);
       // Warms up: until each of the gateway's connections has planned each statement, as those of a service have that runs for days.
-      for (let round = 0; round < WARM_UP_ROUNDS; round++) await Promise.all([make(atOnce), scripted(atOnce)]);
+      for (let round = 0; round < WARM_UP_ROUNDS[quick ? "quick" : "full"]; round++)
+        await Promise.all([make(atOnce), scripted(atOnce)]);
 
       const one = await measureInTurn(
         {

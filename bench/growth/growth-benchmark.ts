@@ -9,7 +9,7 @@ import { openSizes, type Size } from "./open-sizes.ts";
 import { OPERATIONS, type Operation, runOperation } from "./operations.ts";
 
 const SIZES = [10_000, 100_000, 1_000_000];
-const QUICK_SIZES = [10_000, 20_000];
+const QUICK_SIZES = [10_000, 13_000];
 const CHURNED = 10_000;
 /** For each of fifty endpoints: every call that claims or records takes a hundred of all, and none comes back to another's. */
 const DUE = 220;
