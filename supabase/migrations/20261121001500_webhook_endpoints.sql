@@ -24,7 +24,7 @@ create table public.webhook_endpoints (
 comment on table public.webhook_endpoints is 'Receivers of events. A row added here by hand works too: its secret is made with it (select private.webhook_secret(id) shows it).';
 comment on column public.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column public.webhook_endpoints.event_types is 'Which events it wants; empty: all.';
-comment on column public.webhook_endpoints.max_in_flight is 'How many requests to it may be under way at once.';
+comment on column public.webhook_endpoints.max_in_flight is 'How many requests to it may be under way at once; one while it does nothing but fail.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why it gets nothing at present: by_owner, gone (it answered 410), failing (five days of nothing but failures).';
 comment on column public.webhook_endpoints.failing_since is 'Since when every attempt failed; null after a success.';
 create index webhook_endpoints_owner_id_idx on public.webhook_endpoints (owner_id, created_at desc);
