@@ -23,6 +23,13 @@ const START: Record<Step, StartId> = {
   video: "startVideo",
 };
 
+type ReadId = "readFirstFrame" | "readLastFrame" | "readVideo";
+const READ: Record<Step, ReadId> = {
+  "first-frame": "readFirstFrame",
+  "last-frame": "readLastFrame",
+  video: "readVideo",
+};
+
 export function generationMethods(settings: Settings) {
   /** What the answer with a prediction told of asking again. Kept beside it, for the prediction is the caller's. */
   const told = new WeakMap<Prediction, Told>();
@@ -41,7 +48,7 @@ export function generationMethods(settings: Settings) {
     const held = hold(wait);
     const headers = { ...held.headers, ...(etag === null ? {} : { "if-none-match": etag }) };
     const input = { query: { projectId, predictionId }, headers, limitMs: limitMs + (wait ?? 0) * 1000, signal };
-    const answer = await sendOnce(requestOf("readPrediction", { step }, input, settings), settings);
+    const answer = await sendOnce(requestOf(READ[step], {}, input, settings), settings);
     const outcome = outcomeOf<Prediction | undefined>(answer, settings);
     return { ...outcome, prediction: outcome.data };
   };
@@ -63,7 +70,7 @@ export function generationMethods(settings: Settings) {
       { wait, ...options }: CallOptions & HoldOptions = {},
     ): Promise<Prediction> => {
       const input = { ...options, ...hold(wait), query: { projectId, predictionId } };
-      return remember(await operate("readPrediction", { step }, input, settings));
+      return remember(await operate(READ[step], {}, input, settings));
     },
 
     /** Cancelling what is cancelled already is no error; what has ended otherwise is `generation_ended`. */

@@ -39,9 +39,6 @@ export const startVideoBody = z
   })
   .meta({ id: "StartVideo" });
 
-/** Path of GET /api/projects/generate/:step. */
-export const stepPath = z.strictObject({ step });
-
 /** Query of GET /api/projects/generate/:step. Without predictionId: the latest run of that step. */
 export const readPredictionQuery = z.strictObject({
   projectId: id,

@@ -6,13 +6,16 @@ import { SAMPLE_PROJECT } from "./samples.ts";
 
 const title = text(1, 200).meta({ description: "A name for people." });
 const textPrompt = text(1, 4000).meta({ description: "The scene to generate; a step may bring a prompt of its own." });
-const description = text(0, 4000).meta({
-  description: "Free text, for example how the look should be kept. Not sent to the provider.",
-});
+const descriptionText = "Free text, for example how the look should be kept. Not sent to the provider.";
+const description = text(0, 4000).meta({ description: descriptionText });
 
 /** Body of POST /api/projects. */
 export const createProjectBody = z
-  .strictObject({ title, textPrompt, description: description.default("") })
+  .strictObject({
+    title,
+    textPrompt,
+    description: description.default("").meta({ description: `${descriptionText} Default: empty.` }),
+  })
   .meta({ id: "CreateProject" });
 
 /** Body of PATCH /api/projects/:projectId: what is absent stays as it is. */

@@ -8,7 +8,9 @@ export const EVENT_TYPES = ["project.created", "generation.succeeded", "generati
 
 const url = text(1, 2048).meta({ description: "https, to a public address." });
 const description = text(0, 500).meta({ description: "What the endpoint is for." });
-const enabled = z.boolean({ error: (issue) => (issue.input === undefined ? undefined : "Must be true or false.") });
+const enabled = z
+  .boolean({ error: (issue) => (issue.input === undefined ? undefined : "Must be true or false.") })
+  .meta({ description: "Whether events are sent to it." });
 const eventTypes = z
   .array(z.enum(EVENT_TYPES, { error: `Must be one of ${EVENT_TYPES.join(", ")}.` }))
   .transform((types) => [...new Set(types)])
@@ -18,9 +20,11 @@ const eventTypes = z
 export const createWebhookBody = z
   .strictObject({
     url,
-    description: description.default(""),
-    eventTypes: eventTypes.default([]),
-    enabled: enabled.default(true),
+    description: description.default("").meta({ description: "What the endpoint is for. Default: empty." }),
+    eventTypes: eventTypes
+      .default([])
+      .meta({ description: "Which events to send. Default: an empty list, which means all of them." }),
+    enabled: enabled.default(true).meta({ description: "Whether events are sent to it. Default: `true`." }),
   })
   .meta({ id: "CreateWebhook" });
 
@@ -45,7 +49,10 @@ export const rotateSecretBody = z
       .min(0)
       .max(72)
       .default(24)
-      .meta({ description: "For how long the old secret signs beside the new one; 0 revokes every old one at once." }),
+      .meta({
+        description:
+          "For how long the old secret signs beside the new one; 0 revokes every old one at once. Default: `24`.",
+      }),
   })
   .meta({ id: "RotateSecret" });
 

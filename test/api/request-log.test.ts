@@ -54,8 +54,7 @@ test("each operation → one line with requestId, method, route as the contract 
   const lines = await linesOf(ids);
   for (const [index, id] of OPERATION_IDS.entries()) {
     const { method, at, status, caller } = OPERATIONS[id];
-    // A path for each step is one route, and the step is worth knowing.
-    const route = `/api${at.replace("/:step", "/last-frame")}`;
+    const route = `/api${at}`;
     const ownerId = caller === "nobody" ? {} : { ownerId: scene.user.id };
     expect(lines[index]).toMatchObject({ level: "info", method, route, status, ...ownerId });
     expect(lines[index]?.ownerId).toBe(ownerId.ownerId);

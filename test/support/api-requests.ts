@@ -7,12 +7,13 @@ import { startStuck } from "./api-stuck.ts";
 import { signUp, type User } from "./api-user.ts";
 import { dataOf, exactDelivery, register } from "./api-webhooks.ts";
 
-/** What requests are about: a project with a finished first frame and a last frame that runs, and an endpoint with a delivery. */
+/** What requests are about: a project with a first frame, a last frame that runs, a video that failed, and an endpoint with a delivery. */
 export type Scene = {
   user: User;
   projectId: string;
   finishedId: string;
   runningId: string;
+  failedId: string;
   webhookId: string;
   deliveryId: string;
 };
@@ -40,6 +41,12 @@ const start = (step: string): ApiRequest => ({
   options: ({ projectId }) => ({ json: { projectId, prompt: REFUSED } }),
   calls: "start_prediction",
   takes: "generate",
+});
+const read = (step: string, idOf: (scene: Scene) => string): ApiRequest => ({
+  path: (scene) =>
+    `/api/projects/generate/${step}?${new URLSearchParams({ projectId: scene.projectId, predictionId: idOf(scene) })}`,
+  calls: "read_prediction",
+  takes: "read",
 });
 const webhook =
   (rest = "") =>
@@ -81,12 +88,9 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
   startFirstFrame: start("first-frame"),
   startLastFrame: start("last-frame"),
   startVideo: start("video"),
-  readPrediction: {
-    path: ({ projectId, runningId }) =>
-      `/api/projects/generate/last-frame?${new URLSearchParams({ projectId, predictionId: runningId })}`,
-    calls: "read_prediction",
-    takes: "read",
-  },
+  readFirstFrame: read("first-frame", ({ finishedId }) => finishedId),
+  readLastFrame: read("last-frame", ({ runningId }) => runningId),
+  readVideo: read("video", ({ failedId }) => failedId),
   cancelPrediction: {
     path: () => "/api/projects/generate/cancel",
     options: ({ projectId, runningId }) => ({ json: { projectId, predictionId: runningId } }),
@@ -149,11 +153,13 @@ export async function setScene(sql: postgres.Sql): Promise<Scene> {
   ]);
   const sent = exactDelivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   const { deliveryId } = sent;
+  const failed = await user.finish(await user.start("video", { projectId, prompt: REFUSED }));
   return {
     user,
     projectId,
     finishedId: finished.predictionId,
     runningId: running.predictionId,
+    failedId: failed.predictionId,
     webhookId,
     deliveryId,
   };

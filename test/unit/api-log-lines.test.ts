@@ -58,7 +58,7 @@ function theLine(): Record<string, unknown> {
   for (const word of NEVER) expect(line).not.toContain(word);
   return JSON.parse(line);
 }
-const routeOf = (id: OperationId) => `/api${operationOf(id).at.replace(":step", "video")}`;
+const routeOf = (id: OperationId) => `/api${operationOf(id).at}`;
 const ownerOf = (id: OperationId) => (operationOf(id).caller === "nobody" ? {} : { ownerId: OWNER });
 
 describe("what worked → one line with these fields and no other", () => {

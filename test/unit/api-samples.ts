@@ -52,6 +52,11 @@ const start = (step: string, body: object, args: object): Sample => ({
   sql: { name: "start_prediction", args: { project_id: PROJECT, step, prompt: words("prompt"), ...args } },
   rows: { prediction, replayed: false },
 });
+const read = (step: string): Sample => ({
+  path: `/api/projects/generate/${step}?projectId=${PROJECT}&predictionId=${PREDICTION}`,
+  sql: { name: "read_prediction", args: { project_id: PROJECT, step, prediction_id: PREDICTION } },
+  rows: { prediction },
+});
 const webhook = `/api/webhooks/${WEBHOOK}`;
 
 export const SAMPLES: Record<OperationId, Sample> = {
@@ -115,11 +120,9 @@ export const SAMPLES: Record<OperationId, Sample> = {
     { durationSeconds: 5, firstFramePredictionId: PREDICTION, lastFramePredictionId: PREDICTION },
     { duration_seconds: 5, first_frame_prediction_id: PREDICTION, last_frame_prediction_id: PREDICTION },
   ),
-  readPrediction: {
-    path: `/api/projects/generate/video?projectId=${PROJECT}&predictionId=${PREDICTION}`,
-    sql: { name: "read_prediction", args: { project_id: PROJECT, step: "video", prediction_id: PREDICTION } },
-    rows: { prediction },
-  },
+  readFirstFrame: read("first-frame"),
+  readLastFrame: read("last-frame"),
+  readVideo: read("video"),
   cancelPrediction: {
     path: "/api/projects/generate/cancel",
     body: { projectId: PROJECT, predictionId: PREDICTION },

@@ -80,14 +80,20 @@ const METHODS: [
   [
     "readPrediction",
     (one) => one.readPrediction(REF),
-    "readPrediction",
+    "readVideo",
     `/projects/generate/video?projectId=${projectId}&predictionId=${predictionId}`,
   ],
   [
     "readPrediction of the latest run",
     (one) => one.readPrediction({ projectId, step: "first-frame" }),
-    "readPrediction",
+    "readFirstFrame",
     `/projects/generate/first-frame?projectId=${projectId}`,
+  ],
+  [
+    "readPrediction of a last frame",
+    (one) => one.readPrediction({ ...REF, step: "last-frame" }),
+    "readLastFrame",
+    `/projects/generate/last-frame?projectId=${projectId}&predictionId=${predictionId}`,
   ],
   ["cancel", (one) => one.cancel(REF), "cancelPrediction", "/projects/generate/cancel", { projectId, predictionId }],
   [

@@ -26,10 +26,10 @@ test("by tag → in the document's order, each operation once, no tag without an
 });
 
 test("an operation → its parameters and answers with their references followed", () => {
-  const { parameters, responses, method, path } = operation("readPrediction");
-  expect([method, path]).toEqual(["GET", "/api/projects/generate/{step}"]);
+  const { parameters, responses, method, path } = operation("readVideo");
+  expect([method, path]).toEqual(["GET", "/api/projects/generate/video"]);
   expect(parameters.map((one) => `${one.in} ${one.name}`)).toEqual(
-    expect.arrayContaining(["path step", "query projectId", "header If-None-Match", "header Prefer"]),
+    expect.arrayContaining(["query projectId", "header If-None-Match", "header Prefer"]),
   );
   expect(responses.every(([, { description }]) => description !== undefined)).toBe(true);
 });
@@ -66,7 +66,7 @@ test("errors → one row for each code, with its status and meaning", () => {
 });
 
 test("an answer without a code → its whole description", () => {
-  expect(errorsOf(operation("readPrediction").responses)[0]).toMatchObject({ status: "304", code: null });
+  expect(errorsOf(operation("readVideo").responses)[0]).toMatchObject({ status: "304", code: null });
   expect(errorsOf([["410", { description: "Gone." }]])).toEqual([{ status: "410", code: null, meaning: "Gone." }]);
 });
 

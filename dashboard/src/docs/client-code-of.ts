@@ -4,7 +4,12 @@ import type { Example } from "./open-api.ts";
 import type { ApiOperation } from "./operations-of.ts";
 
 /** What a call is made of, each written as code. */
-type Parts = { path: (name: string) => string; all: string; query: string; body: string };
+type Parts = {
+  path: (name: string) => string;
+  run: (step: string) => string;
+  query: string;
+  body: string;
+};
 
 /** How the client (client/) does each operation. Its type names those that an app has: a new one is missing here at once. */
 const CALLS: Record<AppOperationId, (parts: Parts) => string> = {
@@ -20,7 +25,9 @@ const CALLS: Record<AppOperationId, (parts: Parts) => string> = {
   startFirstFrame: ({ body }) => generate("first-frame", body),
   startLastFrame: ({ body }) => generate("last-frame", body),
   startVideo: ({ body }) => generate("video", body),
-  readPrediction: ({ all }) => `const prediction = await keyframe.readPrediction(${all});`,
+  readFirstFrame: ({ run }) => `const prediction = await keyframe.readPrediction(${run("first-frame")});`,
+  readLastFrame: ({ run }) => `const prediction = await keyframe.readPrediction(${run("last-frame")});`,
+  readVideo: ({ run }) => `const prediction = await keyframe.readPrediction(${run("video")});`,
   cancelPrediction: ({ body }) => `const prediction = await keyframe.cancel(${body});`,
   createWebhook: ({ body }) => `const { webhookId, secret } = await keyframe.webhooks.create(${body});`,
   listWebhooks: () => "const { webhooks } = await keyframe.webhooks.list();",
@@ -47,7 +54,7 @@ export function clientCodeOf(operation: ApiOperation, example: Example): string 
   return (
     callOf(operation.id)?.({
       path: (name) => jsLiteral(path[name] ?? ""),
-      all: jsLiteral({ ...path, ...query }),
+      run: (step) => jsLiteral({ step, ...query }),
       query: optional(query),
       body: optional(example.body ?? {}),
     }) ?? null

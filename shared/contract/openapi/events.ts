@@ -12,11 +12,17 @@ const headers = z.object({
     .meta({ description: "v1,<base64 of HMAC-SHA256 over id.timestamp.body>; several while a secret rotates." }),
 });
 
-const event = (operationId: string, summary: string, schema: z.ZodType): ZodOpenApiPathItemObject => ({
+const event = (
+  operationId: string,
+  summary: string,
+  description: string,
+  schema: z.ZodType,
+): ZodOpenApiPathItemObject => ({
   post: {
     operationId,
     tags: ["Events"],
     summary,
+    description,
     security: [],
     requestParams: { header: headers },
     requestBody: { required: true, content: { "application/json": { schema } } },
@@ -29,12 +35,28 @@ const event = (operationId: string, summary: string, schema: z.ZodType): ZodOpen
 
 /** What Keyframe sends to webhook endpoints. */
 export const events: ZodOpenApiObject["webhooks"] = {
-  "project.created": event("onProjectCreated", "A project was created", projectCreated),
-  "generation.succeeded": event("onGenerationSucceeded", "A frame or a video is in Storage", generationSucceeded),
+  "project.created": event(
+    "onProjectCreated",
+    "A project was created",
+    "Sent once for each project, for example to add it to a CRM. If `data.truncated` is true, `textPrompt` and `description` were shortened: read the project for the whole texts.",
+    projectCreated,
+  ),
+  "generation.succeeded": event(
+    "onGenerationSucceeded",
+    "A frame or a video is in Storage",
+    "Sent once for each prediction that succeeds. The event has no link, because links expire: read the prediction for `output.url`.",
+    generationSucceeded,
+  ),
   "generation.failed": event(
     "onGenerationFailed",
-    "A generation failed; look at error before trying again",
+    "A generation failed",
+    "Sent once for each prediction that fails, at the provider or in the queue. Read `error` before you start the step again: if `error.retryable` is false, the same request fails again. A canceled prediction sends no event.",
     generationFailed,
   ),
-  "webhook.test": event("onWebhookTest", "Somebody asked for a test of the endpoint", webhookTest),
+  "webhook.test": event(
+    "onWebhookTest",
+    "A test of the endpoint",
+    "Sent when a test is requested through the API or the dashboard. Verify its signature and answer with 2xx; there is nothing else to do.",
+    webhookTest,
+  ),
 };

@@ -5,33 +5,65 @@ import { pathsOf } from "./paths.ts";
 const ABOUT = `Projects, frames and videos for AI film-making apps.
 
 Sign in with Supabase Auth and send the session's access token. Every answer is \`{ success, data, error }\`; the codes of
-\`error\` are stable. Identifiers are UUIDs, times ISO 8601 in UTC.`;
+\`error\` are stable. Identifiers are UUIDs, times ISO 8601 in UTC.
+
+Requests are limited per user and kind; \`RateLimit\` and \`RateLimit-Policy\` show what is left. On \`rate_limited\` and
+\`unavailable\`, wait the seconds in \`Retry-After\`.`;
+
+const TAGS = {
+  Projects:
+    "A project is one shot: a title, the prompt of a scene, and what is generated for it. Nothing here is charged by the provider.",
+  Generation:
+    "Starts a step of a project (first frame, last frame or video) and follows it. Generation runs in the background: a start returns a prediction, and you poll it or receive an event. Only starts are charged by the provider.",
+  Webhooks:
+    "Registers the addresses that receive events, manages their signing secrets, and shows and repeats deliveries. A failed delivery is retried for about three days.",
+  Events:
+    "What Keyframe sends to webhook endpoints, signed as in Standard Webhooks. Verify the signature of the raw body, store the event under its `webhook-id` and answer with 2xx within 15 seconds; an event can arrive more than once and in any order.",
+  Service: "The state of the service for its operator, and this document.",
+};
 
 /** The OpenAPI 3.1 document of the API, made of the contract. \`serverUrl\` is where its functions are: https://…/functions/v1. */
 export function openApiDocument(serverUrl: string, version: string) {
-  return createDocument({
-    openapi: "3.1.1",
-    info: { title: "Keyframe", version, description: ABOUT, license: { name: "MIT", identifier: "MIT" } },
-    servers: [{ url: serverUrl }],
-    tags: ["Projects", "Generation", "Webhooks", "Events", "Service"].map((name) => ({ name })),
-    paths: pathsOf(),
-    ...(events ? { webhooks: events } : {}),
-    components: {
-      securitySchemes: {
-        session: {
-          type: "http",
-          scheme: "bearer",
-          bearerFormat: "JWT",
-          description: "A user's session: supabase.auth.getSession().",
-        },
-        secretKey: {
-          type: "apiKey",
-          in: "header",
-          name: "apikey",
-          description:
-            "The project's secret key (sb_secret_…), for service-wide webhook endpoints, figures and metrics. Never in an app.",
+  return createDocument(
+    {
+      openapi: "3.1.1",
+      info: {
+        title: "Keyframe",
+        version,
+        description: ABOUT,
+        contact: { name: "Keyframe maintainers" },
+        license: { name: "MIT", identifier: "MIT" },
+      },
+      servers: [{ url: serverUrl }],
+      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+      paths: pathsOf(),
+      ...(events ? { webhooks: events } : {}),
+      components: {
+        securitySchemes: {
+          session: {
+            type: "http",
+            scheme: "bearer",
+            bearerFormat: "JWT",
+            description: "A user's session: supabase.auth.getSession().",
+          },
+          secretKey: {
+            type: "apiKey",
+            in: "header",
+            name: "apikey",
+            description:
+              "The project's secret key (sb_secret_…), for service-wide webhook endpoints, figures and metrics. Never in an app.",
+          },
         },
       },
     },
-  });
+    { override: omitDefault },
+  );
+}
+
+/**
+ * Generators such as openapi-typescript make a field that has a default required, in requests too. So the defaults of bodies stand in their
+ * descriptions. Those of parameters, which meta.override sets after this, do no harm.
+ */
+function omitDefault({ jsonSchema, io }: { jsonSchema: { default?: unknown }; io: "input" | "output" }): void {
+  if (io === "input") delete jsonSchema.default;
 }

@@ -14,7 +14,7 @@ export const metricsPath: ZodOpenApiPathItemObject = {
     tags: ["Service"],
     summary: "The figures of health?deep=1 for Prometheus",
     description:
-      "In the text format of Prometheus, so it is not in the envelope; its errors are. Takes the project's secret key, as `apikey` or as bearer token.",
+      "Returns the text format of Prometheus instead of the envelope; errors are in the envelope. Send the project's secret key as `apikey` or as bearer token. Each scrape reads the figures from the database.",
     security: [{ secretKey: [] }],
     requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
     responses: {

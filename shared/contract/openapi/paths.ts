@@ -23,7 +23,7 @@ function describe(operationId: string, operation: Operation): ZodOpenApiOperatio
     operationId,
     tags: [tag],
     summary,
-    ...(description === undefined ? {} : { description }),
+    description,
     security: securityOf(operation),
     requestParams: {
       ...(path ? { path } : {}),

@@ -16,7 +16,8 @@ export const selfPath: ZodOpenApiPathItemObject = {
     operationId: "readOpenApi",
     tags: ["Service"],
     summary: "Read this document",
-    description: "As tools expect it, so it is not in the envelope; its errors are.",
+    description:
+      "Returns the OpenAPI document itself instead of the envelope, as tools expect it; errors are in the envelope. Import its address into an API client, or generate types from it.",
     security: [],
     requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
     responses: {

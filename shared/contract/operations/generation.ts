@@ -5,12 +5,16 @@ import {
   startFirstFrameBody,
   startLastFrameBody,
   startVideoBody,
-  stepPath,
 } from "../predictions.ts";
 import { SAMPLE } from "../samples.ts";
 import type { Operation } from "./operation.ts";
 
 const { projectId, firstFrameId, lastFrameId, videoId, referenceImagePath } = SAMPLE;
+
+/** Ends the description of each start. */
+const PAID =
+  "\n\nStarts a run at the provider, which charges for it; a request answered with 4xx starts none. The response comes before the generation ends: poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions run already, this one waits and `queuePosition` shows its place." +
+  "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, read `error.retryable` before you start the step again; each start is a new run.";
 
 /** What all starts have in common. */
 const start = {
@@ -23,11 +27,31 @@ const start = {
   waits: true,
 } as const;
 
+/**
+ * What all status reads have in common. GET /projects/generate/:step is an operation for each step: readers of OpenAPI prefer
+ * a path without parameters, and the starts have such paths.
+ */
+const look = {
+  method: "GET",
+  tag: "Generation",
+  description:
+    "Returns the stored state, without a call to the provider and without a charge. A generation that failed is a successful read: `data.status` is `failed` and `data.error` says why.\n\n" +
+    "While it runs, wait the seconds in `Retry-After` before you ask again, and send the last `ETag` in `If-None-Match` to get 304 when nothing has changed. `Prefer: wait=N` holds the answer until the status changes. `output.url` ends at `expiresAt`: read again for a new one.",
+  caller: "session",
+  query: readPredictionQuery,
+  status: 200,
+  answer: prediction,
+  tagged: true,
+  waits: true,
+  errors: ["not_found"],
+} as const;
+
 export const generationOperations = {
   startFirstFrame: {
     ...start,
     at: "/projects/generate/first-frame",
     summary: "Generate a first frame",
+    description: `Generates an image from \`prompt\`, or from the project's \`textPrompt\` if you leave it out. A reference image sets the look.${PAID}`,
     body: startFirstFrameBody,
     errors: ["not_found", "unsupported_input"],
     examples: [
@@ -42,7 +66,7 @@ export const generationOperations = {
     ...start,
     at: "/projects/generate/last-frame",
     summary: "Generate a last frame",
-    description: "The first frame, when there is one, is a reference too, so that the look stays.",
+    description: `Generates an image from \`prompt\`, or from the project's \`textPrompt\` if you leave it out. The first frame, if there is one, serves as a reference so that both frames look alike. \`frame_not_ready\` means that the first frame you named has not succeeded.${PAID}`,
     body: startLastFrameBody,
     errors: ["not_found", "frame_not_ready", "unsupported_input"],
     examples: [
@@ -57,6 +81,7 @@ export const generationOperations = {
     ...start,
     at: "/projects/generate/video",
     summary: "Generate the video between the frames",
+    description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the latest frames that succeeded. \`frame_not_ready\` means that a frame it needs has not succeeded: generate that frame first.${PAID}`,
     body: startVideoBody,
     errors: ["not_found", "frame_not_ready", "unsupported_input"],
     examples: [
@@ -67,24 +92,25 @@ export const generationOperations = {
       },
     ],
   },
-  readPrediction: {
-    method: "GET",
-    at: "/projects/generate/:step",
-    tag: "Generation",
-    summary: "Read how a prediction stands",
-    description:
-      "A generation that failed is a successful read: `data.status` is `failed` and `data.error` says why. While it runs, `Retry-After` tells how soon to ask again; `Prefer: wait=N` holds the answer until the status changes.",
-    caller: "session",
-    path: stepPath,
-    query: readPredictionQuery,
-    status: 200,
-    answer: prediction,
-    tagged: true,
-    waits: true,
-    errors: ["not_found"],
+  readFirstFrame: {
+    ...look,
+    at: "/projects/generate/first-frame",
+    summary: "Read a first-frame prediction",
+    examples: [{ summary: "One prediction", query: { projectId, predictionId: firstFrameId } }],
+  },
+  readLastFrame: {
+    ...look,
+    at: "/projects/generate/last-frame",
+    summary: "Read a last-frame prediction",
+    examples: [{ summary: "One prediction", query: { projectId, predictionId: lastFrameId } }],
+  },
+  readVideo: {
+    ...look,
+    at: "/projects/generate/video",
+    summary: "Read a video prediction",
     examples: [
-      { summary: "One prediction", path: { step: "first-frame" }, query: { projectId, predictionId: firstFrameId } },
-      { summary: "The latest run of a step", path: { step: "video" }, query: { projectId } },
+      { summary: "One prediction", query: { projectId, predictionId: videoId } },
+      { summary: "The latest run", query: { projectId } },
     ],
   },
   cancelPrediction: {
@@ -92,7 +118,9 @@ export const generationOperations = {
     at: "/projects/generate/cancel",
     tag: "Generation",
     summary: "Cancel a prediction",
-    description: "Here at once, at the provider soon after. Cancelling what is cancelled already is no error.",
+    description:
+      "The prediction is `canceled` at once; its run at the provider is canceled shortly afterwards. The provider may charge for the time until then. No event is sent.\n\n" +
+      "You can repeat the request. `generation_ended` means that the prediction has already succeeded or failed: read it for the result.",
     caller: "session",
     body: cancelPredictionBody,
     status: 200,

@@ -20,8 +20,8 @@ export type Operation = {
   at: `/${string}`;
   tag: "Projects" | "Generation" | "Webhooks" | "Service";
   summary: string;
-  /** More than the summary tells, in Markdown. */
-  description?: string;
+  /** What it does, what it costs and what to do when it fails, in Markdown. */
+  description: string;
   /** session: a user's session token; manager: that, or the project's secret key; nobody: open to all. */
   caller: "session" | "manager" | "nobody";
   /** What only the project's secret key may ask for, of an operation that is otherwise open to all. */

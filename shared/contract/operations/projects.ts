@@ -21,7 +21,9 @@ export const projectOperations = {
     at: "/projects",
     tag: "Projects",
     summary: "Create a project",
-    description: "Sends `project.created` to your webhooks.",
+    description:
+      "Saves a title, the prompt of the scene and an optional description. No generation starts, so nothing is charged by the provider. Sends `project.created` to webhook endpoints.\n\n" +
+      "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: one project is created.",
     caller: "session",
     body: createProjectBody,
     status: 201,
@@ -43,6 +45,9 @@ export const projectOperations = {
     at: "/projects",
     tag: "Projects",
     summary: "List your projects, newest first",
+    description:
+      "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one. Projects created meanwhile do not shift the pages.\n\n" +
+      "If a cursor is refused with `invalid_request`, start again without it.",
     caller: "session",
     query: listProjectsQuery,
     status: 200,
@@ -57,6 +62,9 @@ export const projectOperations = {
     at: "/projects/:projectId",
     tag: "Projects",
     summary: "Read a project with the latest prediction of each step",
+    description:
+      "`predictions` has an entry for each step, whatever its status, and null where none was started. Each read signs the addresses of the outputs anew.\n\n" +
+      "A project that does not exist and a project of another user are both `not_found`.",
     caller: "session",
     path: projectPath,
     status: 200,
@@ -69,7 +77,9 @@ export const projectOperations = {
     at: "/projects/:projectId",
     tag: "Projects",
     summary: "Change a project",
-    description: "What is absent stays as it is. Predictions keep the prompt they were started with.",
+    description:
+      "Send at least one field; fields you leave out keep their value. Predictions keep the prompt they were started with.\n\n" +
+      "After a timeout or a 5xx, repeat the request: the result is the same.",
     caller: "session",
     path: projectPath,
     body: changeProjectBody,
@@ -84,7 +94,8 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Delete a project with its predictions and files",
     description:
-      "The files go from Storage a moment later: what was generated, and reference images that no other project of yours uses.",
+      "This cannot be undone. The outputs, and reference images that no other project of yours uses, are removed from Storage shortly afterwards.\n\n" +
+      "While a generation runs, the request fails with `generation_in_progress`: cancel the generation or wait for its end, then delete again. If a repeated request answers `not_found`, the first one succeeded.",
     caller: "session",
     path: projectPath,
     status: 200,
@@ -97,6 +108,9 @@ export const projectOperations = {
     at: "/projects/:projectId/predictions",
     tag: "Projects",
     summary: "List the predictions of a project, newest first",
+    description:
+      "Returns one page of all runs, including those that failed or were canceled. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
+      "If a cursor is refused with `invalid_request`, start again without it.",
     caller: "session",
     path: projectPath,
     query: listPredictionsQuery,
@@ -114,8 +128,8 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Upload a reference image",
     description:
-      "PNG, JPEG or WebP of at most 10 MiB, as the body itself or as the one file of a form. What kind it is, its bytes say. " +
-      "An image that no prediction uses is removed after a month.",
+      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. Pass the returned `referenceImagePath` when you generate a frame. An image that no prediction uses is removed after 30 days.\n\n" +
+      "On `unsupported_media_type`, check that the bytes are of the declared Content-Type. On `payload_too_large`, send a smaller image.",
     caller: "session",
     body: "image",
     status: 201,

@@ -28,7 +28,8 @@ export const webhookOperations = {
     tag: "Webhooks",
     summary: "Add an endpoint",
     description:
-      "With a session it belongs to that user and gets their events; with the project's secret key it gets everybody's. The answer holds the secret that signs.",
+      "With a session token, the endpoint belongs to the user and receives that user's events; a user has at most 20. With the project's secret key, it is service-wide and receives the events of all users. The response contains `secret`, which verifies signatures: keep it on your server.\n\n" +
+      "`invalid_request` names what is wrong with `url`: it must be https and lead to a public address. After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: one endpoint is created.",
     caller: "manager",
     body: createWebhookBody,
     status: 201,
@@ -46,6 +47,8 @@ export const webhookOperations = {
     at: "/webhooks",
     tag: "Webhooks",
     summary: "List the endpoints, newest first",
+    description:
+      "Returns all of them in one page, without their secrets. With a session token: the endpoints of the user. With the project's secret key: the service-wide ones.",
     caller: "manager",
     status: 200,
     answer: webhookList,
@@ -56,6 +59,8 @@ export const webhookOperations = {
     method: "GET",
     at: "/webhooks/:webhookId",
     summary: "Read an endpoint",
+    description:
+      "`failingSince` is the time since which every attempt failed. `disabledReason` says why nothing is sent: `by_owner`, `gone` (it answered 410) or `failing` (five days of failures). Repair the receiver, enable the endpoint, then recover what it missed.",
     status: 200,
     answer: webhook,
     examples: [{ summary: "One endpoint", path }],
@@ -65,7 +70,9 @@ export const webhookOperations = {
     method: "PATCH",
     at: "/webhooks/:webhookId",
     summary: "Change an endpoint",
-    description: "What is absent stays as it is. Enabling makes what has waited due at once.",
+    description:
+      "Send at least one field; fields you leave out keep their value. A disabled endpoint receives nothing: its pending deliveries wait, and are due at once when you enable it. Recover the events that occurred meanwhile.\n\n" +
+      "After a timeout or a 5xx, repeat the request: the result is the same.",
     body: changeWebhookBody,
     status: 200,
     answer: webhook,
@@ -79,6 +86,9 @@ export const webhookOperations = {
     method: "DELETE",
     at: "/webhooks/:webhookId",
     summary: "Delete an endpoint with its secrets and deliveries",
+    description:
+      "This cannot be undone. Pending deliveries are not sent; a request that is being sent may still arrive. To pause an endpoint, disable it instead.\n\n" +
+      "If a repeated request answers `not_found`, the first one succeeded.",
     status: 200,
     answer: webhook,
     examples: [{ summary: "Gone for good", path }],
@@ -88,6 +98,8 @@ export const webhookOperations = {
     method: "GET",
     at: "/webhooks/:webhookId/secret",
     summary: "Read the secret that signs",
+    description:
+      "Returns the current secret, for the configuration of your receiver. Keep it on your server. If it leaks, rotate it with `overlapHours: 0`.",
     status: 200,
     answer: webhookSecretAnswer,
     examples: [{ summary: "The secret", path }],
@@ -97,7 +109,9 @@ export const webhookOperations = {
     method: "POST",
     at: "/webhooks/:webhookId/secret/rotate",
     summary: "Rotate the secret",
-    description: "The new secret signs at once; the old one signs beside it for overlapHours.",
+    description:
+      "The new secret signs at once. The old one signs too for `overlapHours`, so that a receiver with either secret accepts the events. Change the receiver's configuration within that time.\n\n" +
+      "At most three secrets sign at a time; beyond that the request fails with `invalid_request`. Wait until an overlap has ended, or send `overlapHours: 0` to revoke all old secrets. After a timeout, repeat the request with the same `Idempotency-Key`, or read the secret.",
     body: rotateSecretBody,
     bodyMayBeEmpty: true,
     status: 200,
@@ -112,6 +126,9 @@ export const webhookOperations = {
     method: "POST",
     at: "/webhooks/:webhookId/test",
     summary: "Send webhook.test to the endpoint",
+    description:
+      "Sends the event whether or not `eventTypes` lists it. The response is the pending delivery; list the deliveries to see its result.\n\n" +
+      "`invalid_request` means that the endpoint is disabled: enable it first.",
     body: noFields,
     bodyMayBeEmpty: true,
     status: 202,
@@ -123,6 +140,9 @@ export const webhookOperations = {
     method: "GET",
     at: "/webhooks/:webhookId/deliveries",
     summary: "List the deliveries with their attempts, newest first",
+    description:
+      "`attemptLog` has each request with its time, duration, status code, kind of error and the first 1 KiB of the receiver's answer. Deliveries are kept for 30 days. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
+      "If a cursor is refused with `invalid_request`, start again without it.",
     query: listDeliveriesQuery,
     status: 200,
     answer: deliveryPage,
@@ -136,6 +156,9 @@ export const webhookOperations = {
     at: "/webhooks/deliveries/:deliveryId/redeliver",
     tag: "Webhooks",
     summary: "Send a delivery again, whatever came of it",
+    description:
+      "The delivery is due at once, with all its retries again. The receiver gets the same `webhook-id`, and earlier attempts stay in the log. A disabled endpoint gets it once it is enabled.\n\n" +
+      "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: it is sent again once.",
     caller: "manager",
     path: deliveryPath,
     body: noFields,
@@ -150,6 +173,9 @@ export const webhookOperations = {
     method: "POST",
     at: "/webhooks/:webhookId/recover",
     summary: "Send again what failed, or was missed, since a time",
+    description:
+      "Covers deliveries that failed and events that occurred while the endpoint was disabled. Delivered events are not sent again. Events are kept for 30 days; what is older cannot be recovered. `recovered` is the number of deliveries.\n\n" +
+      "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`.",
     body: recoverWebhookBody,
     status: 202,
     answer: recoveredDeliveries,

@@ -39,7 +39,7 @@ export function createApp(needs: Needs): { fetch: (request: Request) => Response
   app.onError(answerError);
   app.notFound((c) => answerError(new ApiError("not_found", "There is nothing at this path. Check its spelling."), c));
 
-  for (const { at, pattern, fixed, operations } of listRoutes()) {
+  for (const { at, pattern, operations } of listRoutes()) {
     app.all(`/api${pattern}`, async (c) => {
       c.set("route", `/api${at}`);
       const method = c.req.method === "HEAD" ? "GET" : c.req.method;
@@ -48,7 +48,7 @@ export function createApp(needs: Needs): { fetch: (request: Request) => Response
       const operation: Operation = OPERATIONS[id];
       const caller = await identify(operation, c.req.raw.headers, needs);
       if (caller.ownerId !== null) c.set("ownerId", caller.ownerId);
-      const path = (name: string) => fixed[name] ?? c.req.param(name) ?? "";
+      const path = (name: string) => c.req.param(name) ?? "";
       const call = await readCall(operation, c.req.raw, caller, path);
       return respond(c.get("requestId"), operation.status, await handle(id, call, needs));
     });

@@ -12,6 +12,7 @@ const read = answered.extend({ prediction: predictionRow });
 type Read = z.infer<typeof read>;
 
 type Start = "startFirstFrame" | "startLastFrame" | "startVideo";
+type Look = "readFirstFrame" | "readLastFrame" | "readVideo";
 /** What the steps take altogether; a field that a step lacks is refused by its schema. */
 type StartBody = Partial<Call<"startLastFrame">["body"] & Call<"startVideo">["body"]>;
 
@@ -50,27 +51,28 @@ export const startPrediction =
   };
 
 /** GET /api/projects/generate/:step → 200 with the prediction, also when the generation failed. Never asks the provider. */
-export const readPrediction: Handler<"readPrediction"> = async (call, needs) => {
-  const { projectId, predictionId } = call.query;
-  const { token, headers } = call;
-  const step = call.path("step");
-  const known = readTag(headers.get("if-none-match"));
-  // Without an identifier it is about the latest run, which may be another one by now; and who waits, waits for news.
-  const reader = predictionId !== undefined &&
-    readWait(headers.get("prefer")) === 0 && { token, step, projectId, predictionId };
-  const told = reader && known && needs.recentReads.find(reader, known.tag);
-  if (told) return { data: undefined, headers: told };
+export const readPrediction =
+  (step: Step): Handler<Look> =>
+  async (call, needs) => {
+    const { projectId, predictionId } = call.query;
+    const { token, headers } = call;
+    const known = readTag(headers.get("if-none-match"));
+    // Without an identifier it is about the latest run, which may be another one by now; and who waits, waits for news.
+    const reader = predictionId !== undefined &&
+      readWait(headers.get("prefer")) === 0 && { token, step, projectId, predictionId };
+    const told = reader && known && needs.recentReads.find(reader, known.tag);
+    if (told) return { data: undefined, headers: told };
 
-  const askedAt = needs.elapsed();
-  const args = { project_id: projectId, step, prediction_id: predictionId };
-  const found = await needs.database("read_prediction", args, token, read);
-  const before = known?.status ?? wireStatus(found.prediction);
-  const isNews = ({ prediction }: Read) => prediction.completed_at !== null || wireStatus(prediction) !== before;
-  const { answer, waited } = await hold(found, call, needs, isNews);
-  const news = await answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, needs, known);
-  if (reader) needs.recentReads.note(reader, news.headers, askedAt);
-  return news;
-};
+    const askedAt = needs.elapsed();
+    const args = { project_id: projectId, step, prediction_id: predictionId };
+    const found = await needs.database("read_prediction", args, token, read);
+    const before = known?.status ?? wireStatus(found.prediction);
+    const isNews = ({ prediction }: Read) => prediction.completed_at !== null || wireStatus(prediction) !== before;
+    const { answer, waited } = await hold(found, call, needs, isNews);
+    const news = await answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, needs, known);
+    if (reader) needs.recentReads.note(reader, news.headers, askedAt);
+    return news;
+  };
 
 /** POST /api/projects/generate/cancel → 200 with the prediction. Repeating it is no error. */
 export const cancelPrediction: Handler<"cancelPrediction"> = async (call, needs) => {

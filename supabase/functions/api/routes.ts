@@ -1,4 +1,3 @@
-import { STEPS } from "../../../shared/contract/fields.ts";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 
 /** One path of the API and what each method of it does. */
@@ -7,31 +6,21 @@ export type Route = {
   at: string;
   /** As Hono matches it. */
   pattern: string;
-  /** Parameters that the contract has and this path has decided. */
-  fixed: Record<string, string>;
   operations: Partial<Record<string, OperationId>>;
 };
 
 /** What an identifier in a path must look like; anything else is no path of ours. */
 const UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
 
-/** All paths of the contract. One with :step is a path per step, so that it meets what else such a path does. */
+/** All paths of the contract. */
 export function listRoutes(): Route[] {
   const routes = new Map<string, Route>();
-  for (const [id, { method, at: written }] of Object.entries(OPERATIONS)) {
-    for (const { at, fixed } of perStep(written)) {
-      const pattern = at.replaceAll(/:(\w+)/g, `:$1{${UUID}}`);
-      const route = routes.get(at) ?? { at, pattern, fixed: {}, operations: {} };
-      Object.assign(route.fixed, fixed);
-      // The keys of OPERATIONS are the OperationIds, which Object.entries forgets.
-      route.operations[method] = id as OperationId;
-      routes.set(at, route);
-    }
+  for (const [id, { method, at }] of Object.entries(OPERATIONS)) {
+    const pattern = at.replaceAll(/:(\w+)/g, `:$1{${UUID}}`);
+    const route = routes.get(at) ?? { at, pattern, operations: {} };
+    // The keys of OPERATIONS are the OperationIds, which Object.entries forgets.
+    route.operations[method] = id as OperationId;
+    routes.set(at, route);
   }
   return [...routes.values()];
-}
-
-function perStep(at: string): { at: string; fixed: Record<string, string> }[] {
-  if (!at.includes("/:step")) return [{ at, fixed: {} }];
-  return STEPS.map((step) => ({ at: at.replace("/:step", `/${step}`), fixed: { step } }));
 }
