@@ -7,6 +7,10 @@ const patience = { testTimeout: 30_000, hookTimeout: 90_000, retry: Deno.env.get
 // Every answer of the API that any test gets is held against openapi.json.
 const setupFiles = ["test/support/openapi-setup.ts"];
 
+// openapi-typescript needs the compiler API of TypeScript 5, which TypeScript 7 no longer has. npm installs 5 for @supabase/lite, where
+// package-lock.json puts it; a second one of ours would take the place of `tsc`.
+const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript/lib/typescript.js", import.meta.url);
+
 export default defineConfig({
   test: {
     globalSetup: ["test/support/openapi-summary.ts"],
@@ -21,6 +25,8 @@ export default defineConfig({
           name: "unit",
           include: ["test/unit/**/*.test.ts", "test/conformance/**/*.test.ts"],
           setupFiles,
+          alias: { typescript: typescript5.pathname },
+          server: { deps: { inline: ["openapi-typescript"] } },
           ...patience,
         },
       },

@@ -44,15 +44,10 @@ export const changeWebhookBody = z
 /** Body of POST /api/webhooks/:webhookId/secret/rotate: for how long the old secret signs beside the new one; 0 revokes all old ones. */
 export const rotateSecretBody = z
   .strictObject({
-    overlapHours: z
-      .int()
-      .min(0)
-      .max(72)
-      .default(24)
-      .meta({
-        description:
-          "For how long the old secret signs beside the new one; 0 revokes every old one at once. Default: `24`.",
-      }),
+    overlapHours: z.int().min(0).max(72).default(24).meta({
+      description:
+        "For how long the old secret signs beside the new one; 0 revokes every old one at once. Default: `24`.",
+    }),
   })
   .meta({ id: "RotateSecret" });
 

@@ -18,6 +18,9 @@ export type Example = {
 };
 export type Described = {
   operationId: string;
+  tags: string[];
+  summary: string;
+  description?: string;
   security: Record<string, string[]>[];
   parameters?: (Parameter | Reference)[];
   requestBody?: { required: boolean; content: Record<string, Media> };
@@ -25,6 +28,7 @@ export type Described = {
   "x-examples": Example[];
 };
 export type OpenApi = {
+  tags: { name: string; description?: string }[];
   paths: Record<string, Record<string, Described>>;
   webhooks: Record<string, Record<string, Described>>;
   components: Record<string, Record<string, unknown>>;

@@ -90,6 +90,16 @@ test("every operation of the contract is there once, and nothing else but the do
   expect(described.toSorted()).toEqual([...wanted, ...documents].toSorted());
 });
 
+test("every group, operation and event is described, in other words than its summary", () => {
+  const operations = [...Object.values(openApi.paths), ...Object.values(openApi.webhooks)].flatMap(Object.values);
+  for (const { operationId, summary, description = "" } of operations) {
+    expect([operationId, description.length > 60, description.includes(summary)]).toEqual([operationId, true, false]);
+  }
+  const used = new Set(operations.flatMap(({ tags }) => tags));
+  expect(new Set(openApi.tags.map(({ name }) => name))).toEqual(used);
+  expect(openApi.tags.filter(({ description = "" }) => description.length <= 60)).toEqual([]);
+});
+
 test("every operationId is there once, and is a name in any language", () => {
   const ids = [...Object.values(openApi.paths), ...Object.values(openApi.webhooks)].flatMap((methods) =>
     Object.values(methods).map(({ operationId }) => operationId),

@@ -41,7 +41,14 @@ export function Reference({ document }: { document: ApiDocument }) {
         onChange={(event) => setFilter(event.currentTarget.value)}
       />
       {groups.map(([tag, found]) => (
-        <TagGroup key={tag} tag={tag} operations={found} open={open} onChange={change} />
+        <TagGroup
+          key={tag}
+          tag={tag}
+          description={document.tags?.find(({ name }) => name === tag)?.description ?? ""}
+          operations={found}
+          open={open}
+          onChange={change}
+        />
       ))}
       {schemas.length > 0 && <SchemaGroup names={schemas} open={open} onChange={change} />}
       {groups.length === 0 && schemas.length === 0 && (

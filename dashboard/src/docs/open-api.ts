@@ -59,7 +59,7 @@ export type PathItem = Record<string, PathOperation>;
 export type ApiDocument = {
   openapi: string;
   info?: { version?: string; description?: string };
-  tags?: { name: string }[];
+  tags?: { name: string; description?: string }[];
   paths: Record<string, PathItem>;
   webhooks?: Record<string, PathItem>;
   components?: { schemas?: Record<string, Schema>; securitySchemes?: Record<string, SecurityScheme> };

@@ -141,7 +141,7 @@ export const webhookOperations = {
     at: "/webhooks/:webhookId/deliveries",
     summary: "List the deliveries with their attempts, newest first",
     description:
-      "`attemptLog` has each request with its time, duration, status code, kind of error and the first 1 KiB of the receiver's answer. Deliveries are kept for 30 days. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
+      "`attemptLog` has each request with its time, duration, status code, kind of error and the first 1 KiB of the receiver's answer. By default, deliveries are kept for 30 days. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
     query: listDeliveriesQuery,
     status: 200,
@@ -174,7 +174,7 @@ export const webhookOperations = {
     at: "/webhooks/:webhookId/recover",
     summary: "Send again what failed, or was missed, since a time",
     description:
-      "Covers deliveries that failed and events that occurred while the endpoint was disabled. Delivered events are not sent again. Events are kept for 30 days; what is older cannot be recovered. `recovered` is the number of deliveries.\n\n" +
+      "Covers deliveries that failed and events that occurred while the endpoint was disabled. Delivered events are not sent again. By default, events are kept for 30 days; what is older cannot be recovered. `recovered` is the number of deliveries.\n\n" +
       "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`.",
     body: recoverWebhookBody,
     status: 202,
