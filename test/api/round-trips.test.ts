@@ -45,6 +45,7 @@ const statusOf = (predictionId: string) => {
 /** What an operation needs of Storage beside its one call of the database. */
 const STORES: Partial<Record<OperationId, RegExp>> = {
   readProject: new RegExp(`^${SIGN}$`),
+  readFirstFrame: new RegExp(`^${SIGN}$`),
   uploadReferenceImage: /^POST \/storage\/v1\/object\/projects\//,
 };
 

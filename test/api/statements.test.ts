@@ -55,7 +55,7 @@ async function statementsOf(id: OperationId): Promise<string[]> {
 }
 
 /** Those that sign or store a file: Storage asks for its bucket and the object, in a transaction of its own. */
-const STORES: OperationId[] = ["readProject", "uploadReferenceImage"];
+const STORES: OperationId[] = ["readProject", "readFirstFrame", "uploadReferenceImage"];
 
 test.each(STORES)("%s → the same, and after it what Storage asks for the file, of its own tables alone", async (id) => {
   const statements = await statementsOf(id);

@@ -19,7 +19,9 @@ afterAll(() => db.drop());
 
 type Event = { id: string; type: string; owner_id: string; project_id: string; prediction_id: string | null };
 const events = () =>
-  db.sql<Event[]>`select id, type, owner_id, project_id, prediction_id from public.webhook_events order by created_at`;
+  db.sql<(Event & { code: string | null })[]>`
+    select id, type, owner_id, project_id, prediction_id, payload -> 'error' ->> 'code' as code
+    from public.webhook_events order by created_at`;
 const types = async () => (await events()).map(({ type }) => type);
 const receivers = async () =>
   (await db.sql<{ id: string }[]>`select endpoint_id as id from public.webhook_deliveries order by 1`).map(
@@ -121,31 +123,67 @@ describe("a prediction", () => {
     expect((await receivers()).length).toBe(1);
   });
 
-  const FAILURES: Record<string, (id: string, run: string, lease: string) => Promise<unknown>> = {
-    "the provider said failed": (id, run) => providerSays(db.sql, { id, run, status: "failed" }),
-    "the provider gave it up": (id, run) => providerSays(db.sql, { id, run, status: "aborted" }),
-    "the function gave it up": (id, _run, lease) => fail(db.sql, id, lease),
-    "its deadline passed": async (id) => {
+  /** How a prediction comes by each code that the database itself gives. */
+  const FAILURES: Record<string, (id: string, run: string) => Promise<unknown>> = {
+    provider_failed: (id, run) => providerSays(db.sql, { id, run, status: "failed" }),
+    provider_canceled: (id, run) => providerSays(db.sql, { id, run, status: "canceled" }),
+    provider_aborted: (id, run) => providerSays(db.sql, { id, run, status: "aborted" }),
+    provider_no_output: (id, run) => providerSays(db.sql, { id, run, status: "succeeded", outputUrl: null }),
+    deadline_exceeded: async (id) => {
       await db.sql`update public.predictions set deadline_at = now() where id = ${id}`;
       await db.sql`select private.sweep()`;
     },
-    "its workers died": async (id) => {
+    attempts_exhausted: async (id) => {
       await db.sql`update public.predictions set failures = 99 where id = ${id}`;
       await makeDue(db.sql, id);
       await claim(db.sql, 100);
     },
   };
-  test.each(Object.entries(FAILURES))("%s → one generation.failed", async (_name, end) => {
-    const { id, run, lease } = await seedPrediction(db.sql, world, { status: "processing" });
-    await end(id, run ?? "", lease ?? "");
-    expect((await readRow(db.sql, id)).status).toBe("failed");
-    expect(await events()).toMatchObject([{ type: "generation.failed", prediction_id: id }]);
+  const expectOneFailure = async (id: string, code: string) => {
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: code });
+    expect(await events()).toMatchObject([{ type: "generation.failed", prediction_id: id, code }]);
+  };
+
+  test.each(Object.entries(FAILURES))("failed with %s → one generation.failed with that code", async (code, end) => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    await end(id, run ?? "");
+    await expectOneFailure(id, code);
   });
 
-  test("never accepted by the provider (the last submit failed) → one generation.failed", async () => {
+  test("every code that a function of the database gives is among these", async () => {
+    const [row] = await db.sql<{ codes: string[] }[]>`
+      select array_agg(distinct code[1] order by code[1]) as codes
+      from pg_proc, regexp_matches(prosrc, $$mark_failed\\([^;]*?'([a-z]+_[a-z_]+)'$$, 'g') code
+      where pronamespace::regnamespace::text in ('public', 'private')`;
+    expect(row?.codes).toEqual(Object.keys(FAILURES).sort());
+  });
+
+  test.each([
+    "provider_rejected_input",
+    "provider_model_not_found",
+    "provider_lost",
+    "unsupported_input",
+    "input_file_missing",
+    "output_expired",
+    "output_not_usable",
+    "output_too_large",
+  ])("failed by its worker with %s → one generation.failed with that code", async (code) => {
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "processing" });
+    await fail(db.sql, id, lease, code);
+    await expectOneFailure(id, code);
+  });
+
+  test.each([
+    "provider_unreachable",
+    "provider_unavailable",
+    "provider_unauthorized",
+    "provider_payment_required",
+    "provider_run_taken",
+    "storage_unavailable",
+  ])("its last submit failed with %s → one generation.failed with that code", async (code) => {
     const { id, lease } = await seedPrediction(db.sql, world, { columns: { failures: 7 } });
-    expect(await retryLater(db.sql, id, lease)).toBe("failed");
-    expect(await types()).toEqual(["generation.failed"]);
+    expect(await retryLater(db.sql, id, lease, { code })).toBe("failed");
+    await expectOneFailure(id, code);
   });
 
   test("cancelled by its owner → no event: who asked for it knows", async () => {

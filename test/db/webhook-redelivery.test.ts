@@ -35,7 +35,7 @@ const ended = (status: "delivered" | "exhausted", columns: object = {}) => ({
   status,
   attempts: status === "exhausted" ? 10 : 1,
   completed_at: new Date(),
-  next_attempt_at: new Date(0),
+  next_attempt_at: later(100), // so that nothing but the redelivery makes it due
   ...columns,
 });
 const seed = async (columns: object = {}) => (await seedDeliveries(db.sql, endpoint, 1, columns))[0] ?? "";

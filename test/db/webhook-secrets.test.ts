@@ -190,11 +190,12 @@ describe("what is over leaves the Vault", () => {
   test("the overlap has ended → the pruning job deletes the old one, and no live one", async () => {
     const first = await reveal();
     const second = await rotate(24);
-    await db.sql`update private.webhook_secrets set expires_at = now() - interval '1 second' where expires_at is not null`;
     const third = await rotate(24);
-    await db.sql`select private.prune()`;
+    await db.sql`
+      update private.webhook_secrets s set expires_at = now() - interval '1 second'
+      from vault.decrypted_secrets v where v.id = s.vault_secret_id and v.decrypted_secret = ${first}`;
+    await db.sql`select private.prune()`; // no rotation after the end: it would delete the old one itself
     expect(await vaulted()).toEqual([second, third].sort());
-    expect(await secretsOf(endpoint)).not.toContain(first);
   });
 
   test("the overlap has not ended → pruning deletes nothing", async () => {
