@@ -13,7 +13,7 @@ const { projectId, firstFrameId, lastFrameId, videoId, referenceImagePath } = SA
 
 /** Ends the description of each start. */
 const PAID =
-  "\n\nStarts a run at the provider, which charges for it; a request answered with 4xx starts none. The response comes before the generation ends: poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions run already, this one waits and `queuePosition` shows its place." +
+  "\n\nStarts a run at the provider, which charges for it; a request answered with 4xx starts none. The response comes before the generation ends (`Prefer: wait=N` holds it for up to 25 seconds): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions run already, this one waits and `queuePosition` shows its place." +
   "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, read `error.retryable` before you start the step again; each start is a new run.";
 
 /** What all starts have in common. */
@@ -36,7 +36,7 @@ const look = {
   tag: "Generation",
   description:
     "Returns the stored state, without a call to the provider and without a charge. A generation that failed is a successful read: `data.status` is `failed` and `data.error` says why.\n\n" +
-    "While it runs, wait the seconds in `Retry-After` before you ask again, and send the last `ETag` in `If-None-Match` to get 304 when nothing has changed. `Prefer: wait=N` holds the answer until the status changes. `output.url` ends at `expiresAt`: read again for a new one.",
+    "While it runs, wait the seconds in `Retry-After` before you ask again, and send the last `ETag` in `If-None-Match` to get 304 when nothing has changed. `Prefer: wait=N` holds the answer until the status changes, for up to 25 seconds. `output.url` ends at `expiresAt`: read again for a new one.",
   caller: "session",
   query: readPredictionQuery,
   status: 200,
