@@ -89,7 +89,8 @@ export const disabledReason = z.enum(["by_owner", "gone", "failing"]).meta({
 
 /**
  * Where a receiver listens, on the wire. Times are ISO 8601 in UTC. An empty `eventTypes` means all events; `failingSince`
- * is the time since which every attempt failed. `serviceWide`: it belongs to nobody and gets everybody's events.
+ * is the time since which every attempt failed, or when it was enabled again after the service had disabled it, until the
+ * first success. `serviceWide`: it belongs to nobody and gets everybody's events.
  */
 export const webhook = z
   .object({

@@ -26,7 +26,7 @@ comment on column public.webhook_endpoints.owner_id is 'Whose events it gets; nu
 comment on column public.webhook_endpoints.event_types is 'Which events it wants; empty: all.';
 comment on column public.webhook_endpoints.max_in_flight is 'How many requests to it may be under way at once; one while it does nothing but fail.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why it gets nothing at present: by_owner, gone (it answered 410), failing (five days of nothing but failures).';
-comment on column public.webhook_endpoints.failing_since is 'Since when every attempt failed; null after a success.';
+comment on column public.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
 create index webhook_endpoints_owner_id_idx on public.webhook_endpoints (owner_id, created_at desc);
 
 alter table public.webhook_endpoints enable row level security;
@@ -148,7 +148,9 @@ $$;
 create trigger _500_equip after insert on public.webhook_endpoints
   for each row execute function private.equip_webhook_endpoint();
 
--- Keeps enabled, disabled_at and disabled_reason together, so that one tick in Studio is enough.
+-- Keeps enabled, disabled_at and disabled_reason together, so that one tick in Studio is enough. What is known of a failing endpoint
+-- outlives being switched off and on, or a loop of that would undo the limit of one request and the five days. One that the service
+-- switched off has not been seen to work again: one request at a time until its first success, and five more days for that.
 create function private.note_endpoint_switch()
 returns trigger
 language plpgsql
@@ -159,8 +161,8 @@ begin
   if new.enabled then
     new.disabled_at := null;
     new.disabled_reason := null;
-    if tg_op = 'UPDATE' and not old.enabled then
-      new.failing_since := null;
+    if tg_op = 'UPDATE' and old.disabled_reason in ('gone', 'failing') then
+      new.failing_since := now();
     end if;
   else
     new.disabled_at := coalesce(new.disabled_at, now());

@@ -8,10 +8,11 @@ import { useRecover } from "./use-recover.ts";
 
 const A_DAY_MS = 86_400_000;
 
-/** From when it began to go wrong, or else from a day ago. */
+/** From when it began to go wrong, but a day at least: for one that was just enabled again, `failingSince` is that moment. */
 const firstGuess = ({ failingSince, disabledAt }: Webhook): string => {
-  const since = failingSince ?? disabledAt;
-  return toLocalTime(since === null ? new Date(Date.now() - A_DAY_MS) : new Date(since));
+  const since = Date.parse(failingSince ?? disabledAt ?? "");
+  const aDayAgo = Date.now() - A_DAY_MS;
+  return toLocalTime(new Date(since < aDayAgo ? since : aDayAgo));
 };
 
 /** Asks since when, and says how many are sent again. */
