@@ -118,7 +118,7 @@ create policy predictions_select_owner on public.predictions for select to authe
 create policy predictions_insert_owner on public.predictions for insert to authenticated
   with check (owner_id = (select auth.uid()));
 grant select on public.predictions to authenticated, service_role;
-grant insert (id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds)
+grant insert (project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds)
   on public.predictions to authenticated;
 
 create table private.prediction_moves (
