@@ -17,6 +17,7 @@ create table public.webhook_endpoints (
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
   constraint event_types_are_known check (
     event_types <@ array['project.created', 'generation.succeeded', 'generation.failed', 'webhook.test']),
+  constraint event_types_are_a_list_of_at_most_4 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 4),
   constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
   constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
