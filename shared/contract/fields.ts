@@ -14,18 +14,34 @@ export const id = z.guid({ error: ({ code }) => (code === "invalid_format" ? "Mu
 /** ISO 8601 in UTC. */
 export const time = z.iso.datetime();
 
-/** A text of so many characters (code points, as Postgres counts them). NUL is refused: Postgres cannot store it. */
-export const text = (least: number, most: number) =>
+/** Something to see: not only white space, and what Unicode lets a display ignore. U+2800 is Braille without a dot. */
+const VISIBLE = /[^\p{Cc}\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/**
+ * A text without what `refused` finds, of so many characters (code points, as Postgres counts them). One that must not be
+ * empty must show something. Postgres checks the same (private.has_visible_character and its neighbours).
+ */
+const textWithout = (refused: RegExp, sentence: string) => (least: 0 | 1, most: number) =>
   z
     .string()
-    .refine((value) => !value.includes("\0"), "Must not contain the NUL character.")
+    .refine((value) => !refused.test(value), { error: sentence, abort: true })
     .refine((value) => value.isWellFormed(), "Must be well-formed Unicode.")
-    .refine(
-      (value) => [...value].length >= least,
-      least === 1 ? "Must not be empty." : `Must have at least ${least} characters.`,
-    )
+    .refine((value) => value.length >= least, { error: "Must not be empty.", abort: true })
+    .refine((value) => least === 0 || VISIBLE.test(value), "Must contain a visible character.")
     .refine((value) => value.length <= most || [...value].length <= most, `Must have at most ${most} characters.`)
     .meta({ minLength: least, maxLength: most });
+
+/** A text of several lines. */
+export const text = textWithout(
+  /(?![\t\n\r])\p{Cc}/u,
+  "Must not contain control characters other than tabs and line breaks.",
+);
+
+/** A text of one line. Nothing in it turns the direction of what follows it in a list or a log. */
+export const line = textWithout(
+  /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u,
+  "Must be one line, without control characters and overrides of its direction.",
+);
 
 /** Where a reference image lies in the bucket `projects`: projects/<file_name>. */
 export const referenceImagePath = z

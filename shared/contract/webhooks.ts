@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { id, text, time } from "./fields.ts";
+import { id, line, time } from "./fields.ts";
 import { nextCursor, pageQuery } from "./pages.ts";
 import { SAMPLE_DELIVERY, SAMPLE_WEBHOOK } from "./samples.ts";
 
 /** The events an endpoint can ask for; none asked for means all of them. */
 export const EVENT_TYPES = ["project.created", "generation.succeeded", "generation.failed"] as const;
 
-const url = text(1, 2048).meta({ description: "https, to a public address." });
-const description = text(0, 500).meta({ description: "What the endpoint is for." });
+const url = line(1, 2048).meta({ description: "https, to a public address." });
+const description = line(0, 500).meta({ description: "What the endpoint is for, in one line." });
 const enabled = z.boolean({ error: (issue) => (issue.input === undefined ? undefined : "Must be true or false.") });
 const eventTypes = z
   .array(z.enum(EVENT_TYPES, { error: `Must be one of ${EVENT_TYPES.join(", ")}.` }))

@@ -8,6 +8,11 @@ create table public.projects (
   description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  constraint title_has_a_visible_character check (private.has_visible_character(title)),
+  constraint title_is_one_line check (private.is_one_line(title)),
+  constraint text_prompt_has_a_visible_character check (private.has_visible_character(text_prompt)),
+  constraint text_prompt_is_plain_text check (private.is_plain_text(text_prompt)),
+  constraint description_is_plain_text check (private.is_plain_text(description)),
   constraint projects_id_owner_id_key unique (id, owner_id)
 );
 comment on table public.projects is 'One film in the making. Owned by the user who created it.';

@@ -15,6 +15,7 @@ create table public.webhook_endpoints (
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
+  constraint description_is_one_line check (private.is_one_line(description)),
   constraint event_types_are_known check (
     event_types <@ array['project.created', 'generation.succeeded', 'generation.failed', 'webhook.test']),
   constraint event_types_are_a_list_of_at_most_4 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 4),

@@ -9,6 +9,8 @@ const someId = crypto.randomUUID();
 /** Per rule of predictions a row that breaks it and nothing else. */
 const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   prompt_has_1_to_4000_characters: { columns: { prompt: "x".repeat(4001) } },
+  prompt_has_a_visible_character: { columns: { prompt: "\u200b" } },
+  prompt_is_plain_text: { columns: { prompt: "a\u001b[2J" } },
   reference_image_path_is_in_projects: { columns: { reference_image_path: "generations/mine.png" } },
   only_video_has_a_duration: { columns: { duration_seconds: 5 } },
   video_has_a_first_frame: { step: "video", columns: { first_frame_prediction_id: null } },
@@ -32,6 +34,11 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   title_has_1_to_200_characters: `insert into public.projects (owner_id, title, text_prompt) values ($owner, '', 'x')`,
   text_prompt_has_1_to_4000_characters: `insert into public.projects (owner_id, title, text_prompt) values ($owner, 'x', repeat('x', 4001))`,
   description_has_at_most_4000_characters: `insert into public.projects (owner_id, title, text_prompt, description) values ($owner, 'x', 'x', repeat('x', 4001))`,
+  title_has_a_visible_character: `insert into public.projects (owner_id, title, text_prompt) values ($owner, ' ', 'x')`,
+  title_is_one_line: `insert into public.projects (owner_id, title, text_prompt) values ($owner, E'x\\ny', 'x')`,
+  text_prompt_has_a_visible_character: `insert into public.projects (owner_id, title, text_prompt) values ($owner, 'x', ' ')`,
+  text_prompt_is_plain_text: `insert into public.projects (owner_id, title, text_prompt) values ($owner, 'x', E'x\\by')`,
+  description_is_plain_text: `insert into public.projects (owner_id, title, text_prompt, description) values ($owner, 'x', 'x', E'x\\by')`,
   model_is_owner_slash_name: `insert into public.generation_models (step, model) values ('first-frame', 'no-owner')`,
   references_need_a_field: `insert into public.generation_models (step, model, max_references) values ('first-frame', 'a/b', 1)`,
   several_references_need_a_list: `insert into public.generation_models (step, model, max_references, reference_field) values ('first-frame', 'a/b', 2, 'image')`,
@@ -64,6 +71,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   idempotency_keys_request_hash_check: `insert into private.idempotency_keys (owner_id, key, request_hash, resource_id) values ($owner, 'a', 'A', gen_random_uuid())`,
   url_is_https_or_local_http: `insert into public.webhook_endpoints (url) values ('ftp://example.com/hook')`,
   description_has_at_most_500_characters: `insert into public.webhook_endpoints (url, description) values ('https://example.com', repeat('x', 501))`,
+  description_is_one_line: `insert into public.webhook_endpoints (url, description) values ('https://example.com', E'x\\ny')`,
   event_types_are_known: `insert into public.webhook_endpoints (url, event_types) values ('https://example.com', '{project.created,project.deleted}')`,
   event_types_are_a_list_of_at_most_4: `insert into public.webhook_endpoints (url, event_types) values ('https://example.com', '{{project.created}}')`,
   webhook_retry_schedule_is_a_list_of_intervals: `update private.settings set webhook_retry_schedule = '{{5 s,5 min}}'`,

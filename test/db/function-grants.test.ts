@@ -50,6 +50,9 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "public.service_figures": { roles: SERVICE, definer: true },
   // What the user's functions need below them.
   "private.raise_error": { roles: BOTH },
+  "private.has_visible_character": { roles: BOTH },
+  "private.is_one_line": { roles: BOTH },
+  "private.is_plain_text": { roles: BOTH },
   "private.prediction_json": { roles: BOTH },
   "private.queue_position": { roles: BOTH },
   "private.latest_predictions": { roles: USER, definer: true },
