@@ -10,9 +10,9 @@ const A_DAY_MS = 86_400_000;
 
 /** From when it began to go wrong, but a day at least: for one that was just enabled again, `failingSince` is that moment. */
 const firstGuess = ({ failingSince, disabledAt }: Webhook): string => {
-  const since = Date.parse(failingSince ?? disabledAt ?? "");
+  const since = failingSince ?? disabledAt;
   const aDayAgo = Date.now() - A_DAY_MS;
-  return toLocalTime(new Date(since < aDayAgo ? since : aDayAgo));
+  return toLocalTime(new Date(Math.min(aDayAgo, since === null ? aDayAgo : Date.parse(since))));
 };
 
 /** Asks since when, and says how many are sent again. */
