@@ -14,12 +14,12 @@ export const id = z.guid({ error: ({ code }) => (code === "invalid_format" ? "Mu
 /** ISO 8601 in UTC. */
 export const time = z.iso.datetime();
 
-/** Something to see: not only white space, and what Unicode lets a display ignore. U+2800 is Braille without a dot. */
+/** A visible character: not white space, and not one that Unicode lets a display ignore. U+2800 is Braille without a dot. */
 const VISIBLE = /[^\p{Cc}\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /**
  * A text without what `refused` finds, of so many characters (code points, as Postgres counts them). One that must not be
- * empty must show something. Postgres checks the same (private.has_visible_character and its neighbours).
+ * empty has at least one visible character. Postgres checks the same (private.has_visible_character and its neighbours).
  */
 const textWithout = (refused: RegExp, sentence: string) => (least: 0 | 1, most: number) =>
   z
@@ -37,10 +37,10 @@ export const text = textWithout(
   "Must not contain control characters other than tabs and line breaks.",
 );
 
-/** A text of one line. Nothing in it turns the direction of what follows it in a list or a log. */
+/** A text of one line. Bidirectional overrides are refused: they change the direction of the text that follows. */
 export const line = textWithout(
   /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u,
-  "Must be one line, without control characters and overrides of its direction.",
+  "Must be one line without control characters and bidirectional overrides.",
 );
 
 /** Where a reference image lies in the bucket `projects`: projects/<file_name>. */

@@ -44,11 +44,11 @@ $$;
 revoke execute on function private.raise_error(text, text, text) from public, anon;
 grant execute on function private.raise_error(text, text, text) to authenticated, service_role;
 
--- What users may write in a text, for checks. The contract (shared/contract/fields.ts) says the same to whoever asks the API, and
--- test/db/texts.test.ts compares them for every character. By code points, so that no collation has a say.
+-- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/texts.test.ts compares both for
+-- every character. Ranges of code points do not depend on the collation.
 
--- Something is there to see: not only white space, control characters and what Unicode lets a display ignore (zero-width characters,
--- fillers, variation selectors, tags). Among others these are allowed: Persian, Hindi and emoji are joined with them.
+-- At least one character that is not white space, a control character, or one that Unicode lets a display ignore: zero-width
+-- characters, fillers, variation selectors, tags. Beside a visible character those are allowed: Persian, Hindi and emoji need them.
 create function private.has_visible_character(value text)
 returns boolean
 language plpgsql
@@ -74,7 +74,7 @@ begin
 end
 $$;
 
--- No control characters, no line breaks, and nothing that turns the direction of what follows it in a list or a log.
+-- No control characters, no line breaks, and no bidirectional overrides, which change the direction of the text that follows.
 create function private.is_one_line(value text)
 returns boolean
 language plpgsql
@@ -87,7 +87,7 @@ begin
 end
 $$;
 
--- Whoever writes a row has its checks run with their own rights.
+-- Checks run with the rights of the role that writes the row.
 revoke execute on function
   private.has_visible_character(text), private.is_plain_text(text), private.is_one_line(text)
 from public, anon;

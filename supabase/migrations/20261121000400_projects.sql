@@ -30,7 +30,7 @@ create policy projects_update_owner on public.projects for update to authenticat
   using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
 create policy projects_delete_owner on public.projects for delete to authenticated
   using (owner_id = (select auth.uid()));
--- Not id: one that was used before would get no event (docs/decisions/0023-ids-are-made-here.md).
+-- Not id: one that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
 grant select, insert (title, text_prompt, description), update (title, text_prompt, description), delete
   on public.projects to authenticated;
 grant select on public.projects to service_role;

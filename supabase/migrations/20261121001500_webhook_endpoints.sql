@@ -150,9 +150,9 @@ $$;
 create trigger _500_equip after insert on public.webhook_endpoints
   for each row execute function private.equip_webhook_endpoint();
 
--- Keeps enabled, disabled_at and disabled_reason together, so that one tick in Studio is enough. What is known of a failing endpoint
--- outlives being switched off and on, or a loop of that would undo the limit of one request and the five days. One that the service
--- switched off has not been seen to work again: one request at a time until its first success, and five more days for that.
+-- Keeps enabled, disabled_at and disabled_reason together, so that one tick in Studio is enough. Switching an endpoint off
+-- and on keeps failing_since: otherwise an owner who does so again and again would never be held to one request at a time, nor to the
+-- five days. One that the service disabled gets five more days when it is enabled, with one request at a time until its first success.
 create function private.note_endpoint_switch()
 returns trigger
 language plpgsql
