@@ -6,26 +6,42 @@ export const step = z.enum(STEPS);
 export type Step = z.infer<typeof step>;
 
 /**
- * An identifier as Postgres writes it: any 32 hexadecimal digits. Users choose those of rows they insert themselves, and whoever
- * is imported into Auth brings one, so a version and a variant of RFC 9562 must not be asked for.
+ * An identifier as Postgres writes it: any 32 hexadecimal digits. Administrators may choose those of rows they insert, and whoever is
+ * imported into Auth brings one, so a version and a variant of RFC 9562 must not be asked for.
  */
 export const id = z.guid({ error: ({ code }) => (code === "invalid_format" ? "Must be a UUID." : undefined) });
 
 /** ISO 8601 in UTC. */
 export const time = z.iso.datetime();
 
-/** A text of so many characters (code points, as Postgres counts them). NUL is refused: Postgres cannot store it. */
-export const text = (least: number, most: number) =>
+/** A visible character: not white space, and not one that Unicode lets a display ignore. U+2800 is Braille without a dot. */
+const VISIBLE = /[^\p{Cc}\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/**
+ * A text without what `refused` finds, of so many characters (code points, as Postgres counts them). One that must not be
+ * empty has at least one visible character. Postgres checks the same (private.has_visible_character and its neighbours).
+ */
+const textWithout = (refused: RegExp, sentence: string) => (least: 0 | 1, most: number) =>
   z
     .string()
-    .refine((value) => !value.includes("\0"), "Must not contain the NUL character.")
+    .refine((value) => !refused.test(value), { error: sentence, abort: true })
     .refine((value) => value.isWellFormed(), "Must be well-formed Unicode.")
-    .refine(
-      (value) => [...value].length >= least,
-      least === 1 ? "Must not be empty." : `Must have at least ${least} characters.`,
-    )
+    .refine((value) => value.length >= least, { error: "Must not be empty.", abort: true })
+    .refine((value) => least === 0 || VISIBLE.test(value), "Must contain a visible character.")
     .refine((value) => value.length <= most || [...value].length <= most, `Must have at most ${most} characters.`)
     .meta({ minLength: least, maxLength: most });
+
+/** A text of several lines. */
+export const text = textWithout(
+  /(?![\t\n\r])\p{Cc}/u,
+  "Must not contain control characters other than tabs and line breaks.",
+);
+
+/** A text of one line. Bidirectional overrides are refused: they change the direction of the text that follows. */
+export const line = textWithout(
+  /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u,
+  "Must be one line without control characters and bidirectional overrides.",
+);
 
 /** Where a reference image lies in the bucket `projects`: projects/<file_name>. */
 export const referenceImagePath = z

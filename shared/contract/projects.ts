@@ -1,11 +1,14 @@
 import { z } from "zod";
-import { id, STEPS, type Step, step, text, time } from "./fields.ts";
+import { id, line, STEPS, type Step, step, text, time } from "./fields.ts";
 import { nextCursor, pageQuery } from "./pages.ts";
 import { prediction } from "./predictions.ts";
 import { SAMPLE_PROJECT } from "./samples.ts";
 
-const title = text(1, 200).meta({ description: "A name for people." });
-const textPrompt = text(1, 4000).meta({ description: "The scene to generate; a step may bring a prompt of its own." });
+const title = line(1, 200).meta({ description: "A name for people: one line with at least one visible character." });
+const textPrompt = text(1, 4000).meta({
+  description:
+    "The scene to generate; a step may bring a prompt of its own. No control characters but tabs and line breaks.",
+});
 const descriptionText = "Free text, for example how the look should be kept. Not sent to the provider.";
 const description = text(0, 4000).meta({ description: descriptionText });
 

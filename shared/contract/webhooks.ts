@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { id, text, time } from "./fields.ts";
+import { id, line, time } from "./fields.ts";
 import { nextCursor, pageQuery } from "./pages.ts";
 import { SAMPLE_DELIVERY, SAMPLE_WEBHOOK } from "./samples.ts";
 
 /** The events an endpoint can ask for; none asked for means all of them. */
 export const EVENT_TYPES = ["project.created", "generation.succeeded", "generation.failed"] as const;
 
-const url = text(1, 2048).meta({ description: "https, to a public address." });
-const description = text(0, 500).meta({ description: "What the endpoint is for." });
+const url = line(1, 2048).meta({ description: "https, to a public address." });
+const description = line(0, 500).meta({ description: "What the endpoint is for, in one line." });
 const enabled = z
   .boolean({ error: (issue) => (issue.input === undefined ? undefined : "Must be true or false.") })
   .meta({ description: "Whether events are sent to it." });
@@ -91,7 +91,8 @@ export const disabledReason = z.enum(["by_owner", "gone", "failing"]).meta({
 
 /**
  * Where a receiver listens, on the wire. Times are ISO 8601 in UTC. An empty `eventTypes` means all events; `failingSince`
- * is the time since which every attempt failed. `serviceWide`: it belongs to nobody and gets everybody's events.
+ * is the time since which every attempt failed, or when it was enabled again after the service had disabled it, until the
+ * first success. `serviceWide`: it belongs to nobody and gets everybody's events.
  */
 export const webhook = z
   .object({

@@ -44,6 +44,57 @@ $$;
 revoke execute on function private.raise_error(text, text, text) from public, anon;
 grant execute on function private.raise_error(text, text, text) to authenticated, service_role;
 
+-- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/texts.test.ts compares both for
+-- every character. Ranges of code points do not depend on the collation.
+
+-- At least one character that is not white space, a control character, or one that Unicode lets a display ignore: zero-width
+-- characters, fillers, variation selectors, tags. Beside a visible character those are allowed: Persian, Hindi and emoji need them.
+create function private.has_visible_character(value text)
+returns boolean
+language plpgsql
+immutable
+strict
+set search_path = ''
+as $$
+begin
+  return value ~ '[^\u0001-\u0020\u007F-\u00A0\u00AD\u034F\u061C\u115F\u1160\u1680\u17B4\u17B5\u180B-\u180F\u2000-\u200F\u2028-\u202F\u205F-\u206F\u2800\u3000\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFF8\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]';
+end
+$$;
+
+-- No control characters (terminal escapes are made of them) but tabs and line breaks.
+create function private.is_plain_text(value text)
+returns boolean
+language plpgsql
+immutable
+strict
+set search_path = ''
+as $$
+begin
+  return value !~ '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]';
+end
+$$;
+
+-- No control characters, no line breaks, and no bidirectional overrides, which change the direction of the text that follows.
+create function private.is_one_line(value text)
+returns boolean
+language plpgsql
+immutable
+strict
+set search_path = ''
+as $$
+begin
+  return value !~ '[\u0001-\u001F\u007F-\u009F\u2028-\u202E\u2066-\u2069]';
+end
+$$;
+
+-- Checks run with the rights of the role that writes the row.
+revoke execute on function
+  private.has_visible_character(text), private.is_plain_text(text), private.is_one_line(text)
+from public, anon;
+grant execute on function
+  private.has_visible_character(text), private.is_plain_text(text), private.is_one_line(text)
+to authenticated, service_role;
+
 create table private.settings (
   only_row boolean primary key default true check (only_row),
   max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),

@@ -8,6 +8,11 @@ create table public.projects (
   description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  constraint title_has_a_visible_character check (private.has_visible_character(title)),
+  constraint title_is_one_line check (private.is_one_line(title)),
+  constraint text_prompt_has_a_visible_character check (private.has_visible_character(text_prompt)),
+  constraint text_prompt_is_plain_text check (private.is_plain_text(text_prompt)),
+  constraint description_is_plain_text check (private.is_plain_text(description)),
   constraint projects_id_owner_id_key unique (id, owner_id)
 );
 comment on table public.projects is 'One film in the making. Owned by the user who created it.';
@@ -25,7 +30,8 @@ create policy projects_update_owner on public.projects for update to authenticat
   using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
 create policy projects_delete_owner on public.projects for delete to authenticated
   using (owner_id = (select auth.uid()));
-grant select, insert (id, title, text_prompt, description), update (title, text_prompt, description), delete
+-- Not id: one that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
+grant select, insert (title, text_prompt, description), update (title, text_prompt, description), delete
   on public.projects to authenticated;
 grant select on public.projects to service_role;
 

@@ -43,6 +43,8 @@ create table public.predictions (
   constraint predictions_project_fkey foreign key (project_id, owner_id) references public.projects (id, owner_id) on delete cascade,
   constraint predictions_model_fkey foreign key (step, model) references public.generation_models (step, model) on update cascade,
   constraint prompt_has_1_to_4000_characters check (char_length(prompt) between 1 and 4000),
+  constraint prompt_has_a_visible_character check (private.has_visible_character(prompt)),
+  constraint prompt_is_plain_text check (private.is_plain_text(prompt)),
   constraint reference_image_path_is_in_projects check (reference_image_path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$'),
   constraint only_video_has_a_duration check (duration_seconds is null or step = 'video'),
   constraint video_has_a_first_frame check (step <> 'video' or first_frame_prediction_id is not null or status in ('succeeded', 'failed', 'canceled')),
@@ -118,7 +120,7 @@ create policy predictions_select_owner on public.predictions for select to authe
 create policy predictions_insert_owner on public.predictions for insert to authenticated
   with check (owner_id = (select auth.uid()));
 grant select on public.predictions to authenticated, service_role;
-grant insert (id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds)
+grant insert (project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds)
   on public.predictions to authenticated;
 
 create table private.prediction_moves (

@@ -66,13 +66,13 @@ begin
   end if;
   update public.predictions p
   set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + private.deadline_of(p.step), updated_at = now()
-  where p.id in (
+  -- An array is read once. A join with the subquery may run it again for each row, and would admit as many more each time.
+  where p.id = any (array(
     select w.id from public.predictions w
     where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
     order by w.created_at, w.id
     limit places
-    for update skip locked -- one that is being cancelled this moment gives its turn to the next
-  );
+    for update skip locked)); -- one that is being cancelled this moment gives its turn to the next
   get diagnostics admitted = row_count;
   return admitted;
 end

@@ -155,14 +155,7 @@ begin
   end if;
   with due as (
     select r.bucket, r.name,
-      case r.bucket
-        when 'projects' then exists (select from public.predictions p where p.reference_image_path = 'projects/' || r.name)
-        -- Its identifier has been used again since.
-        else exists (
-          select from public.predictions p
-          where p.id = r.prediction_id
-            and (p.output_path = r.name or p.status in ('queued', 'starting', 'processing', 'storing')))
-      end as is_needed
+      r.bucket = 'projects' and exists (select from public.predictions p where p.reference_image_path = 'projects/' || r.name) as is_needed
     from private.file_removals r
     where r.due_at <= now()
     order by r.due_at

@@ -31,13 +31,29 @@ $$;
 revoke execute on function private.prediction_json(public.predictions) from public, anon;
 grant execute on function private.prediction_json(public.predictions) to authenticated, service_role;
 
+-- Refuses a session that names nobody: without a caller the triggers take who inserts for an administrator.
+create function private.require_user()
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if auth.uid() is null then
+    perform private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
+  end if;
+end
+$$;
+revoke execute on function private.require_user() from public, anon, authenticated, service_role;
+
+-- Definer, because users may not choose identifiers; a key's is known before the row.
 create function public.create_project(
   title text, text_prompt text, description text default '', idempotency_key text default null, request_hash text default null
 )
 returns jsonb
 language plpgsql
 volatile
-security invoker
+security definer
 set search_path = ''
 as $$
 declare
@@ -45,11 +61,12 @@ declare
   replayed boolean := false;
   created public.projects;
 begin
+  perform private.require_user();
   if idempotency_key is not null then
     select r.resource_id, r.replayed into project, replayed from private.remember_request(idempotency_key, request_hash) r;
   end if;
   if replayed then
-    select p.* into created from public.projects p where p.id = project;
+    select p.* into created from public.projects p where p.id = project and p.owner_id = auth.uid();
     if not found then
       perform private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
@@ -63,6 +80,7 @@ end
 $$;
 comment on function public.create_project is 'Creates a project of the caller.';
 
+-- Definer, as create_project is; whose project it is the insert checks.
 create function public.start_prediction(
   project_id uuid,
   step public.generation_step,
@@ -77,7 +95,7 @@ create function public.start_prediction(
 returns json
 language plpgsql
 volatile
-security invoker
+security definer
 set search_path = ''
 as $$
 declare
@@ -85,11 +103,12 @@ declare
   replayed boolean := false;
   started public.predictions;
 begin
+  perform private.require_user();
   if idempotency_key is not null then
     select r.resource_id, r.replayed into prediction, replayed from private.remember_request(idempotency_key, request_hash) r;
   end if;
   if replayed then
-    select p.* into started from public.predictions p where p.id = prediction;
+    select p.* into started from public.predictions p where p.id = prediction and p.owner_id = auth.uid();
     if not found then
       perform private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;

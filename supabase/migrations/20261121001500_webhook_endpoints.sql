@@ -15,8 +15,10 @@ create table public.webhook_endpoints (
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
+  constraint description_is_one_line check (private.is_one_line(description)),
   constraint event_types_are_known check (
     event_types <@ array['project.created', 'generation.succeeded', 'generation.failed', 'webhook.test']),
+  constraint event_types_are_a_list_of_at_most_4 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 4),
   constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
   constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
@@ -26,7 +28,7 @@ comment on column public.webhook_endpoints.owner_id is 'Whose events it gets; nu
 comment on column public.webhook_endpoints.event_types is 'Which events it wants; empty: all.';
 comment on column public.webhook_endpoints.max_in_flight is 'How many requests to it may be under way at once; one while it does nothing but fail.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why it gets nothing at present: by_owner, gone (it answered 410), failing (five days of nothing but failures).';
-comment on column public.webhook_endpoints.failing_since is 'Since when every attempt failed; null after a success.';
+comment on column public.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
 create index webhook_endpoints_owner_id_idx on public.webhook_endpoints (owner_id, created_at desc);
 
 alter table public.webhook_endpoints enable row level security;
@@ -148,7 +150,9 @@ $$;
 create trigger _500_equip after insert on public.webhook_endpoints
   for each row execute function private.equip_webhook_endpoint();
 
--- Keeps enabled, disabled_at and disabled_reason together, so that one tick in Studio is enough.
+-- Keeps enabled, disabled_at and disabled_reason together, so that one tick in Studio is enough. Switching an endpoint off
+-- and on keeps failing_since: otherwise an owner who does so again and again would never be held to one request at a time, nor to the
+-- five days. One that the service disabled gets five more days when it is enabled, with one request at a time until its first success.
 create function private.note_endpoint_switch()
 returns trigger
 language plpgsql
@@ -159,8 +163,8 @@ begin
   if new.enabled then
     new.disabled_at := null;
     new.disabled_reason := null;
-    if tg_op = 'UPDATE' and not old.enabled then
-      new.failing_since := null;
+    if tg_op = 'UPDATE' and old.disabled_reason in ('gone', 'failing') then
+      new.failing_since := now();
     end if;
   else
     new.disabled_at := coalesce(new.disabled_at, now());

@@ -175,12 +175,40 @@ begin
     data := data || jsonb_build_object(
       'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
   end loop;
-  perform private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data);
+  if not private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
+    perform private.raise_error('invalid_request', 'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+  end if;
   return null;
 end
 $$;
 create trigger _700_emit_created after insert on public.projects
   for each row execute function private.emit_project_created();
+
+-- Refuses the identifier of an earlier prediction that left an event, which would be taken for this one's; a run that may yet call
+-- back; or a file that is still to be removed. After the insert, which has waited for a deletion that was under way.
+create function private.refuse_used_id()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  if exists (
+    select from public.webhook_events v
+    where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
+  ) or exists (select from private.provider_runs r where r.prediction_id = new.id)
+    or exists (select from private.unanswered_submits s where s.prediction_id = new.id)
+    or exists (
+      select from private.file_removals r where r.bucket = 'generations' and r.name = any (array(select private.output_names(new)))
+    ) then
+    perform private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a run or a file. Leave the identifier out, or take another one.');
+  end if;
+  return null;
+end
+$$;
+create trigger _150_refuse_used_id after insert on public.predictions
+  for each row execute function private.refuse_used_id();
 
 -- generation.succeeded and generation.failed.
 create function private.emit_generation_ended()
@@ -213,5 +241,5 @@ create trigger _700_emit_ended after update of status on public.predictions
 
 revoke execute on function
   private.emit_event(text, uuid, uuid, uuid, timestamptz, jsonb, jsonb), private.wire_time(timestamptz),
-  private.emit_project_created(), private.emit_generation_ended()
+  private.emit_project_created(), private.refuse_used_id(), private.emit_generation_ended()
 from public, anon, authenticated, service_role;

@@ -4,7 +4,11 @@ alter table private.settings
   add column webhook_retry_schedule interval[] not null
     default '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}',
   add column webhook_disable_after interval not null default interval '5 days',
-  add column webhook_retention interval not null default interval '30 days';
+  add column webhook_retention interval not null default interval '30 days',
+  -- Read by index, from 1: a list of lists has nothing there, and what failed once would be exhausted.
+  add constraint webhook_retry_schedule_is_a_list_of_intervals check (
+    case when coalesce(array_ndims(webhook_retry_schedule), 1) > 1 or array_lower(webhook_retry_schedule, 1) <> 1 then false
+      else interval '0' < all (webhook_retry_schedule) and array_position(webhook_retry_schedule, null) is null end);
 comment on column private.settings.webhook_retry_schedule is 'How long after each failed attempt the next one comes (with 20 % jitter); after the last one a delivery is exhausted.';
 comment on column private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';

@@ -144,10 +144,10 @@ begin
       or (select true from private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
     order by o.hour limit max_rows * 5));
   perform private.prune_deleted_endpoints();
-  delete from public.webhook_events v where v.id in (
+  delete from public.webhook_events v where v.id = any (array(
     select o.id from public.webhook_events o
     where o.created_at < now() - (select s.webhook_retention from private.settings s)
-    order by o.created_at limit max_rows);
+    order by o.created_at limit max_rows));
   get diagnostics deleted = row_count;
   return deleted;
 end

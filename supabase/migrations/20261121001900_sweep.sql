@@ -116,16 +116,16 @@ security definer
 set search_path = ''
 as $$
 begin
-  delete from private.provider_callbacks c where c.callback_id in (
-    select o.callback_id from private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows);
-  delete from private.idempotency_keys k where k.resource_id in (
-    select o.resource_id from private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows);
-  delete from private.provider_runs r where r.provider_prediction_id in (
+  delete from private.provider_callbacks c where c.callback_id = any (array(
+    select o.callback_id from private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows));
+  delete from private.idempotency_keys k where k.resource_id = any (array(
+    select o.resource_id from private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows));
+  delete from private.provider_runs r where r.provider_prediction_id = any (array(
     select o.provider_prediction_id from private.provider_runs o
-    where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows);
-  delete from private.unanswered_submits s where s.prediction_id in (
+    where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows));
+  delete from private.unanswered_submits s where s.prediction_id = any (array(
     select o.prediction_id from private.unanswered_submits o
-    where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows);
+    where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows));
   perform private.prune_webhooks();
   -- Last, and it waits for nobody: the deletion of an account may wait for these rows and hold what the others wait for.
   -- Few at a time: each is written to all indexes of predictions anew.

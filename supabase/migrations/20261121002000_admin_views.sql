@@ -96,7 +96,7 @@ comment on column private.admin_webhook_health.last_attempt_at is 'Since the hou
 comment on column private.admin_webhook_health.last_error is 'The latest error in these hours; what failed may have arrived since: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
 comment on column private.admin_webhook_health.last_error_status is 'The HTTP status of that answer; null when there was none.';
 comment on column private.admin_webhook_health.last_error_at is 'When that was.';
-comment on column private.admin_webhook_health.failing_since is 'Since when every attempt failed; null after a success.';
+comment on column private.admin_webhook_health.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
 comment on column private.admin_webhook_health.due is 'Deliveries that should have been sent by now and are not being sent, counted up to 10,000. Those of an endpoint that is not enabled wait until it is.';
 comment on column private.admin_webhook_health.oldest_due_at is 'Since when the oldest of them is due.';
 

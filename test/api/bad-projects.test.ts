@@ -66,6 +66,13 @@ test.each<[name: string, json: unknown, paths: string[]]>([
   ["a description of 4001 characters", { ...GOOD, description: "x".repeat(4001) }, ["description"]],
   ["NUL in a title", { ...GOOD, title: "a\0b" }, ["title"]],
   ["NUL in a textPrompt", { ...GOOD, textPrompt: "\0" }, ["textPrompt"]],
+  ["a title of spaces", { ...GOOD, title: "   " }, ["title"]],
+  ["a title of zero-width characters", { ...GOOD, title: "\u200b\u2060\ufeff" }, ["title"]],
+  ["a title with a terminal escape", { ...GOOD, title: "\u001b[2JHarbour" }, ["title"]],
+  ["a title of two lines", { ...GOOD, title: "Harbour\nat dawn" }, ["title"]],
+  ["a title that turns what follows it", { ...GOOD, title: "Harbour\u202e" }, ["title"]],
+  ["a textPrompt of line breaks", { ...GOOD, textPrompt: "\n\n" }, ["textPrompt"]],
+  ["a description with a terminal escape", { ...GOOD, description: "\u009b2J" }, ["description"]],
   ["a lone high surrogate", { ...GOOD, title: "a\ud83c" }, ["title"]],
   ["a lone low surrogate", { ...GOOD, description: "\udfac" }, ["description"]],
 ])("%s → 400 invalid_request that names the field, and nothing changed", async (_name, json, paths) => {
@@ -95,6 +102,8 @@ test.each([
     "text that looks like SQL and HTML",
     { title: "'); drop table projects; --", textPrompt: "<script>alert(1)</script>" },
   ],
+  ["lines and tabs in textPrompt and description", { textPrompt: "A harbour\n\tat dawn", description: "One\r\ntwo" }],
+  ["joiners in Persian, Hindi and emoji", { title: "می\u200cخواهم क्\u200dष 👩‍👩‍👧 🏴󠁧󠁢󠁷󠁬󠁳󠁿" }],
   ["text from right to left, and with combining marks", { title: "מִגְדַּלּוֹר", textPrompt: "e\u0301 👩‍👩‍👧" }],
 ])("%s → 201, and back comes what was sent", async (_name, fields) => {
   const { status, data } = await user.post("/api/projects", { ...GOOD, ...fields });

@@ -70,18 +70,22 @@ test("PATCH changes what is given and leaves the rest", async () => {
   });
 });
 
-test("enabled: false → disabled by its owner; true → as if nothing had been, also after failures", async () => {
+test("enabled: false → disabled by its owner; true → enabled, and what is known of its failures stays", async () => {
   const { webhookId } = await register(user);
   const off = await change(webhookId, { enabled: false });
   expect(off).toMatchObject({ enabled: false, disabledReason: "by_owner", disabledAt: off.updatedAt });
-  await sql`update public.webhook_endpoints set failing_since = now(), disabled_reason = 'failing' where id = ${webhookId}`;
+  const enabled = { enabled: true, disabledAt: null, disabledReason: null };
+  expect(await change(webhookId, { enabled: true })).toMatchObject({ ...enabled, failingSince: null });
+
+  const failingSince = "2026-03-01T00:00:00.000Z";
+  await sql`update public.webhook_endpoints set failing_since = ${failingSince} where id = ${webhookId}`;
+  await change(webhookId, { enabled: false });
+  expect(await change(webhookId, { enabled: true })).toMatchObject({ ...enabled, failingSince });
+
+  await sql`update public.webhook_endpoints set enabled = false, disabled_reason = 'failing' where id = ${webhookId}`;
   expect((await read(webhookId)).disabledReason).toBe("failing");
-  expect(await change(webhookId, { enabled: true })).toMatchObject({
-    enabled: true,
-    disabledAt: null,
-    disabledReason: null,
-    failingSince: null,
-  });
+  const again = await change(webhookId, { enabled: true });
+  expect(again).toMatchObject({ ...enabled, failingSince: again.updatedAt });
 });
 
 test("DELETE → 200 with what is gone; then 404, and neither its secret nor its deliveries are left", async () => {
@@ -167,3 +171,23 @@ test.each([
   const { secret: _secret, ...before } = created;
   expect(await list(one)).toEqual([before]);
 });
+
+test.each([
+  ["nested", [["project.created", "generation.failed"]]],
+  ["with a null", ["project.created", null]],
+  ["with an unknown type", ["project.deleted"]],
+  ["of five", Array(5).fill("project.created")],
+])(
+  "a list of event types %s, past the API → refused, and the list of endpoints stays readable",
+  async (_name, event_types) => {
+    const own = await signUp();
+    const { webhookId } = await register(own);
+    for (const { error } of [
+      await own.supabase.rpc("create_webhook_endpoint", { url: SILENT, event_types }),
+      await own.supabase.rpc("update_webhook_endpoint", { endpoint_id: webhookId, event_types }),
+    ]) {
+      expect(error?.code).toBe("23514");
+    }
+    expect(dataOf(await own.call("/api/webhooks"), 200)).toMatchObject({ webhooks: [{ webhookId, eventTypes: [] }] });
+  },
+);

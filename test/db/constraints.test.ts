@@ -9,6 +9,8 @@ const someId = crypto.randomUUID();
 /** Per rule of predictions a row that breaks it and nothing else. */
 const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   prompt_has_1_to_4000_characters: { columns: { prompt: "x".repeat(4001) } },
+  prompt_has_a_visible_character: { columns: { prompt: "\u200b" } },
+  prompt_is_plain_text: { columns: { prompt: "a\u001b[2J" } },
   reference_image_path_is_in_projects: { columns: { reference_image_path: "generations/mine.png" } },
   only_video_has_a_duration: { columns: { duration_seconds: 5 } },
   video_has_a_first_frame: { step: "video", columns: { first_frame_prediction_id: null } },
@@ -32,6 +34,11 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   title_has_1_to_200_characters: `insert into public.projects (owner_id, title, text_prompt) values ($owner, '', 'x')`,
   text_prompt_has_1_to_4000_characters: `insert into public.projects (owner_id, title, text_prompt) values ($owner, 'x', repeat('x', 4001))`,
   description_has_at_most_4000_characters: `insert into public.projects (owner_id, title, text_prompt, description) values ($owner, 'x', 'x', repeat('x', 4001))`,
+  title_has_a_visible_character: `insert into public.projects (owner_id, title, text_prompt) values ($owner, ' ', 'x')`,
+  title_is_one_line: `insert into public.projects (owner_id, title, text_prompt) values ($owner, E'x\\ny', 'x')`,
+  text_prompt_has_a_visible_character: `insert into public.projects (owner_id, title, text_prompt) values ($owner, 'x', ' ')`,
+  text_prompt_is_plain_text: `insert into public.projects (owner_id, title, text_prompt) values ($owner, 'x', E'x\\by')`,
+  description_is_plain_text: `insert into public.projects (owner_id, title, text_prompt, description) values ($owner, 'x', 'x', E'x\\by')`,
   model_is_owner_slash_name: `insert into public.generation_models (step, model) values ('first-frame', 'no-owner')`,
   references_need_a_field: `insert into public.generation_models (step, model, max_references) values ('first-frame', 'a/b', 1)`,
   several_references_need_a_list: `insert into public.generation_models (step, model, max_references, reference_field) values ('first-frame', 'a/b', 2, 'image')`,
@@ -64,7 +71,10 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   idempotency_keys_request_hash_check: `insert into private.idempotency_keys (owner_id, key, request_hash, resource_id) values ($owner, 'a', 'A', gen_random_uuid())`,
   url_is_https_or_local_http: `insert into public.webhook_endpoints (url) values ('ftp://example.com/hook')`,
   description_has_at_most_500_characters: `insert into public.webhook_endpoints (url, description) values ('https://example.com', repeat('x', 501))`,
+  description_is_one_line: `insert into public.webhook_endpoints (url, description) values ('https://example.com', E'x\\ny')`,
   event_types_are_known: `insert into public.webhook_endpoints (url, event_types) values ('https://example.com', '{project.created,project.deleted}')`,
+  event_types_are_a_list_of_at_most_4: `insert into public.webhook_endpoints (url, event_types) values ('https://example.com', '{{project.created}}')`,
+  webhook_retry_schedule_is_a_list_of_intervals: `update private.settings set webhook_retry_schedule = '{{5 s,5 min}}'`,
   max_in_flight_is_1_to_100: `insert into public.webhook_endpoints (url, max_in_flight) values ('https://example.com', 0)`,
   // The trigger that keeps the three columns together is passed by, as a restore of a dump would.
   disabled_if_and_only_if_not_enabled: `set local session_replication_role = replica; insert into public.webhook_endpoints (url, enabled) values ('https://example.com', false)`,
@@ -106,4 +116,48 @@ test("every check of public and private → is broken once above", async () => {
     where contype = 'c' and connamespace in ('public'::regnamespace, 'private'::regnamespace)`;
   const covered = [...Object.keys(BROKEN_PREDICTIONS), ...Object.keys(BROKEN_ELSEWHERE)].sort();
   expect(rows.map(({ name }) => name).sort()).toEqual(covered);
+});
+
+test.each([
+  [
+    "event_types",
+    "insert into public.webhook_endpoints (url, event_types) values ('https://example.com', $value)",
+    [
+      "'{{project.created}}'",
+      "'{{project.created,generation.failed},{project.created,generation.failed}}'",
+      "'{null}'",
+      "'{project.created,null}'",
+      "array_fill('project.created'::text, '{5}')",
+    ],
+  ],
+  [
+    "webhook_retry_schedule",
+    "update private.settings set webhook_retry_schedule = $value",
+    ["'{{5 s}}'", "'{{5 s,5 min},{5 s,5 min}}'", "'{null}'", "'{5 s,null}'", "'{5 s,0}'", "'[0:1]={5 s,5 min}'"],
+  ],
+  [
+    "durations",
+    "update public.generation_models set durations = $value where model = 'google/veo-3.1'",
+    ["'{{5}}'", "'{{5,10},{5,10}}'", "'{null}'", "'{5,null}'"],
+  ],
+])("a list in %s that is nested, has a gap or does not end → refused", async (_column, statement, values) => {
+  for (const value of values) {
+    await rolledBack(db.sql, async (sql) => {
+      const refusal = await refusalOf(sql.savepoint((inner) => inner.unsafe(statement.replace("$value", value))));
+      expect([value, refusal.sqlstate]).toEqual([value, "23514"]);
+    });
+  }
+});
+
+test("every column that is an array → has a check of its dimensions", async () => {
+  const columns = await db.sql<{ name: string; checked: boolean }[]>`
+    select a.attname as name, exists (
+      select from pg_constraint c
+      where c.conrelid = a.attrelid and c.contype = 'c' and pg_get_constraintdef(c.oid) like '%array_ndims(' || a.attname || ')%') as checked
+    from pg_attribute a join pg_class t on t.oid = a.attrelid join pg_type y on y.oid = a.atttypid
+    where t.relkind = 'r' and t.relnamespace in ('public'::regnamespace, 'private'::regnamespace) and a.attnum > 0
+      and not a.attisdropped and y.typcategory = 'A' order by 1`;
+  expect(columns).toEqual(
+    ["durations", "event_types", "webhook_retry_schedule"].map((name) => ({ name, checked: true })),
+  );
 });

@@ -282,18 +282,6 @@ describe("a task to remove files", () => {
     expect(await record(task?.lease_token ?? "", [...refused, { bucket: "projects", name: "another.png" }])).toBe(2);
     expect(await noted()).toEqual([{ file: "generations/file-2", seconds: 2, failures: 1, leased: false }]);
   });
-
-  test.each(["succeeded", "storing", "queued"] as const)(
-    "an output whose prediction's identifier was used anew, %s → stays: it is promised, or may be soon",
-    async (status) => {
-      const { id } = await seedOutput(world, "o/p/one.png");
-      await db.sql`delete from public.predictions where id = ${id}`;
-      const output = status === "succeeded" ? { output_path: "o/p/one.png" } : {};
-      await seedPrediction(db.sql, world, { status, columns: { id, ...output } });
-      expect(await claimRemovals()).toBeNull();
-      expect(await files()).toEqual([]);
-    },
-  );
 });
 
 describe("a reference image that somebody uses again", () => {

@@ -10,8 +10,8 @@ const BOTH = ["authenticated", "service_role"];
 const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "public.health": { roles: ["anon", ...BOTH] },
   // What the api function calls with the caller's own token.
-  "public.create_project": { roles: USER },
-  "public.start_prediction": { roles: USER },
+  "public.create_project": { roles: USER, definer: true },
+  "public.start_prediction": { roles: USER, definer: true },
   "public.read_prediction": { roles: USER, definer: true },
   "public.admit_upload": { roles: USER },
   "public.list_projects": { roles: USER, definer: true },
@@ -50,6 +50,9 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "public.service_figures": { roles: SERVICE, definer: true },
   // What the user's functions need below them.
   "private.raise_error": { roles: BOTH },
+  "private.has_visible_character": { roles: BOTH },
+  "private.is_one_line": { roles: BOTH },
+  "private.is_plain_text": { roles: BOTH },
   "private.prediction_json": { roles: BOTH },
   "private.queue_position": { roles: BOTH },
   "private.latest_predictions": { roles: USER, definer: true },
@@ -65,6 +68,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "private.forget_webhook_secret": { roles: [], definer: true },
   "private.note_deleted_endpoint": { roles: [], definer: true },
   "private.prepare_webhook_endpoint": { roles: [], definer: true },
+  "private.refuse_used_id": { roles: [], definer: true },
   "private.prune_webhooks": { roles: [], definer: true },
   "private.rotate_webhook_secret": { roles: [], definer: true },
   "private.webhook_secret": { roles: [], definer: true },
@@ -77,6 +81,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "private.kick_figures": { roles: [] },
   "private.last_kick_figures": { roles: [] },
   "private.prediction_figures": { roles: [] },
+  "private.require_user": { roles: [] },
   "private.seconds_since": { roles: [] },
   "private.count_delivery": { roles: [], definer: true },
   "private.count_deliveries": { roles: [] },

@@ -205,7 +205,7 @@ test("every column but the ones that say what to generate → a user cannot set 
   const columns = await db.sql<{ name: string }[]>`
     select attname as name from pg_attribute
     where attrelid = 'public.predictions'::regclass and attnum > 0 and not attisdropped
-      and attname not in ('id', 'project_id', 'step', 'prompt', 'reference_image_path', 'first_frame_prediction_id', 'last_frame_prediction_id', 'duration_seconds')`;
+      and attname not in ('project_id', 'step', 'prompt', 'reference_image_path', 'first_frame_prediction_id', 'last_frame_prediction_id', 'duration_seconds')`;
   expect(columns.length).toBeGreaterThan(25);
   for (const { name } of columns) {
     const insert = db.as(
@@ -225,4 +225,14 @@ test("a project's owner → is the caller, whoever is named", async () => {
     insert into public.projects (owner_id, title, text_prompt) values (${other}, 't', 'p')`,
   );
   expect((await refusalOf(insert)).sqlstate).toBe("42501");
+});
+
+test("a session that names nobody → unauthorized, and nothing is inserted", async () => {
+  const before = await db.sql`select from public.projects union all select from public.predictions`;
+  const asNobody = (statement: string) => codeOf(db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement)));
+  expect(await asNobody("select public.create_project('t', 'p')")).toBe("unauthorized");
+  expect(await asNobody(`select public.start_prediction('${world.project}', 'first-frame')`)).toBe("unauthorized");
+  expect(await db.sql`select from public.projects union all select from public.predictions`).toHaveLength(
+    before.length,
+  );
 });

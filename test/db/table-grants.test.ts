@@ -74,11 +74,10 @@ const EXPECTED: Record<string, Record<Who, Access>> = {
 };
 
 const INSERT_COLUMNS: Record<string, string[]> = {
-  "public.projects": ["description", "id", "text_prompt", "title"],
+  "public.projects": ["description", "text_prompt", "title"],
   "public.predictions": [
     "duration_seconds",
     "first_frame_prediction_id",
-    "id",
     "last_frame_prediction_id",
     "project_id",
     "prompt",

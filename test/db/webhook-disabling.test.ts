@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { liftRateLimits } from "../support/db-user.ts";
 import {
   addEndpoint,
+  call,
   clearWebhooks,
   exchange,
   type Outcome,
@@ -129,19 +131,87 @@ describe("nothing but failures", () => {
   });
 });
 
-describe("enabled again, by one tick in Studio", () => {
-  test("→ no reason is left, and the five days begin anew", async () => {
+/** The owner's switch, as the API sets it. */
+const toggle = async (owner: string, id: string, times = 1) => {
+  for (let time = 0; time < times; time++) {
+    for (const enabled of [false, true]) await call(db, owner, "update_webhook_endpoint", { endpoint_id: id, enabled });
+  }
+};
+const enable = () => db.sql`update public.webhook_endpoints set enabled = true where id = ${endpoint}`;
+
+describe("enabled again after the service disabled it", () => {
+  test.each([
+    ["failing", { status_code: 500 }],
+    ["gone", { status_code: 410 }],
+  ] as const)("as %s → no reason is left; five days count from now, one request at a time", async (reason, outcome) => {
     await attempt({ status_code: 500 }, START);
-    await attempt({ status_code: 500 }, days(5));
-    await db.sql`update public.webhook_endpoints set enabled = true where id = ${endpoint}`;
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: null });
-    await attempt({ status_code: 500 }, days(6));
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: days(6) });
+    await attempt(outcome, days(5));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: reason });
+    await enable();
+    const { failing_since, ...enabled } = await readEndpoint(db.sql, endpoint);
+    expect(enabled).toMatchObject(ON);
+    expect(failing_since).toBeInstanceOf(Date);
+    const since = (failing_since as Date).getTime();
+    expect(Math.abs(since - Date.now())).toBeLessThan(60_000);
+
+    await seedDeliveries(db.sql, endpoint, 3);
+    expect((await exchange(db.sql)).deliveries).toHaveLength(1);
+    await attempt({ status_code: 500 }, new Date(since + 5 * 86_400_000 - 1000));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since });
+    await attempt({ status_code: 500 }, new Date(since + 5 * 86_400_000 + 1)); // Postgres counts in microseconds
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "failing" });
   });
 
-  test("changed in another way while it was on → failing_since stays", async () => {
-    await attempt({ status_code: 500 }, START);
-    await db.sql`update public.webhook_endpoints set url = 'https://elsewhere.example', enabled = true where id = ${endpoint}`;
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });
+  test("and its first request succeeds → it has all its places again", async () => {
+    await attempt({ status_code: 410 }, START);
+    await enable();
+    await attempt({ status_code: 200 }, new Date());
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: null });
+    await seedDeliveries(db.sql, endpoint, 3);
+    expect((await exchange(db.sql)).deliveries).toHaveLength(3);
   });
+});
+
+describe("switched off and on by its owner", () => {
+  test("while it only fails → failing_since stays, and the five days go on", async () => {
+    await attempt({ status_code: 500 }, START);
+    const owner = await db.addUser();
+    await db.sql`update public.webhook_endpoints set owner_id = ${owner} where id = ${endpoint}`;
+    await toggle(owner, endpoint, 10);
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });
+    await attempt({ status_code: 500 }, days(5));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "failing" });
+  });
+
+  test("with nothing wrong → nothing is wrong afterwards", async () => {
+    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    await enable();
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: null });
+  });
+
+  test("four accounts with five endpoints each that hang, toggled again and again → one request to each", async () => {
+    await liftRateLimits(db);
+    const endpoints: { owner: string; id: string }[] = [];
+    for (let account = 0; account < 4; account++) {
+      const owner = await db.addUser();
+      for (let i = 0; i < 5; i++) endpoints.push({ owner, id: await addEndpoint(db.sql, owner) });
+    }
+    for (const { id } of endpoints) await seedDeliveries(db.sql, id, 10);
+    const { deliveries } = await exchange(db.sql, { maxRows: 200 });
+    expect(deliveries).toHaveLength(20 * 8);
+    const results = deliveries.map((held) => resultOf(held, { error: "timeout" }));
+    await exchange(db.sql, { results, maxRows: 0 });
+    for (let round = 0; round < 3; round++) {
+      await Promise.all(endpoints.map(({ owner, id }) => toggle(owner, id)));
+      const next = await exchange(db.sql, { maxRows: 200 });
+      const places = new Set(next.deliveries.map(({ endpoint_id }) => endpoint_id));
+      expect([next.deliveries.length, places.size]).toEqual(round === 0 ? [20, 20] : [0, 0]);
+    }
+  });
+});
+
+test("changed in another way while it fails, its URL too → failing_since stays", async () => {
+  await attempt({ status_code: 500 }, START);
+  await db.sql`update public.webhook_endpoints set url = 'https://elsewhere.example', enabled = true where id = ${endpoint}`;
+  expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });
 });

@@ -21,7 +21,7 @@ export const TABLES: Record<string, TableRights> = {
     columns: "id owner_id title text_prompt description created_at updated_at",
     authenticated: {
       select: "*",
-      insert: "id title text_prompt description",
+      insert: "title text_prompt description",
       update: "title text_prompt description",
       delete: true,
     },
@@ -37,7 +37,7 @@ export const TABLES: Record<string, TableRights> = {
     authenticated: {
       select: "*",
       insert:
-        "id project_id step prompt reference_image_path first_frame_prediction_id last_frame_prediction_id duration_seconds",
+        "project_id step prompt reference_image_path first_frame_prediction_id last_frame_prediction_id duration_seconds",
     },
     service_role: { select: "*" },
   },

@@ -4,7 +4,7 @@ import { id, referenceImagePath, text } from "../../shared/contract/fields.ts";
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success;
 
-describe("an identifier is whatever Postgres writes as one, for users choose theirs", () => {
+describe("an identifier is whatever Postgres writes as one, for it may have been chosen", () => {
   test.each<[unknown, boolean]>([
     ["0e8a1f3c-2a1b-4c7d-8e9f-1a2b3c4d5e6f", true],
     ["5f4dcc3b-5aa7-65d6-1d83-27deb882cf99", true], // an MD5: neither version nor variant of RFC 9562
@@ -37,9 +37,23 @@ describe("text counts characters as Postgres does, not UTF-16 units", () => {
     ["abcdef", false],
     ["a\0b", false],
     ["a\ud83c", false],
-    ["\n", true],
+    ["\n", false],
+    ["\na", true],
   ])("%j, 1 to 5 → %s", (value, fits) => {
     expect(accepts(text(1, 5), value)).toBe(fits);
+  });
+  test.each([
+    ["", "Must not be empty."],
+    ["\u200b", "Must contain a visible character."],
+    ["a\0", "Must not contain control characters other than tabs and line breaks."],
+    ["\u001b[2J", "Must not contain control characters other than tabs and line breaks."],
+    ["abcdef", "Must have at most 5 characters."],
+  ])("%j → one sentence says why not", (value, sentence) => {
+    expect(
+      text(1, 5)
+        .safeParse(value)
+        .error?.issues.map(({ message }) => message),
+    ).toEqual([sentence]);
   });
   test("no least length → empty fits", () => {
     expect(accepts(text(0, 5), "")).toBe(true);

@@ -8,10 +8,11 @@ import { useRecover } from "./use-recover.ts";
 
 const A_DAY_MS = 86_400_000;
 
-/** From when it began to go wrong, or else from a day ago. */
+/** From when it began to go wrong, but a day at least: for one that was just enabled again, `failingSince` is that moment. */
 const firstGuess = ({ failingSince, disabledAt }: Webhook): string => {
   const since = failingSince ?? disabledAt;
-  return toLocalTime(since === null ? new Date(Date.now() - A_DAY_MS) : new Date(since));
+  const aDayAgo = Date.now() - A_DAY_MS;
+  return toLocalTime(new Date(Math.min(aDayAgo, since === null ? aDayAgo : Date.parse(since))));
 };
 
 /** Asks since when, and says how many are sent again. */

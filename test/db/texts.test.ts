@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startVideoBody } from "../../shared/contract/predictions.ts";
+import { createProjectBody } from "../../shared/contract/projects.ts";
+import { createWebhookBody } from "../../shared/contract/webhooks.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addWorld, type World } from "../support/db-predictions.ts";
+import { refusalOf } from "../support/db-refusal.ts";
+import { rolledBack } from "../support/db-rolled-back.ts";
+
+// What a text may hold is said twice: by the contract, for whoever asks the API, and by checks, for whoever writes through the Data
+// API. They must say the same.
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  world = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+type Schema = { safeParse(value: unknown): { success: boolean } };
+const project = createProjectBody.shape;
+const lines = { description: createWebhookBody.shape.description };
+
+/** Each text that users write: its schema, the statement that writes it, and its checks. */
+const TEXTS: Record<string, { schema: Schema; insert: (value: string) => string; checks: RegExp }> = {
+  "a project's title": {
+    schema: project.title,
+    insert: (value) =>
+      `insert into public.projects (owner_id, title, text_prompt) values ('${world.owner}', ${value}, 'p')`,
+    checks: /^title_/,
+  },
+  "a project's textPrompt": {
+    schema: project.textPrompt,
+    insert: (value) =>
+      `insert into public.projects (owner_id, title, text_prompt) values ('${world.owner}', 't', ${value})`,
+    checks: /^text_prompt_/,
+  },
+  "a project's description": {
+    schema: project.description,
+    insert: (value) =>
+      `insert into public.projects (owner_id, title, text_prompt, description) values ('${world.owner}', 't', 'p', ${value})`,
+    checks: /^description_/,
+  },
+  "a step's prompt": {
+    schema: startVideoBody.shape.prompt,
+    insert: (value) =>
+      `insert into public.predictions (project_id, step, prompt) values ('${world.project}', 'first-frame', ${value})`,
+    checks: /^prompt_/,
+  },
+  "an endpoint's description": {
+    schema: lines.description,
+    insert: (value) =>
+      `insert into public.webhook_endpoints (url, description) values ('https://example.com', ${value})`,
+    checks: /^description_/,
+  },
+};
+
+const PROJECT_TITLE = "a project's title";
+const ENDPOINT = "an endpoint's description";
+const MUST_BE_SEEN = ["a project's title", "a project's textPrompt", "a step's prompt"];
+const ALL = Object.keys(TEXTS);
+const NONE: string[] = [];
+const MAY_BE_EMPTY = ALL.filter((name) => !MUST_BE_SEEN.includes(name));
+const SEVERAL_LINES = ALL.filter((name) => name !== PROJECT_TITLE && name !== ENDPOINT);
+
+test.each<[what: string, value: string, takenBy: string[]]>([
+  ["nothing", "", MAY_BE_EMPTY],
+  ["spaces", "   ", MAY_BE_EMPTY],
+  ["no-break and ideographic spaces", "\u00a0\u3000\u2003", MAY_BE_EMPTY],
+  ["zero-width characters alone", "\u200b\u200c\u200d\ufeff\u2060", MAY_BE_EMPTY],
+  ["fillers that look like nothing", "\u3164\u115f\u2800\u00ad", MAY_BE_EMPTY],
+  ["variation selectors and tags alone", "\ufe0f\u{e0067}\u{e0100}", MAY_BE_EMPTY],
+  ["marks of direction alone", "\u200e\u200f", MAY_BE_EMPTY],
+  ["line breaks alone", "\n\r\n\t", SEVERAL_LINES.filter((name) => MAY_BE_EMPTY.includes(name))],
+  ["a terminal escape that clears the screen", "a\u001b[2Jb", NONE],
+  ["a terminal escape of one byte (C1)", "a\u009b2Jb", NONE],
+  ["backspace", "a\bb", NONE],
+  ["DEL", "a\u007fb", NONE],
+  ["a bell", "a\u0007", NONE],
+  ["a vertical tab", "a\u000bb", NONE],
+  ["a next line", "a\u0085b", NONE],
+  ["two lines", "A harbour\nat dawn", SEVERAL_LINES],
+  ["lines as Windows ends them, and a tab", "A harbour\r\n\tat dawn", SEVERAL_LINES],
+  ["a line separator", "a\u2028b", SEVERAL_LINES],
+  ["an override from right to left", "gpj.\u202egnp", SEVERAL_LINES],
+  ["an isolate", "a\u2067b\u2069", SEVERAL_LINES],
+  ["one letter among spaces", " \u200ba\u00a0", ALL],
+  ["Persian with zero-width non-joiners", "می\u200cخواهم", ALL],
+  ["Hindi with zero-width joiners", "क्\u200dष", ALL],
+  ["Hebrew with points, and a mark of direction", "מִגְדַּלּוֹר\u200f!", ALL],
+  ["a family joined of four", "👨‍👩‍👧‍👦", ALL],
+  ["a heart with its variation selector, and the flag of Wales", "❤️🏴󠁧󠁢󠁷󠁬󠁳󠁿", ALL],
+  ["letters with combining marks", "e\u0301Z\u0351\u036b", ALL],
+  ["Korean, Thai, Arabic, Chinese", "항구 ท่าเรือ ميناء 港口", ALL],
+  ["a soft hyphen in a word", "Donau\u00addampfschiff", ALL],
+])("%s → taken or refused by contract and table alike", async (_what, value, takenBy) => {
+  const literal = `'${value.replaceAll("'", "''")}'`;
+  const outcomes = [];
+  for (const [name, { schema, insert, checks }] of Object.entries(TEXTS)) {
+    let byTable = true;
+    await rolledBack(db.sql, async (sql) => {
+      const inserted = sql.savepoint((inner) => inner.unsafe(insert(literal)));
+      if (takenBy.includes(name)) return void (await inserted);
+      const refusal = await refusalOf(inserted);
+      expect([name, refusal.sqlstate, refusal.constraint]).toEqual([name, "23514", expect.stringMatching(checks)]);
+      byTable = false;
+    });
+    outcomes.push([name, schema.safeParse(value).success, byTable]);
+  }
+  expect(outcomes).toEqual(ALL.map((name) => [name, takenBy.includes(name), takenBy.includes(name)]));
+});
+
+const LAST = 0x10ffff;
+const isCharacter = (point: number) => point > 0 && (point < 0xd800 || point > 0xdfff);
+
+test.each([
+  ["title", project.title, "private.has_visible_character(c) and private.is_one_line(c)"],
+  ["textPrompt", project.textPrompt, "private.has_visible_character(c) and private.is_plain_text(c)"],
+  ["description of an endpoint", lines.description, "private.is_one_line(c)"],
+  ["description of a project", project.description, "private.is_plain_text(c)"],
+])(
+  "each character of Unicode alone as %s → contract and checks agree",
+  async (_name, schema, check) => {
+    const [row] = await db.sql.unsafe<{ refused: number[] }[]>(`
+    select array_agg(i order by i) filter (where not (${check})) as refused
+    from (select i, chr(i) as c from generate_series(1, ${LAST}) i where i not between ${0xd800} and ${0xdfff}) as each`);
+    const refused: number[] = [];
+    for (let point = 1; point <= LAST; point++) {
+      if (isCharacter(point) && !schema.safeParse(String.fromCodePoint(point)).success) refused.push(point);
+    }
+    expect(refused).toEqual(row?.refused);
+    expect(refused.length).toBeLessThan(6000);
+  },
+  60_000,
+);

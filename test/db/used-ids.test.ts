@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim, complete, fail, providerSays, readRow } from "../support/db-calls.ts";
+import { addProject, addWorld, type World } from "../support/db-predictions.ts";
+import { refusalOf } from "../support/db-refusal.ts";
+import { liftRateLimits, start } from "../support/db-user.ts";
+import { untilSomebodyWaits } from "../support/db-waiting.ts";
+
+// Events are unique by the id of their project or prediction. One that lives a second time would get none.
+
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  await liftRateLimits(db);
+});
+beforeEach(async () => {
+  await db.sql`truncate public.projects, public.webhook_events, private.provider_runs, private.unanswered_submits, private.file_removals cascade`;
+  world = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+const eventsOf = async (id: string) =>
+  (
+    await db.sql<{ type: string }[]>`
+      select type from public.webhook_events where project_id = ${id} and prediction_id is null or prediction_id = ${id}`
+  ).map(({ type }) => type);
+
+test.each([
+  ["projects", { title: "t", text_prompt: "p" }],
+  ["predictions", { step: "first-frame" }],
+])("a user chooses the id of %s → refused by the column grant", async (table, row) => {
+  const insert = (more: object) =>
+    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      const project = table === "predictions" ? { project_id: world.project } : {};
+      return await sql`insert into ${sql(`public.${table}`)} ${sql({ ...row, ...project, ...more })} returning id`;
+    });
+  expect((await refusalOf(insert({ id: crypto.randomUUID() }))).sqlstate).toBe("42501");
+  expect((await insert({})).count).toBe(1);
+});
+
+const CREATED = ["project.created"];
+const REFUSED = { sqlstate: "KEYFR", message: "invalid_request" };
+
+describe("an administrator inserts a project with an id", () => {
+  const insert = (id: string, owner = world.owner) =>
+    db.sql`insert into public.projects (id, owner_id, title, text_prompt) values (${id}, ${owner}, 'Again', 'p')`;
+
+  test("that was never used → it gets its event", async () => {
+    const id = crypto.randomUUID();
+    await insert(id);
+    expect(await eventsOf(id)).toEqual(CREATED);
+  });
+
+  test("of a deleted one, for another user → refused while the earlier event is kept, then it gets its own", async () => {
+    const id = await addProject(db, world.owner);
+    await db.sql`delete from public.projects where id = ${id}`;
+    const other = await db.addUser();
+    expect(await refusalOf(insert(id, other))).toMatchObject(REFUSED);
+    expect((await db.sql`select from public.projects where id = ${id}`).count).toBe(0);
+    await db.sql`update public.webhook_events set created_at = now() - interval '31 days' where project_id = ${id}`;
+    await db.sql`select private.prune_webhooks()`;
+    await insert(id, other);
+    expect(await eventsOf(id)).toEqual(CREATED);
+  });
+});
+
+describe("an administrator inserts a prediction with an id", () => {
+  const insert = (id: string, project = world.project) =>
+    db.sql`insert into public.predictions (id, project_id, step) values (${id}, ${project}, 'first-frame')`;
+  /** A prediction that ran, up to its output. */
+  const store = async () => {
+    const { id } = (await start(db, world)).prediction;
+    await claim(db.sql);
+    await providerSays(db.sql, { id, run: `run-of-${id}`, status: "succeeded" });
+    const task = (await claim(db.sql)).find((each) => each.id === id);
+    return { id, lease: task?.lease_token ?? "" };
+  };
+  const remove = (id: string) => db.sql`delete from public.predictions where id = ${id}`;
+  /** What a day and a month leave of it. */
+  const forget = async () => {
+    await db.sql`delete from private.file_removals`;
+    await db.sql`update private.provider_runs set seen_at = now() - interval '8 days', cancel_due_at = null`;
+    await db.sql`update private.unanswered_submits set unanswered_since = now() - interval '25 hours'`;
+    await db.sql`update public.webhook_events set created_at = now() - interval '31 days'`;
+    await db.sql`select private.prune()`;
+  };
+
+  const LIVES: [string, () => Promise<string>][] = [
+    [
+      "that succeeded, which has its event",
+      async () => {
+        const { id, lease } = await store();
+        await complete(db.sql, id, lease);
+        return id;
+      },
+    ],
+    [
+      "that failed, which has its event",
+      async () => {
+        const { id } = (await start(db, world)).prediction;
+        const [task] = await claim(db.sql);
+        await fail(db.sql, id, task?.lease_token ?? "");
+        return id;
+      },
+    ],
+    [
+      "whose run is known, and may call back",
+      async () => {
+        const { id } = (await start(db, world)).prediction;
+        await claim(db.sql);
+        await providerSays(db.sql, { id, run: "run-known" });
+        return id;
+      },
+    ],
+    [
+      "whose submit has no answer yet, so that a run may call back",
+      async () => {
+        const { id } = (await start(db, world)).prediction;
+        await claim(db.sql);
+        return id;
+      },
+    ],
+  ];
+  test.each(LIVES)(
+    "of a deleted one %s → refused until that is forgotten, then it gets its own",
+    async (_what, live) => {
+      const id = await live();
+      await remove(id);
+      const other = await addWorld(db);
+      expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
+      expect((await db.sql`select from public.predictions where id = ${id}`).count).toBe(0);
+      await forget();
+      await insert(id, other.project);
+      await db.sql`select private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
+      expect(await eventsOf(id)).toEqual(["generation.failed"]);
+    },
+  );
+
+  test("of a deleted one whose output is still to be removed from Storage → refused: the removal would take the new one's", async () => {
+    const { id } = await store();
+    await db.sql`select private.mark_canceled(${id})`;
+    await remove(id);
+    await db.sql`delete from private.provider_runs`;
+    expect(await refusalOf(insert(id))).toMatchObject(REFUSED);
+    await db.sql`delete from private.file_removals`;
+    await insert(id);
+  });
+
+  test("of one that is being deleted this moment → waits for that, and is refused", async () => {
+    const { id, lease } = await store();
+    await complete(db.sql, id, lease);
+    let inserted: Promise<unknown> | undefined;
+    await db.sql.begin(async (sql) => {
+      await sql`delete from public.predictions where id = ${id}`;
+      inserted = refusalOf(insert(id));
+      await untilSomebodyWaits(db.sql);
+    });
+    expect(await inserted).toMatchObject(REFUSED);
+  });
+
+  test("of a deleted one that was never handed out → taken", async () => {
+    const { id } = (await start(db, world)).prediction;
+    await remove(id);
+    await insert(id);
+    expect((await readRow(db.sql, id)).status).toBe("queued");
+  });
+});
