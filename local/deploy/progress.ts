@@ -1,7 +1,7 @@
 /** Says what a long wait is for, so that nobody sits in front of silence. */
 export type Progress = {
   /** Settles as `work` does; meanwhile says what is being done and for how long. */
-  during<T>(doing: string, work: Promise<T>): Promise<T>;
+  during<T>(doing: string | (() => string), work: Promise<T>): Promise<T>;
 };
 
 const EVERY_MS = 5_000;
@@ -12,7 +12,7 @@ export function createProgress(print: (line: string) => void): Progress {
       let seconds = 0;
       const timer = setInterval(() => {
         seconds += EVERY_MS / 1000;
-        print(`    … ${doing}, ${seconds} s so far`);
+        print(`    … ${typeof doing === "string" ? doing : doing()}, ${seconds} s so far`);
       }, EVERY_MS);
       try {
         return await work;

@@ -9,7 +9,11 @@ export const healthStep: Step = {
     return {
       says: `to ask all functions at ${base}`,
       apply: async () => {
-        await deployment.progress.during("asking the functions", waitForHealth(base, deployment));
+        let waiting = "asking the functions";
+        const health = waitForHealth(base, deployment, (problems) => {
+          waiting = `asking again: ${problems}`;
+        });
+        await deployment.progress.during(() => waiting, health);
         return "well";
       },
     };

@@ -13,8 +13,13 @@ type Problem = { name: FunctionName; said: string };
  * of those that do not.
  *
  * @param base where the functions are: `https://<ref>.supabase.co/functions/v1`
+ * @param onProblems told who did not answer as it should, before they are asked again
  */
-export async function waitForHealth(base: string, outside: Pick<Deployment, "fetch" | "clock">): Promise<void> {
+export async function waitForHealth(
+  base: string,
+  outside: Pick<Deployment, "fetch" | "clock">,
+  onProblems: (said: string) => void = () => undefined,
+): Promise<void> {
   const { now, sleep } = outside.clock;
   const end = now() + LONGEST_MS;
   let waiting: readonly FunctionName[] = FUNCTION_NAMES;
@@ -22,16 +27,17 @@ export async function waitForHealth(base: string, outside: Pick<Deployment, "fet
     const answers = await Promise.all(waiting.map((name) => ask(name, base, outside)));
     const problems = answers.filter((problem) => problem !== undefined);
     if (problems.length === 0) return;
-    if (now() + PAUSE_MS >= end) throw unwell(base, problems);
+    const said = problems.map((problem) => `${problem.name}: ${problem.said}`).join("; ");
+    if (now() + PAUSE_MS >= end) throw unwell(base, said, problems[0]?.name);
+    onProblems(said);
     waiting = problems.map(({ name }) => name);
     await sleep(PAUSE_MS);
   }
 }
 
-function unwell(base: string, problems: Problem[]): DeployError {
-  const said = problems.map((problem) => `${problem.name}: ${problem.said}`).join("; ");
+function unwell(base: string, said: string, first: string | undefined): DeployError {
   return new DeployError(
-    `Everything is deployed, but not every function at ${base} answers as it should. ${said}. Look at its logs (the project's page → Edge Functions → ${problems[0]?.name} → Logs): one that ends at its start names the variable there that is missing or wrong.`,
+    `Everything is deployed, but not every function at ${base} answers as it should. ${said}. Look at its logs (the project's page → Edge Functions → ${first} → Logs): one that ends at its start names the variable there that is missing or wrong.`,
   );
 }
 

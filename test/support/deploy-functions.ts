@@ -1,5 +1,10 @@
 import { freePort } from "../../local/postgres/free-port.ts";
-import { FUNCTION_NAMES, type FunctionName, functionArguments } from "../../local/stack/function-arguments.ts";
+import {
+  FUNCTION_NAMES,
+  FUNCTION_VARIABLES,
+  type FunctionName,
+  functionArguments,
+} from "../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { waitForPort } from "../../local/stack/wait-for-port.ts";
 import type { Uploaded } from "./deploy-uploads.ts";
@@ -25,7 +30,7 @@ type Booted = { address: string | undefined; stop: () => Promise<void> };
 /**
  * The functions of a hosted project: which versions are deployed, and each as a process of Deno that boots with the project's
  * secrets when the first request comes. One that dies at boot answers 503 BOOT_ERROR, as the platform does.
- * A new process is made only when the secrets change: the code is that of the checkout in every version.
+ * A new process is made only when what it reads changes: the code is that of the checkout in every version.
  */
 export class DeployedFunctions {
   readonly #rows = new Map<string, DeployedFunction>();
@@ -80,7 +85,8 @@ export class DeployedFunctions {
   }
 
   #boot(name: FunctionName, url: string, secrets: Map<string, string>): Promise<Booted> {
-    const env = { ...GIVEN, SUPABASE_URL: url, ...Object.fromEntries(secrets) };
+    const all = Object.entries({ ...GIVEN, SUPABASE_URL: url, ...Object.fromEntries(secrets) });
+    const env = Object.fromEntries(all.filter(([variable]) => FUNCTION_VARIABLES[name].includes(variable)));
     const key = JSON.stringify([name, env]);
     const booted = this.#booted.get(key) ?? boot(name, url, env);
     this.#booted.set(key, booted);
