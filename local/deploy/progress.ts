@@ -1,4 +1,4 @@
-/** Says what a long wait is for, so that nobody sits in front of silence. */
+/** Says what is being waited for, every few seconds of a wait. */
 export type Progress = {
   /** Settles as `work` does; meanwhile says what is being done and for how long. */
   during<T>(doing: string | (() => string), work: Promise<T>): Promise<T>;

@@ -9,7 +9,7 @@ export type GivenDatabase = Database & {
 /** Reads SUPABASE_DB_URL. Throws one line without its value: when it is none, or of another project. */
 export function readDatabaseUrl(text: string, project: string): GivenDatabase {
   const url = URL.parse(text);
-  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) {
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || /%(?![0-9a-f]{2})/i.test(text)) {
     throw new DeployError(
       "SUPABASE_DB_URL must be a connection string: postgresql://postgres.<ref>:<password>@<pooler>:5432/postgres (percent-encode the password).",
     );

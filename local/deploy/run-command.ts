@@ -2,15 +2,15 @@ import { DeployError } from "./deploy-error.ts";
 
 export type Ended = { code: number; stdout: string; stderr: string; isTooLate: boolean };
 
-/** By default: a command that asks a server and gets no answer does not end by itself. */
+/** Unless the caller says otherwise. The CLI waits for an answer without end. */
 const LIMIT_MS = 120_000;
 
 /** Variables that hold secrets of the functions; no program started here needs them. */
 const KEPT_BACK = /^(REPLICATE_|KEYFRAME_)/;
 
 /**
- * Runs a program to its end, or ends it after its time. It gets the environment of this one (the login of the CLI is found by it) without the
- * functions' secrets.
+ * Runs a program until it ends or its time is over. It gets the environment of this one (the login of the CLI is found by
+ * it) without the functions' secrets.
  *
  * @param input what it reads: the place for secrets, since everybody on the machine can read a command line
  */

@@ -44,7 +44,7 @@ export async function runDeployment(
       const names = steps.map((step) => step.name);
       const done = names.slice(0, index).join(", ") || "nothing";
       const { project, dryRun, dashboard } = deployment.settings;
-      const state = ` Done: ${done}. Not done: ${names.slice(index).join(", ")}. To go on: npm run deploy -- --project ${project}${dashboard ? " --dashboard" : ""}`;
+      const state = ` Done: ${done}. Not done: ${names.slice(index).join(", ")}. Continue with: npm run deploy -- --project ${project}${dashboard ? " --dashboard" : ""}`;
       throw new DeployError(`${name}: ${error.message}${dryRun ? "" : state}`);
     }
   }

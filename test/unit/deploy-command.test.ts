@@ -268,7 +268,7 @@ describe("a later deployment", () => {
     await expect(taking).rejects.toThrow(/^Functions: Failed while deploying the functions.*bundle too large/s);
     const now = ["api", "generate", "replicate-webhook"].map((name) => `${name}: version ${was + 1} (this checkout's)`);
     await expect(taking).rejects.toThrow(
-      `Now run ${now.join(", ")}, deliver: version ${was} (as before). Done: nothing. Not done: Functions. To go on: npm run deploy -- --project ${PROJECT}`,
+      `Now run ${now.join(", ")}, deliver: version ${was} (as before). Done: nothing. Not done: Functions. Continue with: npm run deploy -- --project ${PROJECT}`,
     );
   });
 

@@ -62,6 +62,7 @@ test.each([
   ["SUPABASE_DB_URL", "db.example.com with a pass-word"],
   ["SUPABASE_DB_URL", "https://pass-word@db.example.com"],
   ["SUPABASE_DB_URL", "postgresql://postgres@db.example.com/postgres?password=pass-word"],
+  ["SUPABASE_DB_URL", "postgresql://postgres:100%pass-word@db.example.com/postgres"],
   ["REPLICATE_API_TOKEN", "r8_it's"],
   ["REPLICATE_OUTPUT_HOSTS", "https://user@/x"],
   ["REPLICATE_OUTPUT_HOSTS", "https://user:pass-word@example.com"],
