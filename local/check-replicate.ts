@@ -1,4 +1,3 @@
-import { parseOutputHosts } from "../supabase/functions/generate/output-hosts.ts";
 import { createProvider } from "../supabase/functions/generate/provider.ts";
 import { ask } from "./check-replicate/ask.ts";
 import { describeImage } from "./check-replicate/describe-image.ts";
@@ -40,8 +39,7 @@ async function main(): Promise<number> {
   return await check(given, given.token);
 }
 
-async function check({ yes, baseUrl, outputHosts, rows }: LiveCheckArguments, token: string): Promise<number> {
-  const isAllowed = parseOutputHosts(outputHosts);
+async function check({ yes, baseUrl, isAllowedOutput, rows }: LiveCheckArguments, token: string): Promise<number> {
   const signal = stopSignals();
   const terminal = { write: (text: string) => void Deno.stdout.writeSync(new TextEncoder().encode(text)), read };
   const isPermitted = maySpend(yes, {
@@ -64,7 +62,7 @@ async function check({ yes, baseUrl, outputHosts, rows }: LiveCheckArguments, to
     };
     const provider = createProvider({ token, baseUrl, fetch, now: Date.now });
     const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-    const steps = { provider, outputs: { isAllowed, fetch }, sleep, now: Date.now, onStarted };
+    const steps = { provider, outputs: { isAllowed: isAllowedOutput, fetch }, sleep, now: Date.now, onStarted };
     const image = await makeImage(row, steps, signal);
     console.log(describeImage(image, { model: row.model, file: await keepImage(image), seconds: seconds() }));
     return 0;

@@ -1,3 +1,4 @@
+import { createProgress } from "./deploy/progress.ts";
 import { createSecretKeeper } from "./deploy/secret-keeper.ts";
 import { readDeployArguments } from "./deploy/read-deploy-arguments.ts";
 import { readDeploySettings } from "./deploy/read-deploy-settings.ts";
@@ -19,6 +20,11 @@ const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe 
 It may be run again at any time: what is as it should be is left alone. docs/deploy.md tells more.`;
 
 const keeper = createSecretKeeper();
+const clock = {
+  now: Date.now,
+  sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
+  timeout: (ms: number) => AbortSignal.timeout(ms),
+};
 
 async function main(): Promise<void> {
   const args = readDeployArguments(Deno.args);
@@ -28,16 +34,19 @@ async function main(): Promise<void> {
   for (const secret of [
     settings.replicate.token,
     settings.optional.KEYFRAME_JWT_SECRET,
+    settings.database?.password,
     environment.SUPABASE_ACCESS_TOKEN,
   ]) {
     keeper.add(secret);
   }
-  const cli = createSupabaseCli(settings.project, environment);
   const print = (line: string) => console.log(keeper.hide(line));
+  const progress = createProgress(print);
+  const cli = createSupabaseCli(settings.project, environment, progress);
   print(
     settings.dryRun ? `Plan for ${settings.project}; nothing is changed:\n` : `Deploying to ${settings.project}:\n`,
   );
-  await runDeployment({ settings, cli, fetch, keeper, found: { secretDigests: new Map() } }, print);
+  const found = { secretDigests: new Map<string, string>() };
+  await runDeployment({ settings, cli, fetch, clock, progress, keeper, found }, print);
   print(
     settings.dryRun ? "\nWithout --dry-run this is done." : `\nKeyframe runs at ${settings.clientUrl}/functions/v1/api`,
   );

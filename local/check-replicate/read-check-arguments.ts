@@ -11,7 +11,7 @@ export type LiveCheckArguments = {
   /** Null: there is no token, so nothing can be checked. */
   token: string | null;
   baseUrl: string;
-  outputHosts: string;
+  isAllowedOutput: (url: string) => boolean;
   rows: RowSource;
 };
 
@@ -37,7 +37,7 @@ export function readCheckArguments(
     yes,
     token: env.REPLICATE_API_TOKEN ?? null,
     baseUrl: env.REPLICATE_API_BASE_URL,
-    outputHosts: env.REPLICATE_OUTPUT_HOSTS,
+    isAllowedOutput: env.REPLICATE_OUTPUT_HOSTS,
     rows: chosen.rows,
   };
 }

@@ -48,7 +48,11 @@ const REMEDIES: [pattern: RegExp, remedy: (project: string) => string][] = [
 ];
 
 /** One paragraph for a command of the CLI that failed: what it did, what it said, what to do. */
-export function explainCliFailure(doing: string, project: string, { stdout, stderr }: Omit<Ended, "code">): string {
+export function explainCliFailure(
+  doing: string,
+  project: string,
+  { stdout, stderr }: Pick<Ended, "stdout" | "stderr">,
+): string {
   const said = whatItSaid(stdout, stderr);
   const remedy = REMEDIES.find(([pattern]) => pattern.test(said))?.[1](project);
   return `Failed while ${doing}. The Supabase CLI said: ${said}${/[.!?]$/.test(said) ? "" : "."} ${remedy ?? "Put that right and run the command again: what is done already stays done."}`;

@@ -1,4 +1,10 @@
+import type { z } from "zod";
+import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
+import { deliverEnvironment } from "../../supabase/functions/deliver/environment.ts";
+import { generateEnvironment } from "../../supabase/functions/generate/environment.ts";
+import { webhookEnvironment } from "../../supabase/functions/replicate-webhook/environment.ts";
 import { DeployError } from "./deploy-error.ts";
+import { type GivenDatabase, readDatabaseUrl } from "./read-database-url.ts";
 import type { DeployArguments } from "./read-deploy-arguments.ts";
 
 /** Variables of the functions that are passed on when they are set here; see docs/deploy.md. */
@@ -10,6 +16,14 @@ export const OPTIONAL_SECRETS = [
   "REPLICATE_OUTPUT_HOSTS",
 ] as const;
 
+/** What each function demands of its variables: one that it refuses would end it at its start. */
+const SHAPES: Record<string, z.ZodType>[] = [
+  apiEnvironment.shape,
+  generateEnvironment.shape,
+  webhookEnvironment.shape,
+  deliverEnvironment.shape,
+];
+
 export type DeploySettings = {
   project: string;
   dryRun: boolean;
@@ -19,8 +33,8 @@ export type DeploySettings = {
   /** Where apps reach it: a custom domain, or the same. */
   clientUrl: string;
   replicate: { token: string | undefined; baseUrl: string };
-  /** A connection string for the migrations, where the CLI cannot reach the database by itself. */
-  databaseUrl: string | undefined;
+  /** Where the migrations go, if the CLI cannot reach the database by itself. */
+  database: GivenDatabase | undefined;
   optional: Record<string, string>;
 };
 
@@ -33,18 +47,10 @@ export function readDeploySettings(
   const optional: Record<string, string> = {};
   for (const name of OPTIONAL_SECRETS) {
     const value = get(name);
-    if (value === undefined) continue;
-    if (name.endsWith("_URL") && !isWebUrl(value)) {
-      throw new DeployError(`${name} must be an address such as https://api.example.com, without a slash at its end.`);
-    }
-    optional[name] = value;
+    if (value !== undefined) optional[name] = checkVariable(name, value);
   }
+  const token = get("REPLICATE_API_TOKEN");
   const databaseUrl = get("SUPABASE_DB_URL");
-  if (databaseUrl !== undefined && !/^postgres(ql)?:$/.test(URL.parse(databaseUrl)?.protocol ?? "")) {
-    throw new DeployError(
-      "SUPABASE_DB_URL must be a connection string: postgresql://postgres.<ref>:<password>@<pooler>:5432/postgres (percent-encode the password).",
-    );
-  }
   const projectUrl = `https://${project}.supabase.co`;
   return {
     project,
@@ -53,12 +59,22 @@ export function readDeploySettings(
     projectUrl,
     clientUrl: optional.KEYFRAME_CLIENT_URL ?? projectUrl,
     replicate: {
-      token: get("REPLICATE_API_TOKEN"),
+      token: token && checkVariable("REPLICATE_API_TOKEN", token),
       baseUrl: optional.REPLICATE_API_BASE_URL ?? "https://api.replicate.com/v1",
     },
-    databaseUrl,
+    database: databaseUrl === undefined ? undefined : readDatabaseUrl(databaseUrl, project),
     optional,
   };
 }
 
-const isWebUrl = (value: string) => /^https?:$/.test(URL.parse(value)?.protocol ?? "") && !value.endsWith("/");
+/** The value as the functions read it, where that is text: an address loses the slash at its end. */
+function checkVariable(name: string, value: string): string {
+  if (/['\r\n]/.test(value)) throw new DeployError(`${name} may hold neither ' nor a line break.`);
+  let read = value;
+  for (const schema of SHAPES.flatMap((shape) => shape[name] ?? [])) {
+    const parsed = schema.safeParse(value);
+    if (!parsed.success) throw new DeployError(`${name} is wrong: it ${parsed.error.issues[0]?.message}.`);
+    if (typeof parsed.data === "string") read = parsed.data;
+  }
+  return read;
+}

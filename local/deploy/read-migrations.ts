@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { PROJECT_ROOT } from "../stack/project-root.ts";
+import { sha256Hex } from "./secrets-to-set.ts";
 
 export type Migration = { version: string; file: string; text: string };
 
@@ -15,3 +16,10 @@ export async function readMigrations(folder = join(PROJECT_ROOT, "supabase/migra
     })),
   );
 }
+
+/**
+ * The digest of a migration's statements. The CLI records them one by one, without the semicolons and the space around them,
+ * so neither counts here.
+ */
+export const migrationDigest = (text: string): Promise<string> =>
+  sha256Hex(text.replace(/[; \t\r\n]+/g, " ").replace(/^ | $/g, ""));

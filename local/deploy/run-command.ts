@@ -1,21 +1,31 @@
 import { DeployError } from "./deploy-error.ts";
 
-export type Ended = { code: number; stdout: string; stderr: string };
+export type Ended = { code: number; stdout: string; stderr: string; isTooLate: boolean };
+
+/** Unless the caller says otherwise. The CLI waits for an answer without end. */
+const LIMIT_MS = 120_000;
 
 /** Variables that hold secrets of the functions; no program started here needs them. */
 const KEPT_BACK = /^(REPLICATE_|KEYFRAME_)/;
 
 /**
- * Runs a program to its end. It gets the environment of this one (the login of the CLI is found by it) without the
- * functions' secrets.
+ * Runs a program until it ends or its time is over. It gets the environment of this one (the login of the CLI is found by
+ * it) without the functions' secrets.
  *
  * @param input what it reads: the place for secrets, since everybody on the machine can read a command line
  */
 export async function runCommand(
   program: string,
   args: string[],
-  options: { cwd: string; environment: Record<string, string>; env?: Record<string, string>; input?: string },
+  options: {
+    cwd: string;
+    environment: Record<string, string>;
+    env?: Record<string, string>;
+    input?: string;
+    limitMs?: number;
+  },
 ): Promise<Ended> {
+  const limit = AbortSignal.timeout(options.limitMs ?? LIMIT_MS);
   const inherited = Object.entries(options.environment).filter(([name]) => !KEPT_BACK.test(name));
   const command = new Deno.Command(program, {
     args,
@@ -25,12 +35,13 @@ export async function runCommand(
     stdin: options.input === undefined ? "null" : "piped",
     stdout: "piped",
     stderr: "piped",
+    signal: limit,
   });
   const child = spawn(command);
   if (options.input !== undefined) await feed(child, options.input);
   const { code, stdout, stderr } = await child.output();
   const decoder = new TextDecoder();
-  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
+  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr), isTooLate: limit.aborted };
 }
 
 function spawn(command: Deno.Command): Deno.ChildProcess {

@@ -2,6 +2,7 @@ import { DeployError } from "./deploy-error.ts";
 import type { Deployment, Step } from "./step.ts";
 import { configStep } from "./step-config.ts";
 import { dashboardStep } from "./step-dashboard.ts";
+import { databaseStep } from "./step-database.ts";
 import { extensionsStep } from "./step-extensions.ts";
 import { functionsStep } from "./step-functions.ts";
 import { healthStep } from "./step-health.ts";
@@ -15,6 +16,7 @@ import { vaultStep } from "./step-vault.ts";
 const STEPS = [
   projectStep,
   replicateStep,
+  databaseStep,
   configStep,
   migrationsStep,
   extensionsStep,
@@ -31,7 +33,7 @@ export async function runDeployment(
   steps: Step[] = deployment.settings.dashboard ? [...STEPS, dashboardStep] : STEPS,
 ): Promise<void> {
   const width = Math.max(...steps.map(({ name }) => name.length)) + 2;
-  for (const { name, plan } of steps) {
+  for (const [index, { name, plan }] of steps.entries()) {
     try {
       const { says, more = [], apply } = await plan(deployment);
       print(`  ${name.padEnd(width)}${says}`);
@@ -39,7 +41,11 @@ export async function runDeployment(
       if (apply && !deployment.settings.dryRun) print(`  ${"".padEnd(width)}${await apply()}`);
     } catch (error) {
       if (!(error instanceof DeployError)) throw error;
-      throw new DeployError(`${name}: ${error.message}`);
+      const names = steps.map((step) => step.name);
+      const done = names.slice(0, index).join(", ") || "nothing";
+      const { project, dryRun, dashboard } = deployment.settings;
+      const state = ` Done: ${done}. Not done: ${names.slice(index).join(", ")}. Continue with: npm run deploy -- --project ${project}${dashboard ? " --dashboard" : ""}`;
+      throw new DeployError(`${name}: ${error.message}${dryRun ? "" : state}`);
     }
   }
 }

@@ -6,6 +6,8 @@ import { runCommand } from "./run-command.ts";
 import type { Deployment, Step } from "./step.ts";
 import { parseJson } from "./supabase-cli.ts";
 
+const LIMIT_MS = 15 * 60_000;
+
 const listed = z.object({ keys: z.array(z.object({ api_key: z.string().nullish(), type: z.string().nullish() })) });
 
 /** The dashboard as static files for this project, to be put on any web host. */
@@ -17,7 +19,8 @@ export const dashboardStep: Step = {
     return {
       says: `to build into ${folder}`,
       apply: async () => {
-        await build(settings.clientUrl, await publishableKey(deployment), folder);
+        const built = build(settings.clientUrl, await publishableKey(deployment), folder);
+        await deployment.progress.during("building the dashboard", built);
         return "built: put the folder on any static host, as docs/deploy.md says";
       },
     };
@@ -41,6 +44,7 @@ async function build(supabaseUrl: string, key: string, folder: string): Promise<
     ["run", "-A", vite, "build", "dashboard", "--outDir", folder, "--logLevel", "warn"],
     {
       cwd: PROJECT_ROOT,
+      limitMs: LIMIT_MS,
       environment: Deno.env.toObject(),
       // NODE_ENV of a shell would build React with its checks, half as large again.
       env: { SUPABASE_URL: supabaseUrl, SUPABASE_PUBLISHABLE_KEY: key, NODE_ENV: "production" },

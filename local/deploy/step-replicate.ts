@@ -11,7 +11,7 @@ const keyed = z.object({ key: webhookSecret });
 export const replicateStep: Step = {
   name: "Replicate",
   plan: async (deployment) => {
-    const { settings, found, keeper } = deployment;
+    const { settings, found, keeper, progress } = deployment;
     if (settings.replicate.token === undefined) {
       const { secretDigests } = found;
       if (secretDigests.has("REPLICATE_API_TOKEN") && secretDigests.has("REPLICATE_WEBHOOK_SECRET")) {
@@ -19,16 +19,18 @@ export const replicateStep: Step = {
       }
       throw new DeployError(`Set REPLICATE_API_TOKEN: make a token at ${TOKENS_PAGE} and run the command again.`);
     }
-    found.signingSecret = keeper.add(await fetchSigningSecret(deployment, settings.replicate.token));
+    found.signingSecret = keeper.add(
+      await progress.during("asking Replicate", fetchSigningSecret(deployment, settings.replicate.token)),
+    );
     return { says: "the token is accepted, its signing secret is known" };
   },
 };
 
-async function fetchSigningSecret({ settings, fetch }: Deployment, token: string): Promise<string> {
+async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token: string): Promise<string> {
   const address = `${settings.replicate.baseUrl}/webhooks/default/secret`;
   const response = await fetch(address, {
     headers: { authorization: `Bearer ${token}` },
-    signal: AbortSignal.timeout(PATIENCE_MS),
+    signal: clock.timeout(PATIENCE_MS),
   }).catch((error: unknown) => {
     throw new DeployError(
       `Replicate could not be reached (${error instanceof Error ? error.message : "no answer"}): look at your network and run the command again.`,

@@ -17,19 +17,38 @@ export const vaultStep: Step = {
   plan: async (deployment) => {
     const kept = deployment.found.database?.vaultNames ?? [];
     const missing = NAMES.filter((name) => !kept.includes(name));
+    const more = kept.includes("functions_url") ? await compareUrl(deployment) : [];
     return {
       says: missing.length === 0 ? `${NAMES.join(" and ")} are there` : `to add: ${missing.join(", ")}`,
+      more,
       apply: async () => {
         deployment.found.kickSecret = await write(deployment);
-        return missing.length === 0 ? "kept" : "added";
+        return missing.length > 0 ? "added" : more.length > 0 ? "corrected" : "kept";
       },
     };
   },
 };
 
+const functionsUrl = (projectUrl: string) => `${projectUrl}/functions/v1`;
+
+/** A line when the database kicks another address than this project's. */
+async function compareUrl({ cli, settings }: Deployment): Promise<string[]> {
+  const wanted = functionsUrl(settings.projectUrl);
+  const query = "select decrypted_secret as url from vault.decrypted_secrets where name = 'functions_url'";
+  const row = z.object({ url: z.string() });
+  try {
+    const [found] = await cli.query("reading functions_url", query, row, "read");
+    return found?.url === wanted ? [] : [`functions_url: ${found?.url} → ${wanted}`];
+  } catch (error) {
+    if (!(error instanceof DeployError)) throw error;
+    // The platform may not let the role that only reads decrypt; writing puts it right in any case.
+    return [`functions_url could not be compared with ${wanted}: it is written if it differs`];
+  }
+}
+
 async function write({ cli, settings, keeper }: Deployment): Promise<string> {
   const made = keeper.add(`whsec_${crypto.getRandomValues(new Uint8Array(SECRET_BYTES)).toBase64()}`);
-  const sql = vaultSql(`${settings.projectUrl}/functions/v1`, made);
+  const sql = vaultSql(functionsUrl(settings.projectUrl), made);
   const [row] = await cli.query("writing to the Vault", sql, kickRow, "write");
   const kept = webhookSecret.safeParse(keeper.add(row?.kick_secret));
   if (kept.success) return kept.data;

@@ -1,5 +1,6 @@
 import type { DatabaseState } from "./read-database.ts";
 import type { DeploySettings } from "./read-deploy-settings.ts";
+import type { Progress } from "./progress.ts";
 import type { SecretKeeper } from "./secret-keeper.ts";
 import type { SupabaseCli } from "./supabase-cli.ts";
 
@@ -8,6 +9,8 @@ export type Deployment = {
   settings: DeploySettings;
   cli: SupabaseCli;
   fetch: typeof fetch;
+  clock: Clock;
+  progress: Progress;
   keeper: SecretKeeper;
   /** What earlier steps found out for later ones. */
   found: {
@@ -17,6 +20,8 @@ export type Deployment = {
     kickSecret?: string;
   };
 };
+
+export type Clock = { now(): number; sleep(ms: number): Promise<void>; timeout(ms: number): AbortSignal };
 
 /** One part of a deployment: looks first, and changes only what has to be. */
 export type Step = {

@@ -10,7 +10,7 @@ export const FUNCTION_NAMES = ["api", "generate", "replicate-webhook", "deliver"
 export type FunctionName = (typeof FUNCTION_NAMES)[number];
 
 /** What each function reads of its environment; it may see nothing else. */
-const VARIABLES: Record<FunctionName, string[]> = {
+export const FUNCTION_VARIABLES: Record<FunctionName, string[]> = {
   api: Object.keys(apiEnvironment.shape),
   generate: Object.keys(generateEnvironment.shape),
   "replicate-webhook": Object.keys(webhookEnvironment.shape),
@@ -32,7 +32,7 @@ export function functionArguments(name: FunctionName, port: number, hosts: strin
     "--node-modules-dir=manual",
     `--config=${join(folder, "deno.json")}`,
     hosts === "anywhere" ? "--allow-net" : `--allow-net=${[`127.0.0.1:${port}`, ...hosts].join(",")}`,
-    `--allow-env=${VARIABLES[name].join(",")}`,
+    `--allow-env=${FUNCTION_VARIABLES[name].join(",")}`,
     join(folder, "index.ts"),
   ];
 }

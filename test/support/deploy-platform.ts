@@ -1,21 +1,23 @@
 import postgres from "postgres";
 import { sha256Hex } from "../../local/deploy/secrets-to-set.ts";
-import { commandLinesWith } from "./deploy-command-lines.ts";
+import { ownCommandLines } from "./deploy-command-lines.ts";
+import { DeployedFunctions } from "./deploy-functions.ts";
 import { type ApiSettings, remoteConfig } from "./deploy-remote-config.ts";
-import { deployedFunction, readUpload, type Uploaded } from "./deploy-uploads.ts";
+import { readUpload, type Uploaded } from "./deploy-uploads.ts";
 
 export const PROJECT = "abcdefghijklmnopqrst";
 export const REPLICATE_TOKEN = "r8_4b1f0e2d3c4b5a69788796a5b4c3d2e1f0";
 export const SIGNING_SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
-/** An answer instead of the ordinary one: `"GET /secrets": 403`, or with a body. */
-type Fault = number | { status: number; body: unknown };
+/** An answer instead of the ordinary one: `"GET /secrets": 403`, or with a body. A function may take its time. */
+type Fault = number | { status: number; body: unknown } | (() => Promise<Response>);
 
-/** The hosted side of a deployment on loopback: Management API, Replicate's API and the deployed API, in one server. */
+/** The hosted side of a deployment on loopback: Management API, Replicate's API and the deployed functions, in one server. */
 export class DeployPlatform {
   requests: string[] = [];
   uploads: Uploaded[] = [];
   secrets = new Map<string, string>();
+  functions = new DeployedFunctions();
   api: ApiSettings = { db_schema: "public,graphql_public", db_extra_search_path: "public, extensions", max_rows: 1000 };
   faults: Record<string, Fault> = {};
   /** Secrets that stood in a process's command line while a request was answered. */
@@ -43,6 +45,7 @@ export class DeployPlatform {
   }
 
   async stop(): Promise<void> {
+    await this.functions.stop();
     await this.#server.shutdown();
     await this.#sql.end({ timeout: 5 });
   }
@@ -50,16 +53,21 @@ export class DeployPlatform {
   async #answer(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url);
     const path = pathname.replace(`/v1/projects/${PROJECT}`, "");
+    const slug = searchParams.get("slug") ?? "";
     this.#lookForLeaks();
-    const fault = this.faults[`${request.method} ${path}`];
+    const fault = this.faults[`${request.method} ${path}`] ?? this.faults[`${request.method} ${path} ${slug}`];
     if (fault !== undefined) {
       await request.body?.cancel();
       this.requests.push(`${request.method} ${path}`);
+      if (typeof fault === "function") return await fault();
       const { status, body } = typeof fault === "number" ? { status: fault, body: { message: "refused" } } : fault;
       return Response.json(body, { status });
     }
     if (path === "/database/query") return this.#query(await request.json());
     this.requests.push(`${request.method} ${path}`);
+    if (path.startsWith("/functions/v1/")) {
+      return await this.functions.answer(request, path.slice("/functions/v1".length), this.url, this.secrets);
+    }
     switch (`${request.method} ${path}`) {
       case "GET ":
         return Response.json({ id: PROJECT, ref: PROJECT, name: "film", status: "ACTIVE_HEALTHY" });
@@ -77,19 +85,26 @@ export class DeployPlatform {
       case "POST /secrets":
         for (const { name, value } of await request.json()) this.secrets.set(name, value);
         return Response.json({}, { status: 201 });
+      case "GET /functions":
+        return Response.json(this.functions.list());
       case "POST /functions/deploy": {
-        const upload = await readUpload(request, searchParams.get("slug") ?? "");
+        const upload = await readUpload(request, slug);
         this.uploads.push(upload);
-        return Response.json(deployedFunction(upload), { status: 201 });
+        const bundled = this.functions.bundled(upload);
+        if (searchParams.get("bundleOnly") !== "true") this.functions.activate([bundled]);
+        return Response.json(bundled, { status: 201 });
       }
-      case "PUT /functions":
-        return Response.json({ functions: await request.json() });
+      case "PUT /functions": {
+        const functions = await request.json();
+        this.functions.activate(functions);
+        return Response.json({ functions });
+      }
       case "GET /replicate/v1/webhooks/default/secret":
         return request.headers.get("authorization") === `Bearer ${REPLICATE_TOKEN}`
           ? Response.json({ key: SIGNING_SECRET })
           : Response.json({ detail: "Unauthenticated" }, { status: 401 });
-      case "GET /functions/v1/api/health":
-        return Response.json({ success: true, data: { status: "ok" }, error: null });
+      case "POST /rest/v1/rpc/health":
+        return Response.json((await this.#sql`select public.health() as health`)[0]?.health);
       default:
         return Response.json({ message: `No ${path} here` }, { status: 404 });
     }
@@ -115,10 +130,11 @@ export class DeployPlatform {
   }
 
   #lookForLeaks(): void {
-    this.watched ||= commandLinesWith(`--remote=${PROJECT}`).length > 0;
+    const lines = ownCommandLines();
+    this.watched ||= lines.some((line) => line.includes(`--remote=${PROJECT}`));
     const secrets = [REPLICATE_TOKEN, SIGNING_SECRET, "whsec_", ...this.secrets.values()].filter(
       (secret) => !secret.startsWith("http"),
     );
-    this.leaks.push(...secrets.flatMap(commandLinesWith));
+    this.leaks.push(...lines.filter((line) => secrets.some((secret) => line.includes(secret))));
   }
 }

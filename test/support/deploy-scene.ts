@@ -4,6 +4,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { readDeploySettings } from "../../local/deploy/read-deploy-settings.ts";
 import { runDeployment } from "../../local/deploy/run-deployment.ts";
+import type { Progress } from "../../local/deploy/progress.ts";
 import { createSecretKeeper } from "../../local/deploy/secret-keeper.ts";
 import type { Step } from "../../local/deploy/step.ts";
 import { createSupabaseCli } from "../../local/deploy/supabase-cli.ts";
@@ -20,18 +21,40 @@ export type Ran = { code: number; stdout: string; stderr: string };
 /** A hosted project nobody has deployed to yet, and the command that deploys, run as a person runs it. */
 export type DeployScene = {
   platform: DeployPlatform;
-  /** A superuser's connection to the project's database. */
+  /** The connection string of the project's database. */
+  databaseUrl: string;
+  /** A superuser's connection to it. */
   sql: postgres.Sql;
   /** The environment of a person who is logged in. */
   login: Record<string, string>;
   /** A variable of "" is left out. */
   deploy(args?: string[], environment?: Record<string, string>): Promise<Ran>;
-  /** Takes some of the steps, in this process: the command's failures without its nine other steps. Throws what it would print. */
+  /** The same, not waited for. */
+  start(environment: Record<string, string>): Deno.ChildProcess;
+  /**
+   * Takes some of the steps, in this process: the command's failures without its other steps. Pauses take no time.
+   * Throws what it would print.
+   */
   take(steps: Step[], environment?: Record<string, string>): Promise<void>;
   stop(): Promise<void>;
 };
 
 const PASSWORD = "of-the-database";
+
+/** Of a test, which waits in silence. */
+export const silent: Progress = { during: (_doing, work) => work };
+
+/** Pauses pass at once. */
+export function hastyClock() {
+  let now = 0;
+  return {
+    now: () => now,
+    sleep: async (ms: number) => {
+      now += ms;
+    },
+    timeout: (ms: number) => AbortSignal.timeout(ms),
+  };
+}
 
 export async function openDeployScene(): Promise<DeployScene> {
   const folder = await mkdtemp(join(tmpdir(), "keyframe-deploy-test-"));
@@ -52,16 +75,24 @@ export async function openDeployScene(): Promise<DeployScene> {
   };
   return {
     platform,
+    databaseUrl,
     sql,
     login,
-    deploy: (args = [], environment = {}) => runDeploy(args, { ...usual, ...environment }),
+    deploy: async (args = [], environment = {}) => {
+      const { code, stdout, stderr } = await deployCommand(args, { ...usual, ...environment }).output();
+      const decoder = new TextDecoder();
+      return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
+    },
+    start: (environment) => deployCommand([], { ...usual, ...environment }).spawn(),
     take: async (steps, environment = {}) => {
       const set = withoutEmpty({ ...usual, ...environment });
       const given = { help: false, project: PROJECT, dryRun: false, dashboard: false } as const;
       const deployment = {
         settings: readDeploySettings(given, set),
-        cli: createSupabaseCli(PROJECT, set),
+        cli: createSupabaseCli(PROJECT, set, silent),
         fetch,
+        clock: hastyClock(),
+        progress: silent,
         keeper: createSecretKeeper(),
         found: { secretDigests: new Map<string, string>() },
       };
@@ -78,15 +109,15 @@ export async function openDeployScene(): Promise<DeployScene> {
   };
 }
 
-async function runDeploy(args: string[], env: Record<string, string>): Promise<Ran> {
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+function deployCommand(args: string[], env: Record<string, string>): Deno.Command {
+  return new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", join(PROJECT_ROOT, "local/deploy.ts"), "--project", PROJECT, ...args],
     clearEnv: true,
     env: withoutEmpty(env),
     stdin: "null",
-  }).output();
-  const decoder = new TextDecoder();
-  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
+    stdout: "piped",
+    stderr: "piped",
+  });
 }
 
 const withoutEmpty = (env: Record<string, string>) =>

@@ -1,7 +1,13 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Step } from "../../local/deploy/step.ts";
 import { configStep } from "../../local/deploy/step-config.ts";
+import { databaseStep } from "../../local/deploy/step-database.ts";
 import { functionsStep } from "../../local/deploy/step-functions.ts";
+import { healthStep } from "../../local/deploy/step-health.ts";
 import { migrationsStep } from "../../local/deploy/step-migrations.ts";
 import { projectStep } from "../../local/deploy/step-project.ts";
 import { replicateStep } from "../../local/deploy/step-replicate.ts";
@@ -10,7 +16,8 @@ import { filesOfFunction } from "../support/deploy-graph.ts";
 import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/deploy-platform.ts";
 import { type DeployScene, openDeployScene, type Ran } from "../support/deploy-scene.ts";
 
-// The real Supabase CLI, the real migrations, a real Postgres; only Supabase's and Replicate's own servers are stand-ins.
+// The real Supabase CLI, the real migrations, a real Postgres, the real functions; only Supabase's and Replicate's own servers
+// are stand-ins.
 // The tests are one story and run in order: a project nobody deployed to, the first deployment, the next ones.
 // Each deployment runs the CLI about ten times.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -27,6 +34,8 @@ afterEach(() => {
 const vaultEntries = () => scene.sql<{ name: string; decrypted_secret: string; updated_at: Date }[]>`
   select name, decrypted_secret, updated_at from vault.decrypted_secrets
   where name in ('functions_url', 'kick_secret') order by name`;
+/** Not what is asked of the deployed functions themselves. */
+const isForManagement = (line: string) => !/ \/(functions|rest)\/v1\//.test(line);
 const jobNames = async () =>
   (await scene.sql<{ jobname: string }[]>`select jobname from cron.job`).map((job) => job.jobname).sort();
 
@@ -102,9 +111,24 @@ describe("a project nobody has deployed to", () => {
   ])("%s → what to do, nothing changed", async (_what, step, environment, faults, said) => {
     scene.platform.faults = faults;
     scene.platform.takeWrites();
-    await expect(scene.take([step], environment)).rejects.toThrow(said);
+    await expect(scene.take(step === migrationsStep ? [databaseStep, step] : [step], environment)).rejects.toThrow(
+      said,
+    );
     expect(scene.platform.takeWrites().filter((line) => line !== "PATCH /postgrest")).toEqual([]);
     expect(scene.platform.api.db_schema).toBe("public,graphql_public");
+  });
+
+  test("SUPABASE_DB_URL of another database → exit 1, nothing changed here or there", async () => {
+    await scene.sql`create database other owner postgres`;
+    const elsewhere = scene.databaseUrl.replace(/\/postgres$/, "/other");
+    const ran = await scene.deploy([], { SUPABASE_DB_URL: elsewhere });
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toContain(`SUPABASE_DB_URL leads to another database than that of the project ${PROJECT}`);
+    expect(scene.platform.takeWrites()).toEqual([]);
+    const other = postgres(elsewhere, { max: 1 });
+    expect(await other`select to_regnamespace('supabase_migrations') as history`).toEqual([{ history: null }]);
+    await other.end();
+    expectNoSecretShown(ran);
   });
 
   test("a migration that fails → exit 1, which one and what Postgres said, no functions", async () => {
@@ -119,7 +143,32 @@ describe("a project nobody has deployed to", () => {
   });
 });
 
-describe("the first deployment", () => {
+test("a deployment that is killed while it sets the secrets → leaves no file with one of them", async () => {
+  const temporary = await mkdtemp(join(tmpdir(), "keyframe-deploy-killed-"));
+  const asked = Promise.withResolvers<void>();
+  const killed = Promise.withResolvers<void>();
+  scene.platform.faults = {
+    "POST /secrets": async () => {
+      asked.resolve();
+      await killed.promise;
+      return Response.json({ message: "too late" }, { status: 400 });
+    },
+  };
+  const command = scene.start({ TMPDIR: temporary });
+  const ended = command.output();
+  await Promise.race([asked.promise, ended]);
+  command.kill("SIGKILL");
+  const { signal } = await ended;
+  expect(signal).toBe("SIGKILL");
+  for (const name of await readdir(temporary, { recursive: true })) {
+    const text = await readFile(join(temporary, name), "utf8").catch(() => "");
+    expect([name, text.includes(REPLICATE_TOKEN)]).toEqual([name, false]);
+  }
+  killed.resolve();
+  await rm(temporary, { recursive: true });
+});
+
+describe("the deployment after that", () => {
   const AWKWARD = 'of more # than "thirty-two" $characters \\n';
   let ran: Ran;
   beforeAll(async () => {
@@ -127,9 +176,14 @@ describe("the first deployment", () => {
     ran = await scene.deploy([], { KEYFRAME_JWT_SECRET: AWKWARD });
   });
 
-  test("→ exit 0, the last thing asked is whether it works, no secret on the screen or in a command line", () => {
+  test("→ exit 0, every function started and was asked, no secret on the screen or in a command line", () => {
     expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(scene.platform.requests.at(-1)).toBe("GET /functions/v1/api/health");
+    expect(scene.platform.requests).toEqual(
+      expect.arrayContaining([
+        "GET /functions/v1/api/health",
+        ...["generate", "replicate-webhook", "deliver"].map((name) => `POST /functions/v1/${name}`),
+      ]),
+    );
     expectNoSecretShown(ran);
   });
 
@@ -171,7 +225,7 @@ describe("the first deployment", () => {
   );
 });
 
-describe("a deployment after that", () => {
+describe("a later deployment", () => {
   const UPLOADS = [...FUNCTION_NAMES.map(() => "POST /functions/deploy"), "PUT /functions"];
 
   test("→ changes nothing but the functions, and needs no Replicate token", async () => {
@@ -180,7 +234,7 @@ describe("a deployment after that", () => {
     const ran = await scene.deploy([], { REPLICATE_API_TOKEN: "" });
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     // The query reads the kick secret; the next line shows that it wrote nothing.
-    expect(scene.platform.takeWrites()).toEqual(["POST /database/query", ...UPLOADS]);
+    expect(scene.platform.takeWrites().filter(isForManagement)).toEqual(["POST /database/query", ...UPLOADS]);
     expect(await vaultEntries()).toEqual(before);
   });
 
@@ -192,6 +246,9 @@ describe("a deployment after that", () => {
     const ran = await scene.deploy();
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toContain("to create: keyframe-sweep");
+    expect(ran.stdout).toContain(
+      `functions_url: https://old.example.com → https://${PROJECT}.supabase.co/functions/v1`,
+    );
     expect(ran.stdout).toContain("to set: KICK_SECRET\n");
     expect(await jobNames()).toContain("keyframe-sweep");
     expect((await vaultEntries()).map((entry) => entry.decrypted_secret)).toEqual([
@@ -202,19 +259,62 @@ describe("a deployment after that", () => {
     expectNoSecretShown(ran);
   });
 
-  test("a function that is refused → which step, and what the platform said", async () => {
-    scene.platform.faults = { "POST /functions/deploy": { status: 413, body: { message: "bundle too large" } } };
-    await expect(scene.take([functionsStep])).rejects.toThrow(
-      /^Functions: Failed while deploying the functions.*bundle too large/s,
+  test("one function that is refused → which step, what the platform said, and which version of each runs now", async () => {
+    const was = scene.platform.functions.list()[0]?.version ?? 0;
+    scene.platform.faults = {
+      "POST /functions/deploy deliver": { status: 413, body: { message: "bundle too large" } },
+    };
+    const taking = scene.take([functionsStep]);
+    await expect(taking).rejects.toThrow(/^Functions: Failed while deploying the functions.*bundle too large/s);
+    const now = ["api", "generate", "replicate-webhook"].map((name) => `${name}: version ${was + 1} (this checkout's)`);
+    await expect(taking).rejects.toThrow(
+      `Now run ${now.join(", ")}, deliver: version ${was} (as before). Done: nothing. Not done: Functions. Continue with: npm run deploy -- --project ${PROJECT}`,
     );
+  });
+
+  test("a function that dies at its start, of a secret the deployment did not set → that function, and its answer", async () => {
+    scene.platform.secrets.set("REPLICATE_OUTPUT_HOSTS", "https://user@/x");
+    await expect(scene.take([healthStep])).rejects.toThrow(
+      /answers as it should\. generate: HTTP 503 .*BOOT_ERROR[^;]*$/,
+    );
+    scene.platform.secrets.delete("REPLICATE_OUTPUT_HOSTS");
+  });
+
+  test("a migration that was edited after it was applied → refused by its file's name, nothing changed", async () => {
+    const [applied] = await scene.sql<{ statements: string[] }[]>`
+      select statements from supabase_migrations.schema_migrations where version = '20261121000400'`;
+    const statements = applied?.statements ?? [];
+    const record = (recorded: string[]) => scene.sql`
+      update supabase_migrations.schema_migrations set statements = ${recorded} where version = '20261121000400'`;
+    await record([...statements.slice(0, -1), "select 1"]);
+    scene.platform.takeWrites();
+    await expect(scene.take([databaseStep])).rejects.toThrow(
+      "was made by other statements than this checkout's (20261121000400_projects.sql)",
+    );
+    expect(scene.platform.takeWrites()).toEqual([]);
+    await record(statements);
   });
 
   test("a database ahead of the checkout → refused before anything is changed", async () => {
     await scene.sql`insert into supabase_migrations.schema_migrations (version) values ('20991231000000')`;
     scene.platform.takeWrites();
-    await expect(scene.take([migrationsStep])).rejects.toThrow(
+    await expect(scene.take([databaseStep])).rejects.toThrow(
       "has migrations that this checkout lacks (20991231000000)",
     );
     expect(scene.platform.takeWrites()).toEqual([]);
+    await scene.sql`delete from supabase_migrations.schema_migrations where version = '20991231000000'`;
+  });
+
+  test("migrations that are not there after they were applied → fails, their files named", async () => {
+    const version = "20261121002200";
+    await scene.sql`delete from supabase_migrations.schema_migrations where version = ${version}`;
+    await scene.sql`
+      create function public.forget() returns trigger language plpgsql as 'begin return null; end'`;
+    await scene.sql`
+      create trigger forget before insert on supabase_migrations.schema_migrations
+      for each row execute function public.forget()`;
+    await expect(scene.take([databaseStep, migrationsStep])).rejects.toThrow(
+      `the database of ${PROJECT} does not have 20261121002200_realtime.sql`,
+    );
   });
 });

@@ -6,6 +6,7 @@ import { createSupabaseCli, parseJson, type SupabaseCli } from "../../local/depl
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { forgetProject, logIn } from "../support/deploy-login.ts";
 import { DeployPlatform, PROJECT } from "../support/deploy-platform.ts";
+import { silent } from "../support/deploy-scene.ts";
 
 // supabase/config.toml as the Supabase CLI itself reads it.
 // The CLI starts slowly on a busy machine, and a build takes a while.
@@ -35,11 +36,11 @@ async function checkoutWith(path: string, from: string | RegExp, to: string): Pr
   const text = await readFile(join(root, path), "utf8");
   expect(text.replace(from, to)).not.toBe(text);
   await writeFile(join(root, path), text.replace(from, to));
-  return createSupabaseCli(PROJECT, login, root);
+  return createSupabaseCli(PROJECT, login, silent, root);
 }
 
 test("config.toml → the CLI knows every line, and would change nothing that the owner of a project decides", async () => {
-  const printed = parseJson(await compare(createSupabaseCli(PROJECT, login)));
+  const printed = parseJson(await compare(createSupabaseCli(PROJECT, login, silent)));
   // What the CLI prints; another form fails the comparison below.
   const { changes } = printed as { changes: { path: string[]; declared: boolean; local: unknown; remote: unknown }[] };
   const declared = changes.filter((change) => change.declared).map(({ path, local }) => [path.join("."), local]);
@@ -64,4 +65,10 @@ test("a function that imports a file that is not there → the deployment fails,
   const deploying = cli.run("deploying", ["functions", "deploy", "--use-api", "--yes", "api"]);
   await expect(deploying).rejects.toThrow(/The Supabase CLI warned while deploying: WARN: .*not-there\.ts/s);
   expect(platform.uploads[0]?.files).not.toContain("supabase/functions/api/not-there.ts");
+});
+
+test("a platform that does not answer → the command is ended after its time, and what to do", async () => {
+  platform.faults = { "GET /secrets": () => new Promise(() => undefined) };
+  const listing = createSupabaseCli(PROJECT, login, silent).run("looking", ["secrets", "list"], { limitMs: 1_000 });
+  await expect(listing).rejects.toThrow(/looking: the Supabase CLI got no answer and was ended.*status\.supabase\.com/);
 });

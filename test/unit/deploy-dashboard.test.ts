@@ -10,6 +10,7 @@ import { createSupabaseCli } from "../../local/deploy/supabase-cli.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { forgetProject, logIn } from "../support/deploy-login.ts";
 import { DeployPlatform, PROJECT } from "../support/deploy-platform.ts";
+import { hastyClock, silent } from "../support/deploy-scene.ts";
 
 const BUILT = join(PROJECT_ROOT, ".keyframe", `dashboard-${PROJECT}`);
 // The CLI starts slowly on a busy machine, and a build takes a while.
@@ -37,8 +38,10 @@ async function build(): Promise<string[]> {
   const printed: string[] = [];
   const deployment = {
     settings: readDeploySettings(given, {}),
-    cli: createSupabaseCli(PROJECT, login),
+    cli: createSupabaseCli(PROJECT, login, silent),
     fetch,
+    clock: hastyClock(),
+    progress: silent,
     keeper: createSecretKeeper(),
     found: { secretDigests: new Map<string, string>() },
   };

@@ -1,21 +1,28 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { readFileSync } from "node:fs";
+import { expect, test, vi } from "vitest";
 import { compareMigrations } from "../../local/deploy/compare-migrations.ts";
-import { environmentText, withEnvironmentFile } from "../../local/deploy/environment-file.ts";
 import { explainCliFailure } from "../../local/deploy/explain-cli-failure.ts";
+import { createProgress } from "../../local/deploy/progress.ts";
 import { readMigrations } from "../../local/deploy/read-migrations.ts";
 import { scheduledJobs } from "../../local/deploy/scheduled-jobs.ts";
 import { createSecretKeeper } from "../../local/deploy/secret-keeper.ts";
 import { secretsToSet } from "../../local/deploy/secrets-to-set.ts";
 import { vaultSql } from "../../local/deploy/vault-sql.ts";
 import { waitForHealth } from "../../local/deploy/wait-for-health.ts";
+import { ownCommandLines } from "../support/deploy-command-lines.ts";
+import { hastyClock } from "../support/deploy-scene.ts";
 
-test("migrations here and there → what is pending, what is unknown here, what would come too late", () => {
-  const none = { pending: [], unknown: [], tooLate: [] };
-  expect(compareMigrations(["1", "2"], ["1", "2"])).toEqual(none);
-  expect(compareMigrations(["1", "2"], [])).toEqual({ ...none, pending: ["1", "2"] });
-  expect(compareMigrations(["1"], ["1", "2"])).toEqual({ ...none, unknown: ["2"] });
-  expect(compareMigrations(["1", "2", "3"], ["1", "3"])).toEqual({ ...none, pending: ["2"], tooLate: ["2"] });
+test("migrations here and there → what is pending, unknown here, too late, applied with other statements", () => {
+  const none = { pending: [], unknown: [], tooLate: [], changed: [] };
+  const those = (versions: string, digest: string | null = "x") =>
+    new Map([...versions].map((version) => [version, digest] as const));
+  const here = (versions: string) => new Map([...versions].map((version) => [version, "x"]));
+  expect(compareMigrations(here("12"), those("12"))).toEqual(none);
+  expect(compareMigrations(here("12"), those(""))).toEqual({ ...none, pending: ["1", "2"] });
+  expect(compareMigrations(here("1"), those("12"))).toEqual({ ...none, unknown: ["2"] });
+  expect(compareMigrations(here("123"), those("13"))).toEqual({ ...none, pending: ["2"], tooLate: ["2"] });
+  expect(compareMigrations(here("12"), those("1", "y"))).toEqual({ ...none, pending: ["2"], changed: ["1"] });
+  expect(compareMigrations(here("1"), those("1", null))).toEqual({ ...none, changed: ["1"] });
 });
 
 test("the migrations → every cron.schedule in them is found, with its whole statement", async () => {
@@ -48,22 +55,6 @@ test("secrets of a project → those set that it lacks or has otherwise", async 
   expect(await secretsToSet({ SAME: "abc", OTHER: "abd", NEW: "abc" }, digests)).toEqual(["OTHER", "NEW"]);
 });
 
-test("an .env file → readable by nobody else while it is used, gone afterwards, also after a failure", async () => {
-  let path = "";
-  const failing = withEnvironmentFile({ A: "b#c $D" }, async (file) => {
-    path = file;
-    expect(readFileSync(file, "utf8")).toBe("A='b#c $D'\n");
-    if (Deno.build.os !== "windows") expect((Deno.statSync(file).mode ?? 0) & 0o077).toBe(0);
-    throw new Error("the command failed");
-  });
-  await expect(failing).rejects.toThrow("the command failed");
-  expect(() => readdirSync(path)).toThrow("ENOENT");
-});
-
-test.each(["it's", "two\nlines"])("a secret %j that no .env file can carry → refused by its name", (value) => {
-  expect(() => environmentText({ KEYFRAME_JWT_SECRET: value })).toThrow("KEYFRAME_JWT_SECRET may hold neither");
-});
-
 test("what is printed → shows no secret, and ordinary words", () => {
   const keeper = createSecretKeeper();
   expect(keeper.add("whsec_abcdefgh")).toBe("whsec_abcdefgh");
@@ -90,25 +81,102 @@ test.each([
   expect(said).toContain(remedy);
 });
 
-test("the API answers late → it is asked again until it is well", async () => {
-  const answers = [new Response("starting", { status: 503 }), Response.json({ success: true })];
-  const pauses: number[] = [];
-  await waitForHealth("https://film.example.com/health", {
-    fetch: async () => answers.shift() ?? Response.error(),
-    sleep: async (ms) => void pauses.push(ms),
-  });
-  expect(pauses).toEqual([2000]);
+/** Functions whose answers are as they should be, unless `answers` has others. */
+function functionsAt(base: string, answers: Record<string, () => Response>) {
+  const asked: string[] = [];
+  const answer: typeof fetch = async (input, init) => {
+    init?.signal?.throwIfAborted();
+    const name = String(input).slice(base.length + 1);
+    asked.push(`${init?.method ?? "GET"} ${name}`);
+    const refused = { success: false, error: { code: "unauthorized" } };
+    const usual = name === "api/health" ? Response.json({ success: true }) : Response.json(refused, { status: 401 });
+    return answers[name]?.() ?? usual;
+  };
+  return { asked, fetch: answer };
+}
+const BASE = "https://film.example.com/functions/v1";
+
+test("functions that answer → each is asked once: api for its health, the others without a signature", async () => {
+  const { asked, fetch } = functionsAt(BASE, {});
+  await waitForHealth(BASE, { fetch, clock: hastyClock() });
+  expect(asked).toEqual(["GET api/health", "POST generate", "POST replicate-webhook", "POST deliver"]);
 });
 
-test("the API never answers well → its last answer and where to look", async () => {
-  let asked = 0;
-  const waiting = waitForHealth("https://film.example.com/health", {
-    fetch: async () => {
-      asked += 1;
-      return new Response('{"success":false,"error":{"code":"unavailable"}}', { status: 503 });
-    },
-    sleep: async () => undefined,
-  });
-  await expect(waiting).rejects.toThrow(/Everything is deployed, but .*HTTP 503 .*unavailable.*Logs/);
-  expect(asked).toBe(15);
+test("a function that starts late → it alone is asked again until it is well", async () => {
+  const first = [new Response("starting", { status: 503 })];
+  const { asked, fetch } = functionsAt(BASE, { deliver: () => first.pop() as Response });
+  await waitForHealth(BASE, { fetch, clock: hastyClock() });
+  expect(asked.slice(4)).toEqual(["POST deliver"]);
 });
+
+test.each<[string, string, Response]>([
+  ["dies at its start", "generate", Response.json({ code: "BOOT_ERROR" }, { status: 503 })],
+  ["is not deployed", "deliver", Response.json({ code: "NOT_FOUND" }, { status: 404 })],
+  ["is kept by the platform for those with a token", "deliver", Response.json({ code: 401 }, { status: 401 })],
+  ["cannot reach the database", "api/health", Response.json({ code: "unavailable" }, { status: 503 })],
+])("a function that %s → after a minute its name, its last answer and where to look", async (_what, name, answer) => {
+  const { fetch } = functionsAt(BASE, { [name]: () => answer.clone() });
+  const clock = hastyClock();
+  const [slug = ""] = name.split("/");
+  const said = `Everything is deployed, .* ${slug}: HTTP ${answer.status} .*→ ${slug} → Logs`;
+  await expect(waitForHealth(BASE, { fetch, clock })).rejects.toThrow(new RegExp(said));
+  expect(clock.now()).toBeGreaterThan(50_000);
+});
+
+test("functions that do not answer at all → no request waits longer than its time", async () => {
+  const { fetch } = functionsAt(BASE, {});
+  const limits: number[] = [];
+  const timeout = (ms: number) => {
+    limits.push(ms);
+    return AbortSignal.abort();
+  };
+  const waiting = waitForHealth(BASE, { fetch, clock: { ...hastyClock(), timeout } });
+  await expect(waiting).rejects.toThrow("generate: no answer within 10 s");
+  expect(Math.max(...limits)).toBe(10_000);
+});
+
+test("a long wait → says every few seconds what for, and falls silent at its end", async () => {
+  vi.useFakeTimers();
+  try {
+    const lines: string[] = [];
+    const work = Promise.withResolvers<string>();
+    const waiting = createProgress((line) => lines.push(line)).during("comparing the settings", work.promise);
+    await vi.advanceTimersByTimeAsync(12_000);
+    work.resolve("done");
+    expect(await waiting).toBe("done");
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(lines.map((line) => line.trim())).toEqual([
+      "… comparing the settings, 5 s so far",
+      "… comparing the settings, 10 s so far",
+    ]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test.each(["docs/deploy.md", "docs/upgrade.md"])(
+  "the commands in %s that change a project → need no terminal: each says --yes",
+  (path) => {
+    const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+    const changing = text.match(
+      /npx supabase (config push|db push|secrets (un)?set|functions deploy|migration repair)[^`\n]*/g,
+    );
+    expect(changing?.length).toBeGreaterThan(1);
+    expect(changing?.filter((command) => !command.includes("--yes"))).toEqual([]);
+  },
+);
+
+test.runIf(Deno.build.os === "linux")(
+  "command lines that are searched for secrets → those of own processes, and no others of the machine",
+  async () => {
+    // Both end with the pipe.
+    const child = new Deno.Command("sh", { args: ["-c", "cat; exit"], stdin: "piped" }).spawn();
+    try {
+      const lines = () => ownCommandLines().map((line) => line.replace(/^\S*\//, ""));
+      await expect.poll(() => lines().sort()).toEqual(["cat ", "sh -c cat; exit "]);
+    } finally {
+      await child.stdin.close();
+      await child.status;
+    }
+  },
+);

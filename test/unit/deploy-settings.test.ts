@@ -32,9 +32,15 @@ test("no variable at all → the project's own address, Replicate's own API, not
     projectUrl: `https://${REF}.supabase.co`,
     clientUrl: `https://${REF}.supabase.co`,
     replicate: { token: undefined, baseUrl: "https://api.replicate.com/v1" },
-    databaseUrl: undefined,
+    database: undefined,
     optional: {},
   });
+});
+
+test("an address with a slash at its end → without it, as the functions read it", () => {
+  expect(readDeploySettings(given, { KEYFRAME_CLIENT_URL: "https://api.example.com/" }).clientUrl).toBe(
+    "https://api.example.com",
+  );
 });
 
 test("a custom domain → apps use it, functions are still kicked at the project's address", () => {
@@ -51,13 +57,43 @@ test("KEYFRAME_ALLOW_LOCAL_WEBHOOKS set in the shell → never reaches a hosted 
 });
 
 test.each([
-  ["KEYFRAME_CLIENT_URL", "https://api.example.com/"],
   ["KEYFRAME_CLIENT_URL", "api.example.com"],
   ["REPLICATE_API_BASE_URL", "ftp://example.com"],
   ["SUPABASE_DB_URL", "db.example.com with a pass-word"],
   ["SUPABASE_DB_URL", "https://pass-word@db.example.com"],
-])("%s = %j → refused by its name, its value not repeated", (name, value) => {
+  ["SUPABASE_DB_URL", "postgresql://postgres@db.example.com/postgres?password=pass-word"],
+  ["SUPABASE_DB_URL", "postgresql://postgres:100%pass-word@db.example.com/postgres"],
+  ["REPLICATE_API_TOKEN", "r8_it's"],
+  ["REPLICATE_OUTPUT_HOSTS", "https://user@/x"],
+  ["REPLICATE_OUTPUT_HOSTS", "https://user:pass-word@example.com"],
+  ["KEYFRAME_PUBLIC_URL", "ftp://example.com"],
+  ["KEYFRAME_JWT_SECRET", "a-short-pass-word"],
+  ["KEYFRAME_JWT_SECRET", "of two lines, and with a pass-word\nin the second"],
+])("%s = %j, which a function would refuse → refused by its name, its value not repeated", (name, value) => {
   const read = () => readDeploySettings(given, { [name]: value });
   expect(read).toThrow(name);
-  expect(read).not.toThrow(/pass-word|ftp:/);
+  expect(read).not.toThrow(/pass-word|ftp:|user@/);
+});
+
+const OTHER = "otherotherotherother";
+test.each([
+  `postgresql://postgres:pass-word@db.${OTHER}.supabase.co:5432/postgres`,
+  `postgresql://postgres.${OTHER}:pass-word@aws-0-eu-central-1.pooler.supabase.com:5432/postgres`,
+])("SUPABASE_DB_URL = %s, of another project → refused, both projects named", (url) => {
+  expect(() => readDeploySettings(given, { SUPABASE_DB_URL: url })).toThrow(
+    `is of the project ${OTHER}, and --project says ${REF}`,
+  );
+});
+
+test.each([
+  [`postgresql://postgres:a%2Fb@db.${REF}.supabase.co:5432/postgres`, true],
+  [`postgresql://postgres.${REF}:a%2Fb@aws-0-eu-central-1.pooler.supabase.com:5432/postgres`, true],
+  [`postgresql://postgres:a%2Fb@db.${REF}.supabase.co:5432/postgres?host=db.${OTHER}.supabase.co`, false],
+  [`postgresql://postgres.${REF}:a%2Fb@localhost:5432/postgres`, false],
+])("SUPABASE_DB_URL = %s → its password apart; whether the address proves the project: %s", (url, isNamed) => {
+  expect(readDeploySettings(given, { SUPABASE_DB_URL: url }).database).toEqual({
+    url: url.replace(":a%2Fb", ""),
+    password: "a/b",
+    isNamed,
+  });
 });

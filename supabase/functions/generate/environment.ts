@@ -1,5 +1,16 @@
 import { z } from "zod";
 import { httpUrl, supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/environment.ts";
+import { parseOutputHosts } from "./output-hosts.ts";
+
+/** Read as a test of an address. */
+const outputHosts = z.string().transform((list, context) => {
+  try {
+    return parseOutputHosts(list);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: error instanceof Error ? error.message : String(error) });
+    return z.NEVER;
+  }
+});
 
 /** What the function reads. The first two are given by the platform. */
 export const generateEnvironment = z.object({
@@ -8,7 +19,7 @@ export const generateEnvironment = z.object({
   KICK_SECRET: webhookSecret,
   REPLICATE_API_TOKEN: z.string().min(1),
   REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
-  REPLICATE_OUTPUT_HOSTS: z.string().default("replicate.delivery"),
+  REPLICATE_OUTPUT_HOSTS: outputHosts.prefault("replicate.delivery"),
   /** Where the provider reaches us. Without it: SUPABASE_URL when that is https, else polling and the provider's Files API. */
   KEYFRAME_PUBLIC_URL: httpUrl.optional(),
 });

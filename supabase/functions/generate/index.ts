@@ -6,7 +6,6 @@ import { createSignedHandler } from "../../../shared/provider/signed-handler.ts"
 import { createDatabase } from "./database.ts";
 import { createDrain } from "./drain.ts";
 import { generateEnvironment } from "./environment.ts";
-import { parseOutputHosts } from "./output-hosts.ts";
 import { createProvider } from "./provider.ts";
 import { createStorage } from "./storage.ts";
 import { createWork } from "./work.ts";
@@ -32,7 +31,7 @@ const work = createWork({
     now: Date.now,
   }),
   storage: createStorage(platformUrl, secretKey, fetch),
-  outputs: { isAllowed: parseOutputHosts(environment.REPLICATE_OUTPUT_HOSTS), fetch },
+  outputs: { isAllowed: environment.REPLICATE_OUTPUT_HOSTS, fetch },
   publicUrl,
   platformUrl,
   log,

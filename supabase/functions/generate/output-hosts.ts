@@ -3,7 +3,7 @@ const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 /**
  * Reads REPLICATE_OUTPUT_HOSTS: where outputs may be fetched from. `replicate.delivery` permits https at that host and below
  * it, on the usual port; `http://127.0.0.1:4000` permits exactly that origin, for a provider on the same machine.
- * Throws an Error that names a wrong entry.
+ * Throws an Error that does not repeat the entry: it may hold a password.
  */
 export function parseOutputHosts(list: string): (url: string) => boolean {
   const entries = list
@@ -12,9 +12,7 @@ export function parseOutputHosts(list: string): (url: string) => boolean {
     .filter((entry) => entry !== "");
   const origins = new Set(entries.filter((entry) => entry.includes("://")).map(readOrigin));
   const hosts = entries.filter((entry) => !entry.includes("://"));
-  const wrong = hosts.find((host) => !HOST.test(host));
-  if (wrong !== undefined) throw wrongEntry(wrong);
-  if (entries.length === 0) throw new Error("REPLICATE_OUTPUT_HOSTS names no host.");
+  if (entries.length === 0 || !hosts.every((host) => HOST.test(host))) throw wrongEntry();
 
   return (given) => {
     if (!URL.canParse(given)) return false;
@@ -28,12 +26,8 @@ export function parseOutputHosts(list: string): (url: string) => boolean {
 
 function readOrigin(entry: string): string {
   const origin = URL.canParse(entry) ? new URL(entry).origin : "null";
-  if (origin === "null" || entry.replace(/\/$/, "") !== origin) throw wrongEntry(entry);
+  if (origin === "null" || entry.replace(/\/$/, "") !== origin) throw wrongEntry();
   return origin;
 }
 
-function wrongEntry(entry: string): Error {
-  return new Error(
-    `REPLICATE_OUTPUT_HOSTS: ${entry} is neither a host name nor an origin such as http://127.0.0.1:4000.`,
-  );
-}
+const wrongEntry = () => new Error("must be host names or origins such as http://127.0.0.1:4000, separated by commas");
