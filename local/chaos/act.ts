@@ -111,7 +111,7 @@ function projectActions(user: User, world: World) {
       const started = await Promise.allSettled([
         start("first-frame", film(), mine, prompt),
         pause(PAIR_APART_MS).then(() =>
-          projectActions(other, world).start("first-frame", dice.pick(other.films), theirs, prompt),
+          projectActions(other, world).start("first-frame", other.films.at(-1), theirs, prompt),
         ),
       ]);
       if (dice.chance(PAIR_CANCELED)) await cancel();

@@ -105,7 +105,8 @@ begin
   end if;
 
   -- The last submit has its answer, and the list was searched before it: there is nothing to look for any more.
-  if row_now.completed_at is not null and found_by is null and record_provider_state.attempt = row_now.attempt then
+  if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null
+    and record_provider_state.attempt = row_now.attempt then
     perform public.record_search_ended(row_now.id);
   end if;
   if not follows_run and (row_now.provider_prediction_id is not null or row_now.completed_at is not null) then

@@ -63,7 +63,7 @@ async function compare(
   provider: Provider,
   signal: AbortSignal,
 ): Promise<FoundBy | null> {
-  // Documented is that the list does not show it.
+  // The documented list shows none.
   if (run.webhook) return namedPrediction(run.webhook) === task.id ? "name" : null;
   const { prompt_field, reference_field, first_frame_field, last_frame_field } = task.model_settings;
   // Of these fields alone the addresses are ours; a prompt may be any address.
