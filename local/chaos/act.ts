@@ -10,7 +10,7 @@ import { pause, type World } from "./world.ts";
 const MOST_OPEN = 20;
 /** One POST in so many is sent twice at the same moment, with the same key. */
 const TWICE = 0.15;
-/** Two users start the same so far apart, and one of them cancels so often before anybody knows of its run. */
+/** Two users start the same so far apart. So often one of them cancels at once. */
 const PAIR_APART_MS = 50;
 const PAIR_CANCELED = 0.4;
 

@@ -33,7 +33,7 @@ export function planPrompt(dice: Dice, mark: string): string {
   return [`A harbour at dawn, take ${mark}`, ...faults].join(" ");
 }
 
-/** A prompt for two users at once, of whom neither hears of its run: not by the answer, and by no callback. */
+/** A prompt for two users at once. The answers to both submits are lost, and so is every callback. */
 export function pairPrompt(mark: string): string {
   return `A harbour at dawn, take ${mark} [[fault:lost_answer=2]] [[fault:callback_lost]]`;
 }

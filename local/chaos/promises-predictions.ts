@@ -1,6 +1,6 @@
 import type { Promised } from "./promises.ts";
 
-/** Whether a run shows nobody whose it is: its text alone speaks for it, and two users had that, and no callback. */
+/** Whether nothing shows whose a run is: it has no file and no callback, and two users submitted its text. */
 export const UNPROVABLE = `
   not r.has_file and strpos(r.prompt, '[[fault:callback_lost]]') > 0
   and (select count(*) from chaos.starts s where s.prompt = r.prompt) > 1`;
@@ -58,7 +58,7 @@ export const predictionPromises = {
   },
   runs_have_a_row: {
     sentence:
-      "no run at the provider without a row, also when its prediction, project or account was deleted, but where nothing shows whose it is",
+      "no run at the provider without a row, also when its prediction, project or account was deleted, unless nothing shows whose it is",
     broken: `
       select format('run %s (%s) of prediction %s (%s, %s) is in no row', r.id, r.status, coalesce(p.id::text, 'that is gone'),
         coalesce(p.status::text, '-'), coalesce(p.error_code, '-')) as broken
@@ -67,7 +67,7 @@ export const predictionPromises = {
       where o.provider_prediction_id is null and not (${UNPROVABLE})`,
   },
   runs_are_their_predictions: {
-    sentence: "no run is another prediction's than the one it was made for, nor cancelled for another's sake",
+    sentence: "each run belongs to the prediction it was made for, and none is cancelled for another one",
     broken: `
       select format('run %s was made for %s and is in a row of %s', r.id, r.made_for, o.prediction_id) as broken
       from chaos.runs r join private.provider_runs o on o.provider_prediction_id = r.id where o.prediction_id <> r.made_for

@@ -6,10 +6,11 @@ import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
 import { until } from "../support/until.ts";
 
 // Pairs of users ask for the same, and for both of them the answer to the submit is lost, with every callback. Half of the pairs
-// have pictures, each user another; in half of those, and of the others, one of the two cancels before the search.
+// have pictures, each user another. In half of those, and of the others, one of the two cancels before the search.
 const PAIRS = 40;
 const APART_MS = 50;
 const RUN_MS = 60_000;
+const PATIENCE_MS = 60_000;
 const PNG = Uint8Array.fromBase64(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
 );
@@ -27,7 +28,7 @@ describe.each(["callbacks", "polling"] as const)("%s", (mode) => {
   beforeAll(async () => {
     simulator = await startSimulator({ runDelayMs: RUN_MS, imageWidth: 64 });
     stack = await startOwnStack(providedBy(simulator, mode));
-    // Whoever lost an answer waits until all have.
+    // The next try comes when the test says so: once all answers are lost.
     await stack.sql`update private.settings set retry_base = '5 minutes', retry_most = '5 minutes' where only_row`;
     sides = await loseAnswers(stack, simulator);
     await searchAtOnce(stack, sides);
@@ -36,7 +37,7 @@ describe.each(["callbacks", "polling"] as const)("%s", (mode) => {
     const rows = await stack.sql<{ run: string; prediction: string }[]>`
       select provider_prediction_id as run, prediction_id as prediction from private.provider_runs`;
     known = new Map(rows.map(({ run, prediction }) => [run, prediction]));
-  });
+  }, 4 * PATIENCE_MS);
   afterAll(async () => {
     await stack?.stop();
     await simulator?.stop();
@@ -91,38 +92,40 @@ function providedBy({ url, apiUrl, token, webhookSecret }: RunningSimulator, mod
 async function loseAnswers(stack: OwnStack, { control }: RunningSimulator): Promise<Side[]> {
   const { sql } = stack;
   control.arm({ fault: "lost_answer", times: 1_000_000 });
-  const pairs = Array.from({ length: PAIRS }, (_, number) => {
+  const wanted = Array.from({ length: PAIRS }, (_, number) => {
     const prompt = promptWith("callback_lost");
     return [0, 1].map((member) => {
-      const owner = crypto.randomUUID();
       const picture = number % 2 === 0 ? `${crypto.randomUUID()}.png` : null;
-      return { id: crypto.randomUUID(), owner, prompt, picture, cancels: number % 4 < 2 && member === 0, member };
+      return { owner: crypto.randomUUID(), member, prompt, picture, cancels: number % 4 < 2 && member === 0 };
     });
-  });
-  const sides = pairs.flat();
-  await sql`insert into auth.users ${sql(sides.map(({ owner }) => ({ id: owner, email: `${owner}@keyframe.local` })))}`;
-  const films = sides.map(({ id, owner }) => ({ id, owner_id: owner, title: "Harbour", text_prompt: "A harbour" }));
+  }).flat();
+  const users = wanted.map(({ owner }) => ({ id: owner, email: `${owner}@keyframe.local` }));
+  await sql`insert into auth.users ${sql(users)}`;
+  const films = wanted.map(({ owner }) => ({ owner_id: owner, title: "Harbour", text_prompt: "A harbour" }));
   await sql`insert into public.projects ${sql(films)}`;
   await Promise.all(
-    sides.map(async ({ owner, picture }) => {
+    wanted.map(async ({ owner, picture }) => {
       if (picture === null) return;
       await upload(stack, picture);
       await sql`update storage.objects set owner_id = ${owner} where bucket_id = 'projects' and name = ${picture}`;
     }),
   );
-  const start = (all: typeof sides) => {
-    const rows = all.map(({ id, prompt, picture }) => {
-      const reference_image_path = picture === null ? null : `projects/${picture}`;
-      return { id, project_id: id, step: "first-frame", prompt, reference_image_path };
-    });
-    return sql`insert into public.predictions ${sql(rows)}`;
+  const start = async (member: number) => {
+    const rows = wanted.filter((side) => side.member === member);
+    await sql`
+      insert into public.predictions (project_id, step, prompt, reference_image_path)
+      select p.id, 'first-frame', r.prompt, 'projects/' || r.picture
+      from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) r (owner uuid, prompt text, picture text)
+      join public.projects p on p.owner_id = r.owner`;
   };
-  await start(sides.filter(({ member }) => member === 0));
+  await start(0);
   await new Promise((resolve) => setTimeout(resolve, APART_MS));
-  await start(sides.filter(({ member }) => member === 1));
+  await start(1);
   await untilNone(stack, "the answer to each submit is lost", sql`retry_reason is null or lease_token is not null`);
   control.clear();
-  return sides;
+  const made = await sql<{ id: string; owner: string }[]>`select id, owner_id as owner from public.predictions`;
+  const idOf = new Map(made.map(({ id, owner }) => [owner, id]));
+  return wanted.map(({ owner, prompt, picture, cancels }) => ({ id: idOf.get(owner) ?? "", prompt, picture, cancels }));
 }
 
 async function upload({ url, secretKey }: OwnStack, picture: string): Promise<void> {
@@ -143,18 +146,26 @@ async function searchAtOnce(stack: OwnStack, sides: Side[]): Promise<void> {
 }
 
 async function letRunsEnd({ sql }: OwnStack, { control }: RunningSimulator): Promise<void> {
-  await until("all have ended", async () => {
-    // Each run waits several times, one after the other.
-    if (control.state().predictions.processing > 0) control.advance(RUN_MS / 7 / 1000);
-    const going = await sql`
+  await until(
+    "all have ended",
+    async () => {
+      // Each run waits several times, one after the other.
+      if (control.state().predictions.processing > 0) control.advance(RUN_MS / 7 / 1000);
+      const going = await sql`
       select from public.predictions where status in ('queued', 'starting', 'processing', 'storing')
       union all select from private.provider_runs where cancel_due_at is not null`;
-    return going.count === 0;
-  });
+      return going.count === 0;
+    },
+    PATIENCE_MS,
+  );
 }
 
 async function untilNone({ sql }: OwnStack, what: string, condition: ReturnType<OwnStack["sql"]>): Promise<void> {
-  await until(what, async () => (await sql`select from public.predictions where ${condition}`).count === 0);
+  await until(
+    what,
+    async () => (await sql`select from public.predictions where ${condition}`).count === 0,
+    PATIENCE_MS,
+  );
 }
 
 async function runsOf({ apiUrl, token, control }: RunningSimulator, sides: Side[]): Promise<Run[]> {
