@@ -1,21 +1,25 @@
 import type { Step } from "../../shared/contract/fields.ts";
 import { endpointActions } from "./act-endpoints.ts";
 import { forget, noteTold, poll } from "./look.ts";
-import { planPrompt } from "./plan-prompts.ts";
+import { pairPrompt, planPrompt } from "./plan-prompts.ts";
 import { endOfAddress } from "./signed-address.ts";
 import { codeOf, type Film, isUnanswered, type User } from "./user.ts";
-import type { World } from "./world.ts";
+import { pause, type World } from "./world.ts";
 
 /** So many predictions of a user are left open; then that user looks at them instead of starting more. */
 const MOST_OPEN = 20;
 /** One POST in so many is sent twice at the same moment, with the same key. */
 const TWICE = 0.15;
+/** Two users start the same so far apart. So often one of them cancels at once. */
+const PAIR_APART_MS = 50;
+const PAIR_CANCELED = 0.4;
 
 const WEIGHTS = {
   createProject: 9,
   first: 44,
   last: 14,
   video: 1.2,
+  pair: 3,
   cancel: 6,
   deleteProject: 3,
   upload: 3,
@@ -46,11 +50,11 @@ export async function act(user: User, world: World): Promise<void> {
 function projectActions(user: User, world: World) {
   const { client, dice } = user;
   const { ledger } = world;
-  const start = async (step: Step, film: Film | undefined, reference?: string) => {
+  const start = async (step: Step, film: Film | undefined, reference?: string, given?: string) => {
     if (!film) return;
     const key = crypto.randomUUID();
     const { projectId } = film;
-    const prompt = planPrompt(dice, key);
+    const prompt = given ?? planPrompt(dice, key);
     const body = { projectId, prompt, ...(reference === undefined ? {} : { referenceImagePath: reference }) };
     const repeat = () => client.generate(step, body, { idempotencyKey: key });
     const noted = {
@@ -75,7 +79,14 @@ function projectActions(user: User, world: World) {
     }
   };
   const film = () => (user.films.length === 0 ? undefined : dice.pick(user.films));
+  const cancel = async () => {
+    const [predictionId, made] = [...user.open].at(-1) ?? [];
+    if (predictionId === undefined || !made) return;
+    ledger.canceled.add(predictionId);
+    noteTold(user, world, await client.cancel({ projectId: made.projectId, predictionId }));
+  };
   return {
+    start,
     createProject: async () => {
       const key = crypto.randomUUID();
       const make = () => client.createProject({ title: key, textPrompt: "A harbour at dawn" }, { idempotencyKey: key });
@@ -89,11 +100,22 @@ function projectActions(user: User, world: World) {
         "video",
         user.films.find(({ hasFirstFrame }) => hasFirstFrame),
       ),
-    cancel: async () => {
-      const [predictionId, made] = [...user.open].at(-1) ?? [];
-      if (predictionId === undefined || !made) return;
-      ledger.canceled.add(predictionId);
-      noteTold(user, world, await client.cancel({ projectId: made.projectId, predictionId }));
+    cancel,
+    pair: async () => {
+      const others = world.users.filter((one) => one !== user && !one.gone && one.films.length > 0);
+      if (others.length === 0) return;
+      // What the other does here is left to this user's chance.
+      const other = { ...dice.pick(others), dice };
+      const prompt = pairPrompt(crypto.randomUUID());
+      const [mine, theirs] = dice.chance(0.5) ? [user.references.at(-1), other.references.at(-1)] : [];
+      const started = await Promise.allSettled([
+        start("first-frame", film(), mine, prompt),
+        pause(PAIR_APART_MS).then(() =>
+          projectActions(other, world).start("first-frame", other.films.at(-1), theirs, prompt),
+        ),
+      ]);
+      if (dice.chance(PAIR_CANCELED)) await cancel();
+      for (const one of started) if (one.status === "rejected") throw one.reason;
     },
     deleteProject: async () => {
       if (user.films.length < 3) return;

@@ -24,7 +24,7 @@ export type AtStart = { usableConnections: number };
 export async function checkPromises(world: World, atStart: AtStart, brief: boolean): Promise<Verdict[]> {
   const { sql, stack, ledger, receivers, dataDir } = world;
   for (const slot of new Set(receivers.unverified.map((arrival) => arrival.slot))) await learnSecrets(world, slot);
-  const runs = await runsAtProvider(stack.simulator?.url ?? "", stack.keys.replicateToken);
+  const runs = await runsAtProvider(stack.simulator?.url ?? "");
   const files = await filesInStorage(join(dataDir, "storage"));
   const stray_callbacks = await strayCallbacks(dataDir);
   const pool = atStart.usableConnections;

@@ -11,6 +11,10 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
         (select count(*)::int from public.predictions where status = 'failed') as failed,
         (select count(*)::int from public.predictions where status = 'canceled') as canceled,
         (select count(*)::int from chaos.runs) as "runs at the provider",
+        (select count(*)::int from (select from chaos.starts where prediction_id is not null
+          group by prompt having count(*) > 1) pair) as "pairs of equal starts",
+        (select count(*)::int from chaos.runs r where not exists (
+          select from private.provider_runs o where o.provider_prediction_id = r.id)) as "runs of equal texts in no row",
         (select count(*)::int from private.unanswered_submits) as "submits unanswered when their prediction was deleted",
         (select count(*)::int from chaos.deleted_projects d
           where not exists (select from public.projects p where p.id = d.project_id)) as "deleted projects",

@@ -32,3 +32,8 @@ export function planPrompt(dice: Dice, mark: string): string {
   const faults = [...new Set([first, second])].filter((fault) => fault !== "").map((fault) => `[[fault:${fault}]]`);
   return [`A harbour at dawn, take ${mark}`, ...faults].join(" ");
 }
+
+/** A prompt for two users at once. The answers to both submits are lost, and so is every callback. */
+export function pairPrompt(mark: string): string {
+  return `A harbour at dawn, take ${mark} [[fault:lost_answer=2]] [[fault:callback_lost]]`;
+}

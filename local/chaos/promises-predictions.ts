@@ -1,5 +1,9 @@
 import type { Promised } from "./promises.ts";
 
+/** Whether nothing shows whose a run is: it has no file and no callback, and two users submitted its text. */
+export const UNPROVABLE = `
+  not r.has_file and strpos(r.prompt, '[[fault:callback_lost]]') > 0
+  and (select count(*) from chaos.starts s where s.prompt = r.prompt) > 1`;
 const ACTIVE = "('queued', 'starting', 'processing', 'storing')";
 
 export const predictionPromises = {
@@ -47,17 +51,34 @@ export const predictionPromises = {
       from chaos.answers group by key having count(distinct id) > 1
       union all
       select format('%s predictions have the prompt of key %s', count(*), s.key)
-      from chaos.starts s join public.predictions p on p.prompt = s.prompt group by s.key having count(*) > 1
+      from chaos.starts s join public.predictions p on p.prompt = s.prompt and p.project_id = s.project_id
+      group by s.key having count(*) > 1
       union all
       select format('%s projects have the title %s', count(*), title) from public.projects group by title having count(*) > 1`,
   },
   runs_have_a_row: {
-    sentence: "no run at the provider without a row, also when its prediction, project or account was deleted",
+    sentence:
+      "no run at the provider without a row, also when its prediction, project or account was deleted, unless nothing shows whose it is",
     broken: `
       select format('run %s (%s) of prediction %s (%s, %s) is in no row', r.id, r.status, coalesce(p.id::text, 'that is gone'),
         coalesce(p.status::text, '-'), coalesce(p.error_code, '-')) as broken
-      from chaos.runs r left join public.predictions p on p.prompt = r.prompt
-      left join private.provider_runs o on o.provider_prediction_id = r.id where o.provider_prediction_id is null`,
+      from chaos.runs r left join public.predictions p on p.id = r.made_for
+      left join private.provider_runs o on o.provider_prediction_id = r.id
+      where o.provider_prediction_id is null and not (${UNPROVABLE})`,
+  },
+  runs_are_their_predictions: {
+    sentence: "each run belongs to the prediction it was made for, and none is cancelled for another one",
+    broken: `
+      select format('run %s was made for %s and is in a row of %s', r.id, r.made_for, o.prediction_id) as broken
+      from chaos.runs r join private.provider_runs o on o.provider_prediction_id = r.id where o.prediction_id <> r.made_for
+      union all
+      select format('run %s was made for %s, and %s follows it', r.id, r.made_for, p.id)
+      from chaos.runs r join public.predictions p on p.provider_prediction_id = r.id where p.id <> r.made_for
+      union all
+      select format('run %s of %s was cancelled, which is %s', r.id, r.made_for, coalesce(p.status::text, 'not known as its prediction'))
+      from chaos.runs r left join private.provider_runs o on o.provider_prediction_id = r.id and o.prediction_id = r.made_for
+      left join public.predictions p on p.provider_prediction_id = r.id
+      where r.cancel_asked and (o.provider_prediction_id is null or p.status = 'succeeded')`,
   },
   runs_are_real: {
     sentence: "no run in a row that the provider never made (a forged callback's)",

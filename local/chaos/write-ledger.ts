@@ -20,7 +20,7 @@ const TABLES = `
   create table chaos.arrivals (slot text, event_id uuid, type text, body_md5 text, valid int, stale int, taken int, misbehaved int);
   create index on chaos.arrivals (event_id, slot);
   create table chaos.forged (slot text, event_id text);
-  create table chaos.runs (id text, status text, prompt text);
+  create table chaos.runs (id text, status text, prompt text, made_for uuid, has_file boolean, cancel_asked boolean);
   create index on chaos.runs (prompt);
   create table chaos.files (bucket text, name text, bytes bigint, sha256 text, written_at timestamptz);
   create index on chaos.files (name);
@@ -102,27 +102,27 @@ export function ledgerRows(ledger: Ledger, receivers: Receivers): Partial<Ledger
   };
 }
 
-const page = z.object({
-  next: z.string().nullable(),
-  results: z.array(
-    z.object({ id: z.string(), status: z.string(), input: z.looseObject({ prompt: z.string().default("") }) }),
-  ),
-});
+const made = z.array(
+  z.object({
+    id: z.string(),
+    status: z.string(),
+    input: z.looseObject({ prompt: z.string().default("") }),
+    webhook: z.url(),
+    cancel_asked: z.boolean(),
+  }),
+);
 
-/** Every run that the provider made, and so charged. */
-export async function runsAtProvider(
-  simulatorUrl: string,
-  token: string,
-): Promise<{ id: string; status: string; prompt: string }[]> {
-  const found: { id: string; status: string; prompt: string }[] = [];
-  let url: string | null = `${simulatorUrl}/v1/predictions`;
-  while (url !== null) {
-    const response: Response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
-    const { next, results } = page.parse(await response.json());
-    found.push(...results.map(({ id, status, input }) => ({ id, status, prompt: input.prompt })));
-    url = next;
-  }
-  return found;
+/** Every run that the provider made, and so charged, and for which prediction. */
+export async function runsAtProvider(simulatorUrl: string) {
+  const response = await fetch(`${simulatorUrl}/control/predictions`);
+  return made.parse(await response.json()).map(({ input, webhook, ...run }) => ({
+    ...run,
+    prompt: input.prompt,
+    made_for: new URL(webhook).searchParams.get("prediction"),
+    has_file: Object.values(input)
+      .flat()
+      .some((value) => typeof value === "string" && URL.canParse(value)),
+  }));
 }
 
 const entrySchema = z.object({ bucket: z.string(), key: z.string(), file: z.string(), lastModified: z.string() });

@@ -42,6 +42,7 @@ export function controlRoutes(control: Control): Hono<Env> {
     return c.json(control.state());
   });
   routes.get("/state", (c) => c.json(control.state()));
+  routes.get("/predictions", (c) => c.json(control.made()));
   return routes;
 }
 

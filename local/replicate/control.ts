@@ -2,6 +2,7 @@ import type { ArmedFault } from "./faults.ts";
 import type { Simulator } from "./simulator.ts";
 
 export type SimulatorState = ReturnType<Simulator["state"]>;
+export type MadePrediction = ReturnType<Simulator["made"]>[number];
 
 /** What a test may do to the simulator besides using it; the same over HTTP under `/control`. */
 export type Control = {
@@ -14,6 +15,8 @@ export type Control = {
   /** Moves the clock ahead: outputs expire, deadlines pass, delays and retries come due. */
   advance(seconds: number): void;
   state(): SimulatorState;
+  /** Every prediction made, the newest first: for which request, and whether its end was asked for. */
+  made(): MadePrediction[];
 };
 
 export function controlOf(simulator: Simulator): Control {
@@ -30,5 +33,6 @@ export function controlOf(simulator: Simulator): Control {
       simulator.sweep();
     },
     state: () => simulator.state(),
+    made: () => simulator.made(),
   };
 }

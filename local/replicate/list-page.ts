@@ -10,7 +10,7 @@ type Page = { next: string | null; previous: string | null; results: Record<stri
 export function listPage(
   all: readonly Prediction[],
   query: URLSearchParams,
-  { baseUrl, listShowsWebhook }: Pick<SimulatorSettings, "baseUrl" | "listShowsWebhook">,
+  { baseUrl }: Pick<SimulatorSettings, "baseUrl">,
 ): Page {
   const after = parseTime(query, "created_after");
   const before = parseTime(query, "created_before");
@@ -29,8 +29,14 @@ export function listPage(
   return {
     next: last && from + pageSize < matching.length ? link(`after-${last.id}`) : null,
     previous: first && from > 0 ? link(`before-${first.id}`) : null,
-    results: page.map((prediction) => predictionJson(prediction, baseUrl(), listShowsWebhook)),
+    results: page.map((prediction) => listedJson(prediction, baseUrl())),
   };
+}
+
+/** A prediction as the list shows it: with no more fields than are documented of it. */
+function listedJson(prediction: Prediction, baseUrl: string): Record<string, unknown> {
+  const { logs, deadline, webhook, webhook_events_filter, ...documented } = predictionJson(prediction, baseUrl);
+  return documented;
 }
 
 function startOf(predictions: readonly Prediction[], cursor: string | null): number {

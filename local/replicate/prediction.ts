@@ -20,6 +20,10 @@ export type Prediction = {
   completedAt: Date | null;
   readonly deadline: Date | null;
   readonly webhook: string | null;
+  /** Whoever asked for it was not told that it was made. */
+  readonly answerLost: boolean;
+  /** Its end was asked for, whether it still ran or not. */
+  cancelAsked: boolean;
   readonly webhookEvents: readonly EventType[] | null;
   /** When it ended, by the simulated clock: what expiry counts from. */
   endedAt: number | null;
@@ -45,7 +49,7 @@ export function hasEnded(prediction: Prediction): boolean {
 }
 
 /** The prediction as the provider's API and callbacks show it. */
-export function predictionJson(prediction: Prediction, baseUrl: string, showWebhook = true): Record<string, unknown> {
+export function predictionJson(prediction: Prediction, baseUrl: string): Record<string, unknown> {
   const { startedAt, completedAt } = prediction;
   const seconds = (from: Date, to: Date) => (to.getTime() - from.getTime()) / 1000;
   return {
@@ -74,7 +78,7 @@ export function predictionJson(prediction: Prediction, baseUrl: string, showWebh
       cancel: `${baseUrl}/v1/predictions/${prediction.id}/cancel`,
       web: `${baseUrl}/p/${prediction.id}`,
     },
-    ...(showWebhook && prediction.webhook ? { webhook: prediction.webhook } : {}),
-    ...(showWebhook && prediction.webhookEvents ? { webhook_events_filter: prediction.webhookEvents } : {}),
+    ...(prediction.webhook ? { webhook: prediction.webhook } : {}),
+    ...(prediction.webhookEvents ? { webhook_events_filter: prediction.webhookEvents } : {}),
   };
 }

@@ -23,8 +23,6 @@ export type SimulatorSettings = {
   callbackRetryMs: readonly number[];
   outputLifetimeMs: number;
   imageWidth: number;
-  /** The real list may not show `webhook`; true makes this one show it. */
-  listShowsWebhook: boolean;
   baseUrl: () => string;
   clock: SimulatedClock;
   fetch: typeof fetch;
@@ -102,6 +100,7 @@ export class Simulator {
 
   /** Cancels what has not ended and resolves when it has; an ended prediction stays what it is. */
   async cancel(prediction: Prediction): Promise<void> {
+    prediction.cancelAsked = true;
     if (!hasEnded(prediction)) prediction.stop.abort(new Stop("canceled"));
     await prediction.ended;
   }
@@ -135,6 +134,13 @@ export class Simulator {
       faults: this.faults.armed.map((fault) => ({ ...fault })),
       delays: { start_ms: this.settings.delays.startMs, run_ms: this.settings.delays.runMs },
     };
+  }
+
+  /** What a check has to know of each prediction made, beyond what the API shows. */
+  made() {
+    return this.list().map(({ id, status, input, webhook, answerLost, cancelAsked }) => {
+      return { id, status, input, webhook, answer_lost: answerLost, cancel_asked: cancelAsked };
+    });
   }
 
   stop(): void {
@@ -172,6 +178,8 @@ export class Simulator {
       completedAt: null,
       deadline: cancelAfterMs === null ? null : new Date(createdAt.getTime() + cancelAfterMs),
       webhook: request.webhook ?? null,
+      answerLost: faults.answer === "lost_answer",
+      cancelAsked: false,
       webhookEvents: request.webhook_events_filter ?? null,
       endedAt: null,
       faults: faults.run,

@@ -24,7 +24,6 @@ export type SimulatorOptions = {
   outputLifetimeMs?: number;
   /** Width of a 16:9 image: 640 by default, or 1280 for large ones. */
   imageWidth?: number;
-  listShowsWebhook?: boolean;
   wall?: () => number;
   fetch?: typeof fetch;
   random?: RandomBytes;
@@ -53,7 +52,6 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Ru
     callbackRetryMs: options.callbackRetryMs ?? [1000, 5000, 25_000],
     outputLifetimeMs: options.outputLifetimeMs ?? 3_600_000,
     imageWidth: options.imageWidth ?? 640,
-    listShowsWebhook: options.listShowsWebhook ?? false,
     baseUrl: () => url,
     clock: new SimulatedClock(options.wall),
     fetch: options.fetch ?? fetch,

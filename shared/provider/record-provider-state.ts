@@ -2,8 +2,11 @@ import { z } from "zod";
 import type { CallDatabase } from "./call-database.ts";
 import { type ProviderPrediction, providerState } from "./provider-prediction.ts";
 
-const outcome = z.enum(["recorded", "unchanged", "duplicate", "unknown", "ended", "stale"]);
+const outcome = z.enum(["recorded", "unchanged", "duplicate", "unknown", "unproven", "ended", "stale"]);
 export type RecordOutcome = z.infer<typeof outcome>;
+
+/** Why a run in the provider's list may be a prediction's: something in it names the prediction, or it has an equal text. */
+export type FoundBy = "name" | "text";
 
 export type ProviderStateSource = {
   predictionId: string;
@@ -13,6 +16,7 @@ export type ProviderStateSource = {
   callbackId?: string;
   /** When to ask the provider next; null for the database's own interval. */
   pollAfterSeconds?: number | null;
+  foundBy?: FoundBy | undefined;
 };
 
 /** Records what the provider says about a run, whether it came as an answer or as a callback. Throws DatabaseError. */
@@ -23,6 +27,7 @@ export async function recordProviderState(call: CallDatabase, source: ProviderSt
     ...providerState(source.run),
     callback_id: source.callbackId ?? null,
     poll_after_seconds: source.pollAfterSeconds ?? null,
+    found_by: source.foundBy ?? null,
   });
   return outcome.parse(answer);
 }

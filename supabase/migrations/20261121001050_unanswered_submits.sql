@@ -35,7 +35,7 @@ begin
       'id', old.id, 'project_id', old.project_id, 'owner_id', old.owner_id, 'attempt', old.attempt, 'step', old.step,
       'model', old.model, 'prompt', old.prompt, 'duration_seconds', old.duration_seconds,
       'reference_image_path', old.reference_image_path,
-      -- That there was a frame is enough: inputs are compared without the addresses of their files.
+      -- That there was a frame is enough: its file is gone, and its address in an input names the prediction.
       'first_frame_path', case when old.first_frame_prediction_id is not null then 'deleted' end,
       'last_frame_path', case when old.last_frame_prediction_id is not null then 'deleted' end,
       'model_settings', to_jsonb(m)),
@@ -50,6 +50,43 @@ end
 $$;
 create trigger _410_remember_unanswered_submit after delete on public.predictions
   for each row when (old.unanswered_since is not null) execute function private.remember_unanswered_submit();
+
+-- The provider's list shows the input of a run and nothing that names its prediction. Files in an input do (their addresses);
+-- a text alone does not, so it must be known who else submitted the same.
+create table private.text_submits (
+  prediction_id uuid primary key,
+  prompt_hash bigint not null,
+  submitted_at timestamptz not null
+);
+comment on table private.text_submits is 'Predictions without files that were handed to the provider in the last hours, also when they are deleted.';
+comment on column private.text_submits.prompt_hash is 'hashtextextended of the prompt. Two prompts with one hash only keep each other from being recovered.';
+comment on column private.text_submits.submitted_at is 'When it was handed to the provider last.';
+create index text_submits_prompt_hash_idx on private.text_submits (prompt_hash);
+create index text_submits_submitted_at_idx on private.text_submits (submitted_at);
+alter table private.text_submits enable row level security;
+revoke all on private.text_submits from public, anon, authenticated, service_role;
+
+-- Whether a run with the text of a prediction, unanswered since then, can be no other prediction's of this database. A claim is
+-- committed before its submit, so whoever may have made a run in the provider's list is in the table by now. The list is read
+-- from minutes before the submit, by the provider's clock; after an hour the provider deletes the inputs of runs.
+create function private.is_only_submit_of_its_text(prediction uuid, unanswered_since timestamptz)
+returns boolean
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return exists (
+    select from private.text_submits t
+    where t.prediction_id = prediction and unanswered_since > now() - interval '1 hour'
+      and not exists (
+        select from private.text_submits other
+        where other.prompt_hash = t.prompt_hash and other.prediction_id <> t.prediction_id
+          and other.submitted_at > unanswered_since - interval '1 hour'
+      )
+  );
+end
+$$;
 
 -- Leases what is to be looked for, as tasks. After a day it is over: no run goes on so long.
 create function private.claim_unanswered_submits(max_rows integer, lease_seconds integer)
@@ -100,7 +137,9 @@ end
 $$;
 comment on function public.record_search_ended is 'The runs of a prediction that ended or was deleted unheard have been looked for. False: there was nothing to look for.';
 
-revoke execute on function private.remember_unanswered_submit(), private.claim_unanswered_submits(integer, integer)
+revoke execute on function
+  private.remember_unanswered_submit(), private.claim_unanswered_submits(integer, integer),
+  private.is_only_submit_of_its_text(uuid, timestamptz)
 from public, anon, authenticated, service_role;
 revoke execute on function public.record_search_ended(uuid) from public, anon, authenticated;
 grant execute on function public.record_search_ended(uuid) to service_role;

@@ -11,7 +11,10 @@ revoke all on private.provider_callbacks from public, anon, authenticated, servi
 
 -- Records a provider run's state and answers what came of it:
 -- recorded, unchanged (nothing new), duplicate (callback seen before), unknown (no such prediction, or another's run),
--- ended (the prediction was over or deleted), stale (the run is not the one the prediction follows; it will be cancelled).
+-- unproven (may be another's run), ended (the prediction was over or deleted), stale (the run is not the one the prediction
+-- follows; it will be cancelled).
+-- found_by is for runs found in the provider's list: 'name' when something in them names the prediction, 'text' when all there is
+-- is an equal text.
 create function public.record_provider_state(
   prediction_id uuid,
   attempt integer,
@@ -21,7 +24,8 @@ create function public.record_provider_state(
   progress real default null,
   error_message text default null,
   callback_id text default null,
-  poll_after_seconds double precision default null
+  poll_after_seconds double precision default null,
+  found_by text default null
 )
 returns text
 language plpgsql
@@ -60,7 +64,8 @@ begin
   select p.* into row_now from public.predictions p where p.id = record_provider_state.prediction_id for update;
   if not found then
     -- Deleted while a submit of it had no answer, it counts as ended then.
-    select s.prediction_id, s.attempt, s.deleted_at into row_now.id, row_now.attempt, row_now.completed_at
+    select s.prediction_id, s.attempt, s.unanswered_since, s.deleted_at
+    into row_now.id, row_now.attempt, row_now.unanswered_since, row_now.completed_at
     from private.unanswered_submits s where s.prediction_id = record_provider_state.prediction_id;
   end if;
   if not found or record_provider_state.attempt not between 1 and row_now.attempt then
@@ -74,6 +79,11 @@ begin
     where r.provider_prediction_id = record_provider_state.provider_prediction_id and r.prediction_id <> row_now.id
   ) then
     return 'unknown';
+  end if;
+  -- Before anything is noted: what may be another's is neither followed nor cancelled.
+  if found_by = 'text' and not follows_run
+    and not private.is_only_submit_of_its_text(row_now.id, row_now.unanswered_since) then
+    return 'unproven';
   end if;
   if callback_id is not null then
     insert into private.provider_callbacks (callback_id) values (record_provider_state.callback_id) on conflict do nothing;
@@ -94,6 +104,11 @@ begin
     end if;
   end if;
 
+  -- The last submit has its answer, and the list was searched before it: there is nothing to look for any more.
+  if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null
+    and record_provider_state.attempt = row_now.attempt then
+    perform public.record_search_ended(row_now.id);
+  end if;
   if not follows_run and (row_now.provider_prediction_id is not null or row_now.completed_at is not null) then
     perform private.cancel_run(record_provider_state.provider_prediction_id, run_is_over);
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
@@ -126,7 +141,7 @@ begin
   return case when moved then 'recorded' else 'unchanged' end;
 end
 $$;
-comment on function public.record_provider_state is 'Records what the provider says about a run and answers: recorded, unchanged, duplicate, unknown, ended or stale.';
+comment on function public.record_provider_state is 'Records what the provider says about a run and answers: recorded, unchanged, duplicate, unknown, unproven, ended or stale.';
 
 -- Asks for a run to be cancelled at the provider, unless it is over.
 create function private.cancel_run(run text, run_is_over boolean)
@@ -189,10 +204,10 @@ comment on function public.record_run_canceled is 'What came of asking the provi
 revoke execute on function private.cancel_run(text, boolean), private.cancel_abandoned_run()
 from public, anon, authenticated, service_role;
 revoke execute on function
-  public.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision),
+  public.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text),
   public.record_run_canceled(text, boolean)
 from public, anon, authenticated;
 grant execute on function
-  public.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision),
+  public.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text),
   public.record_run_canceled(text, boolean)
 to service_role;

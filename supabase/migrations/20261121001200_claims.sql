@@ -115,6 +115,11 @@ begin
     from due
     where p.id = due.id
     returning p.*, due.was_left
+  ), noted as (
+    insert into private.text_submits as t (prediction_id, prompt_hash, submitted_at)
+    select c.id, hashtextextended(c.prompt, 0), at from claimed c
+    where c.status = 'queued' and num_nonnulls(c.reference_image_path, c.first_frame_prediction_id, c.last_frame_prediction_id) = 0
+    on conflict (prediction_id) do update set submitted_at = excluded.submitted_at
   )
   select to_jsonb(c) - 'was_left' || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,

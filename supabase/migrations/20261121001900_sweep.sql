@@ -126,6 +126,10 @@ begin
   delete from private.unanswered_submits s where s.prediction_id = any (array(
     select o.prediction_id from private.unanswered_submits o
     where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows));
+  -- Whether one text was submitted twice is asked up to two hours later.
+  delete from private.text_submits t where t.prediction_id = any (array(
+    select o.prediction_id from private.text_submits o
+    where o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows));
   perform private.prune_webhooks();
   -- Last, and it waits for nobody: the deletion of an account may wait for these rows and hold what the others wait for.
   -- Few at a time: each is written to all indexes of predictions anew.

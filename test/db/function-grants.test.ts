@@ -119,6 +119,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "private.kick_unless_looking": { roles: [], definer: true },
   "private.guard_project_deletion": { roles: [], definer: true },
   "private.keep_reference": { roles: [], definer: true },
+  "private.is_only_submit_of_its_text": { roles: [] },
   "private.limit_project_changes": { roles: [], definer: true },
   "private.limit_projects": { roles: [], definer: true },
   "private.note_unused_references": { roles: [], definer: true },

@@ -64,6 +64,7 @@ const EXPECTED: Record<string, Record<Who, Access>> = {
   "private.rate_buckets": nobody,
   "private.rate_limits": nobody,
   "private.settings": nobody,
+  "private.text_submits": nobody,
   "private.unanswered_submits": nobody,
   "private.webhook_hours": nobody,
   "private.webhook_secrets": nobody,

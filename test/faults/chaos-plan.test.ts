@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createDice } from "../../local/chaos/dice.ts";
 import { FAULT_NAMES, planFaults } from "../../local/chaos/plan-faults.ts";
-import { planPrompt } from "../../local/chaos/plan-prompts.ts";
+import { pairPrompt, planPrompt } from "../../local/chaos/plan-prompts.ts";
 import { readChaosArguments } from "../../local/chaos/read-chaos-arguments.ts";
 import { countBroken, describeResult } from "../../local/chaos/report.ts";
 import { directives, faultNames, unknownDirective } from "../../local/replicate/faults.ts";
@@ -42,6 +42,14 @@ describe("prompts", () => {
     const without = prompts.filter((prompt) => directives(prompt).size === 0).length;
     expect(without).toBeGreaterThan(4_500);
     expect(prompts.some((prompt) => directives(prompt).size === 2)).toBe(true);
+  });
+
+  test("of a pair → both lose their answers and every callback", () => {
+    expect(unknownDirective(pairPrompt("x"))).toBeNull();
+    expect([...directives(pairPrompt("x"))]).toEqual([
+      ["lost_answer", "2"],
+      ["callback_lost", ""],
+    ]);
   });
 
   test("no two are equal", () => {

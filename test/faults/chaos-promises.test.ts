@@ -80,6 +80,37 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "insert into chaos.runs values ('run-x', 'canceled', 'prompt-gone')",
   ],
   [
+    "a run that nobody knows, of a text that one user alone had",
+    "runs_have_a_row",
+    "delete from chaos.starts where key = 'key-6'",
+  ],
+  ["a run that nobody knows, with a file", "runs_have_a_row", "update chaos.runs set has_file = true"],
+  [
+    "a run that nobody knows, with callbacks",
+    "runs_have_a_row",
+    "update chaos.runs set prompt = 'pair'; update chaos.starts set prompt = 'pair'",
+  ],
+  [
+    "a run in a row of another's prediction",
+    "runs_are_their_predictions",
+    "update private.provider_runs set prediction_id = gen_random_uuid()",
+  ],
+  [
+    "a run of another's prediction",
+    "runs_are_their_predictions",
+    "delete from private.provider_runs; update chaos.runs set made_for = gen_random_uuid()",
+  ],
+  [
+    "a run that nobody knows, cancelled",
+    "runs_are_their_predictions",
+    "update chaos.runs set cancel_asked = true where id = 'run-pair'",
+  ],
+  [
+    "a run that a prediction succeeded with, cancelled",
+    "runs_are_their_predictions",
+    "update chaos.runs set cancel_asked = true where id <> 'run-pair'",
+  ],
+  [
     "a run that the provider never made",
     "runs_are_real",
     "insert into private.provider_runs (provider_prediction_id, prediction_id, attempt) select 'forged', id, 1 from public.predictions limit 1",

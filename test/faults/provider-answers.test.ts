@@ -55,7 +55,7 @@ describe.concurrent("an answer to a submit that is no success", () => {
     await download(ended);
   });
 
-  test("accepted, the answer and every callback lost → the orphan is found in the list and adopted, no second run", async () => {
+  test("accepted, the answer and every callback lost → the orphan is found in the list by its text, which nobody else submitted, and adopted: no second run", async () => {
     const { ended, runs } = await generate("lost_answer", "callback_lost");
     expect(ended).toMatchObject({ status: "succeeded", attempt: 2 });
     expect(runs).toHaveLength(1);
@@ -64,19 +64,5 @@ describe.concurrent("an answer to a submit that is no success", () => {
       select provider_prediction_id as id from private.provider_runs where prediction_id = ${ended.predictionId}`;
     expect(known.map(({ id }) => id)).toEqual(runs.map(({ id }) => id));
     await download(ended);
-  });
-
-  test("two predictions with equal input lose their answers and callbacks → each adopts a run of its own", async () => {
-    const prompt = promptWith("lost_answer=2", "callback_lost");
-    const makers = await Promise.all([newFilmMaker(stack), newFilmMaker(stack)]);
-    const ended = await Promise.all(
-      makers.map(async (maker) => maker.untilEnded(await maker.start("first-frame", { prompt }), 28)),
-    );
-    expect(ended.map(({ status }) => status)).toEqual(["succeeded", "succeeded"]);
-    const runs = await runsAtProvider(stack, prompt);
-    expect(runs).toHaveLength(2);
-    const owners = await sql<{ id: string; run: string }[]>`
-      select id, provider_prediction_id as run from public.predictions where prompt = ${prompt}`;
-    expect(new Set(owners.map(({ run }) => run))).toEqual(new Set(runs.map(({ id }) => id)));
   });
 });

@@ -8,6 +8,8 @@ import { addEndpoint } from "./db-webhooks.ts";
 
 /** The identifier of an image that no start has used. */
 export const UNUSED_UPLOAD = "00000000-0000-4000-8000-000000000001";
+/** Two users asked for this at once, and no callback of theirs arrives. */
+const PAIR = "A pair [[fault:callback_lost]]";
 
 export type ChaosScene = {
   /** What each promise finds when `statement` has been run without triggers, all of it taken back afterwards. */
@@ -84,6 +86,8 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
     starts: [
       { key: "key-2", prompt: "prompt-1", project_id: world.project, prediction_id: id },
       { key: "key-3", prompt: "prompt-gone", project_id: crypto.randomUUID(), prediction_id: null },
+      { key: "key-5", prompt: PAIR, project_id: crypto.randomUUID(), prediction_id: null },
+      { key: "key-6", prompt: PAIR, project_id: crypto.randomUUID(), prediction_id: null },
     ],
     answers: [
       { key: "key-2", what: "prediction", id },
@@ -94,7 +98,13 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
     deleted_projects: [],
     arrivals,
     forged: [],
-    runs: [{ id: run, status: "succeeded", prompt: "prompt-1" }],
+    runs: [
+      { id: run, status: "succeeded", prompt: "prompt-1", made_for: id, has_file: true, cancel_asked: false },
+      {
+        ...{ id: "run-pair", status: "succeeded", prompt: PAIR, made_for: crypto.randomUUID() },
+        ...{ has_file: false, cancel_asked: false },
+      },
+    ],
     files: [
       { bucket: "generations", name: "owner/project/prediction.png", bytes: 1024, sha256: "a".repeat(64) },
       { bucket: "projects", name: photo, bytes: 70, sha256: "b".repeat(64) },

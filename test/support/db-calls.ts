@@ -28,17 +28,18 @@ export type Saying = {
   progress?: number | null;
   error?: string | null;
   callback?: string | null;
+  foundBy?: "name" | "text" | null;
 };
 
 /** record_provider_state's answer. */
 export async function providerSays(sql: AnySql, saying: Saying): Promise<string> {
-  const { id, attempt = 1, run, status = "processing", outputUrl, progress, error, callback } = saying;
+  const { id, attempt = 1, run, status = "processing", outputUrl, progress, error, callback, foundBy } = saying;
   const output = outputUrl === undefined && status === "succeeded" ? "https://replicate.delivery/out.png" : outputUrl;
   const [row] = await sql<{ answer: string }[]>`
     select public.record_provider_state(
       prediction_id => ${id}, attempt => ${attempt}, provider_prediction_id => ${run}, provider_status => ${status},
       output_url => ${output ?? null}, progress => ${progress ?? null}, error_message => ${error ?? null},
-      callback_id => ${callback ?? null}) as answer`;
+      callback_id => ${callback ?? null}, found_by => ${foundBy ?? null}) as answer`;
   return row?.answer ?? "no answer";
 }
 

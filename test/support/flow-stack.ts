@@ -1,6 +1,7 @@
 import postgres from "postgres";
 import type { ChildProcess } from "../../local/stack/child-process.ts";
 import { removeData } from "../../local/stack/remove-data.ts";
+import type { StackOptions } from "../../local/stack/stack-types.ts";
 import { startStack } from "../../local/stack/start-stack.ts";
 import { setQuickIntervals } from "./flow-quick-settings.ts";
 import type { StackInfo } from "./global-setup.ts";
@@ -30,12 +31,15 @@ export type OwnStack = FlowStack & {
   stop(): Promise<void>;
 };
 
-/** Starts a throw-away stack on free ports. It sweeps every second instead of every five. Stop it in afterAll. */
-export async function startOwnStack(): Promise<OwnStack> {
+/**
+ * Starts a throw-away stack on free ports, or with a simulator of the test's own as its provider. It sweeps every second instead
+ * of every five. Stop it in afterAll.
+ */
+export async function startOwnStack(given: Pick<StackOptions, "port" | "provider"> = { port: 0 }): Promise<OwnStack> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
   const remove = () => removeData(dataDir);
   const simulator = { startDelayMs: 0, runDelayMs: 0 };
-  const stack = await startStack({ dataDir, port: 0, durable: false, simulator }).catch(async (error) => {
+  const stack = await startStack({ dataDir, durable: false, simulator, ...given }).catch(async (error) => {
     await remove();
     throw error;
   });

@@ -84,6 +84,7 @@ export const TABLES: Record<string, TableRights> = {
     "only_row max_active_per_owner max_failures frame_deadline video_deadline poll_interval retry_base retry_most " +
       "unused_references_after webhook_retry_schedule webhook_disable_after webhook_retention",
   ),
+  "private.text_submits": internal("prediction_id prompt_hash submitted_at"),
   "private.unanswered_submits": internal("prediction_id attempt sought unanswered_since next_search_at deleted_at"),
   "private.webhook_hours": internal(
     "endpoint_id hour slot delivered retrying exhausted last_attempt_at last_status_code last_error failed_at " +

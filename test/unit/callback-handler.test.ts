@@ -71,6 +71,7 @@ test("a signed callback → one SQL call with what it says, and 200", async () =
         error_message: null,
         callback_id: "msg_1",
         poll_after_seconds: null,
+        found_by: null,
       },
     ],
   ]);

@@ -10,6 +10,7 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
 
+const PREDICTION = "0d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a01";
 const NEW_RUN: NewRun = {
   model: "google/nano-banana",
   input: { prompt: "A cat" },
@@ -50,7 +51,8 @@ const calls: [string, (provider: Provider) => Promise<unknown>][] = [
   ["get", (provider) => provider.get("abc", never())],
   ["cancel", (provider) => provider.cancel("abc", never())],
   ["list", (provider) => provider.list(new Date(AT), null, never())],
-  ["upload", (provider) => provider.upload(new File(["x"], "x.png"), never())],
+  ["upload", (provider) => provider.upload(new File(["x"], "x.png"), PREDICTION, never())],
+  ["uploadedFor", (provider) => provider.uploadedFor("https://api.replicate.com/v1/files/abc", never())],
 ];
 
 for (const [name, call] of calls) {
@@ -184,7 +186,7 @@ test.each([408, 500, 502, 503, 504])("create answered %i → later, and a run is
   expect(verdict.reason.message).not.toContain("html");
 });
 
-test("the simulator: create, get, cancel, list over two pages, upload", async () => {
+test("the simulator: create, get, cancel, list over two pages, upload and whose it is", async () => {
   const simulator = await startSimulator({ runDelayMs: 60_000 });
   ends.push(simulator.stop);
   const provider = createProvider({
@@ -194,9 +196,12 @@ test("the simulator: create, get, cancel, list over two pages, upload", async ()
     now: Date.now,
   });
   const since = new Date(Date.now() - 1000);
-  const file = await provider.upload(new File(["hello"], "x.txt", { type: "text/plain" }), never());
+  const file = await provider.upload(new File(["hello"], "x.txt", { type: "text/plain" }), PREDICTION, never());
   const stored = await (await fetch(file, { headers: { authorization: `Bearer ${simulator.token}` } })).json();
   expect(stored).toMatchObject({ name: "x.txt", content_type: "text/plain", size: 5 });
+  expect(await provider.uploadedFor(file, never())).toBe(PREDICTION);
+  expect(await provider.uploadedFor(file.slice(0, -1), never())).toBeNull();
+  expect(await provider.uploadedFor("https://app.test/storage/v1/object/sign/a.png?token=t", never())).toBeNull();
 
   const made = await Promise.all(Array.from({ length: 101 }, () => provider.create(NEW_RUN, never())));
   const first = await provider.list(since, null, never());

@@ -48,13 +48,13 @@ async function search(answer: () => Response, answers: Partial<Database> = {}) {
 
 const page = (...results: object[]) => Response.json({ next: null, previous: null, results });
 
-test("runs of it stand in the list → each is recorded, and the search has ended", async () => {
+test("runs whose callback addresses name it stand in the list → each is recorded, and the search has ended", async () => {
   const { calls, asked } = await search(() => page(listed("run-1"), listed("run-2")), {
     recordState: async () => "ended",
   });
   expect(calls).toEqual([
-    ["recordState", expect.objectContaining({ id: "run-1" })],
-    ["recordState", expect.objectContaining({ id: "run-2" })],
+    ["recordState", expect.objectContaining({ id: "run-1" }), "name"],
+    ["recordState", expect.objectContaining({ id: "run-2" }), "name"],
     ["recordSearchEnded", PREDICTION],
   ]);
   expect(asked).toEqual(["GET /v1/predictions"]);

@@ -93,24 +93,27 @@ test("a deadline that is nearly over → the shortest that the provider accepts"
   expect((Date.parse(String(made.deadline)) - Date.parse(String(made.created_at))) / 1000).toBeCloseTo(5, 0);
 });
 
-test("files, the provider can reach us → signed addresses under the public one", async () => {
+test("files, the provider can reach us → signed addresses under the public one, which name the prediction", async () => {
   const { calls } = await run({
     step: "last-frame",
     reference_image_path: "projects/ref.png",
     first_frame_path: "o/p/first.png",
   });
   const { input } = await runNamed(recordedRun(calls)?.id);
-  const signed = (path: string) => `${PUBLIC}/storage/v1/object/sign/${path}?token=secret`;
+  const signed = (path: string) => `${PUBLIC}/storage/v1/object/sign/${path}?token=secret&prediction=${kit.PREDICTION}`;
   expect(input).toMatchObject({ image_input: [signed("generations/o/p/first.png"), signed("projects/ref.png")] });
 });
 
-test("files, the provider cannot reach us → copies among its own files, and no callback", async () => {
+test("files, the provider cannot reach us → copies among its own files, which name the prediction, and no callback", async () => {
   const { calls } = await run({ reference_image_path: "projects/ref.png" }, { publicUrl: null });
   const made = await runNamed(recordedRun(calls)?.id);
   const [file] = (made.input as { image_input: string[] }).image_input;
   expect(file).toMatch(new RegExp(`^${simulator.apiUrl}/files/`));
   const copy = await (await fetch(file ?? "", { headers: { authorization: `Bearer ${simulator.token}` } })).json();
-  expect(copy).toMatchObject({ name: "ref.png", content_type: "image/png", size: kit.PNG.byteLength });
+  expect(copy).toMatchObject({
+    ...{ name: "ref.png", content_type: "image/png", size: kit.PNG.byteLength },
+    metadata: { prediction: kit.PREDICTION },
+  });
   expect(made.webhook).toBeUndefined();
 });
 
@@ -171,52 +174,76 @@ test("a model that the provider does not have → failed", async () => {
   expect(calls).toEqual([["fail", expect.objectContaining({ code: "provider_model_not_found" }), false]]);
 });
 
-for (const listShowsWebhook of [true, false]) {
-  for (const publicUrl of listShowsWebhook ? [PUBLIC] : [PUBLIC, null]) {
-    const how = `list ${listShowsWebhook ? "shows" : "hides"} callbacks, ${publicUrl ? "public" : "no public"} address`;
-    test(`a lost answer (${how}) → the next submit finds the run, and nothing is paid twice`, async () => {
-      const running = await another({ listShowsWebhook });
+const LOST: [string, Partial<SubmitTask>, string][] = [
+  ["a reference", { reference_image_path: "projects/ref.png" }, "name"],
+  ["a frame", { step: "last-frame", first_frame_path: "o/p/first.png" }, "name"],
+  ["text alone", {}, "text"],
+];
+for (const publicUrl of [PUBLIC, null]) {
+  test.each(LOST)(
+    `a lost answer (%s, ${publicUrl ? "public" : "no public"} address) → the next submit finds the run`,
+    async (_what, change, foundBy) => {
+      const running = await another({});
       running.control.arm({ fault: "lost_answer" });
       const options = { provider: simulated(running), publicUrl };
-      const reference = { reference_image_path: "projects/ref.png" };
-      const since = new Date();
-      const lost = await run(reference, options);
+      const lost = await run(change, options);
       expect(lost.calls[0]?.[0]).toBe("retryLater");
-      const { calls } = await run({ ...reference, attempt: 2, search_since: since }, options);
+      const { calls } = await run({ ...change, attempt: 2, search_since: new Date() }, options);
       const [found] = await runsAt(running);
-      expect(calls).toEqual([["recordState", expect.objectContaining({ id: found?.id })]]);
+      expect(calls).toEqual([["recordState", expect.objectContaining({ id: found?.id }), foundBy]]);
       expect(await runsAt(running)).toHaveLength(1);
-    });
-  }
+    },
+  );
+
+  test.each(LOST.slice(0, 2))(
+    `an equal run of another prediction (%s, ${publicUrl ? "public" : "no public"} address) → not even asked about`,
+    async (_what, change) => {
+      const running = await another({});
+      const options = { provider: simulated(running), publicUrl };
+      await run({ ...change, id: crypto.randomUUID() }, options);
+      const { calls } = await run({ ...change, attempt: 2, search_since: new Date() }, options);
+      expect(calls).toHaveLength(1);
+      expect(await runsAt(running)).toHaveLength(2);
+    },
+  );
 }
 
-test("an equal run of another prediction, named by its callback → left alone", async () => {
-  const running = await another({ listShowsWebhook: true });
-  const options = { provider: simulated(running) };
-  await run({ id: crypto.randomUUID() }, options);
-  await run({ attempt: 2, search_since: new Date() }, options);
-  expect(await runsAt(running)).toHaveLength(2);
-});
+test.each(["unknown", "unproven"] as const)(
+  "a run with an equal text of which the database says %s → left alone, and a second one is made",
+  async (answer) => {
+    const running = await another({});
+    const options = { provider: simulated(running), publicUrl: null };
+    const others = recordedRun((await run({}, options)).calls)?.id;
+    const recordState: Database["recordState"] = async (_task, { id }) => (id === others ? answer : "recorded");
+    const more = { ...options, database: { recordState } };
+    const { calls, lines } = await run({ attempt: 2, search_since: new Date() }, more);
+    expect(calls.map(([name]) => name)).toEqual(["recordState", "recordState"]);
+    expect(await runsAt(running)).toHaveLength(2);
+    const told = lines.some((line) => line.includes('"orphan_unproven"') && line.includes('"runs":1'));
+    expect(told).toBe(answer === "unproven");
+  },
+);
 
-test("an equal run that the database knows as another's → left alone", async () => {
+test("another's prompt that is an address which names this prediction → proves nothing", async () => {
   const running = await another({});
-  const options = { provider: simulated(running), publicUrl: null };
-  const others = recordedRun((await run({}, options)).calls)?.id;
-  const recordState: Database["recordState"] = async (_task, { id }) => (id === others ? "unknown" : "recorded");
-  const { calls } = await run({ attempt: 2, search_since: new Date() }, { ...options, database: { recordState } });
-  expect(calls.map(([name]) => name)).toEqual(["recordState", "recordState"]);
+  const options = { provider: simulated(running) };
+  await run({ id: crypto.randomUUID(), prompt: `${PUBLIC}/?prediction=${kit.PREDICTION}` }, options);
+  const { calls } = await run({ attempt: 2, search_since: new Date() }, options);
+  expect(calls).toHaveLength(1);
   expect(await runsAt(running)).toHaveLength(2);
 });
 
 test.each<[string, Partial<SubmitTask>]>([
   ["another prompt", { prompt: "Something else" }],
-  ["another reference", { reference_image_path: "projects/ref.png" }],
+  ["a reference", { reference_image_path: "projects/ref.png" }],
   ["another model", { model: "google/nano-banana-pro" }],
-])("a run with %s → not ours", async (_name, change) => {
+  ["other settings", { model_settings: { ...kit.NANO_BANANA, extras: { output_format: "jpg" } } }],
+])("a run of another prediction with %s → not ours", async (_name, change) => {
   const running = await another({});
   const options = { provider: simulated(running), publicUrl: null };
-  await run(change, options);
-  await run({ attempt: 2, search_since: new Date() }, options);
+  await run({ ...change, id: crypto.randomUUID() }, options);
+  const { calls } = await run({ attempt: 2, search_since: new Date() }, options);
+  expect(calls).toHaveLength(1);
   expect(await runsAt(running)).toHaveLength(2);
 });
 
@@ -242,7 +269,7 @@ test("the run stands on the list's second page → found", async () => {
   const ours = recordedRun((await run({}, options)).calls)?.id;
   await Promise.all(Array.from({ length: 100 }, (_, index) => run({ prompt: `Other ${index}` }, options)));
   const { calls } = await run({ attempt: 2, search_since: new Date() }, options);
-  expect(calls).toEqual([["recordState", expect.objectContaining({ id: ours })]]);
+  expect(calls).toEqual([["recordState", expect.objectContaining({ id: ours }), "text"]]);
 });
 
 test("the list cannot be had → no submit, and the search stays due", async () => {
@@ -276,12 +303,12 @@ test("a list without end → no submit, and the search stays due", async () => {
 
 test("refused after an unanswered submit → the search stays due all the same", async () => {
   const prompt = `Wait [[fault:rate_limited]] ${crypto.randomUUID()}`;
-  const { calls } = await run({ prompt, attempt: 2, search_since: new Date() });
+  const { calls } = await run({ id: crypto.randomUUID(), prompt, attempt: 2, search_since: new Date() });
   expect(calls).toEqual([["retryLater", expect.anything(), expect.objectContaining({ answered: false })]]);
 });
 
-test.each(["ended", "stale"] as const)(
-  "the database says %s after the create → nothing more, it plans the cancel; the log tells",
+test.each(["ended", "stale", "unknown"] as const)(
+  "the database says %s after the create → nothing more; the log tells",
   async (outcome) => {
     const { calls, lines } = await run({}, { database: { recordState: async () => outcome } });
     expect(calls.map(([name]) => name)).toEqual(["recordState"]);
@@ -290,12 +317,6 @@ test.each(["ended", "stale"] as const)(
     );
   },
 );
-
-test("another prediction took the run for its own → later, with a search, and the run goes on", async () => {
-  const { calls } = await run({}, { database: { recordState: async () => "unknown" } });
-  expect(calls.at(-1)).toEqual(["retryLater", expect.anything(), { answered: false }]);
-  expect((await runNamed(recordedRun(calls)?.id)).status).not.toBe("canceled");
-});
 
 test("the log → no prompt, no address", async () => {
   const { lines } = await run({ prompt: "Secret lighthouse", reference_image_path: "projects/ref.png" });

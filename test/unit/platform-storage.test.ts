@@ -157,6 +157,9 @@ test("a signed address → the file with type, length and ETag, for anybody, wit
   expect([head.status, head.headers.get("content-length")]).toEqual([200, "13"]);
   const known = await fetch(data?.signedUrl ?? "", { headers: { "if-none-match": answer.headers.get("etag") ?? "" } });
   expect(known.status).toBe(304);
+  // As the hosted Storage does: the provider's runs are known by such a parameter (generate/input-files.ts).
+  const marked = await fetch(`${data?.signedUrl}&prediction=${crypto.randomUUID()}`);
+  expect([marked.status, await marked.text()]).toEqual([200, "hello storage"]);
 });
 
 test.each([

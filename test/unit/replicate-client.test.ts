@@ -132,6 +132,15 @@ test("created_after and created_before → only what was made between; a wrong d
   expect((await request(simulator, "GET", "/predictions?created_after=yesterday")).status).toBe(400);
 });
 
+test("list → the fields that are documented of it, and no callback address among them", async () => {
+  const webhook = "http://127.0.0.1:1/callback";
+  await replicate.predictions.create({ model: "google/nano-banana", input: { prompt: "listed" }, webhook });
+  const { results } = await (await request(simulator, "GET", "/predictions")).json();
+  const fields =
+    "id model version input output error status source data_removed created_at started_at completed_at metrics";
+  expect(new Set(Object.keys(results[0]))).toEqual(new Set([...fields.split(" "), "urls"]));
+});
+
 test("a wrong token, and none → 401; an unknown prediction and path → 404, all as problem JSON", async () => {
   const wrong = await fetch(`${simulator.apiUrl}/predictions`, { headers: { authorization: "Bearer r8_wrong" } });
   expect(wrong.status).toBe(401);

@@ -2,7 +2,11 @@ import type { PostgrestClient } from "@supabase/postgrest-js";
 import { z } from "zod";
 import { createCallDatabase } from "../../../shared/provider/call-database.ts";
 import type { ProviderPrediction } from "../../../shared/provider/provider-prediction.ts";
-import { type RecordOutcome, recordProviderState } from "../../../shared/provider/record-provider-state.ts";
+import {
+  type FoundBy,
+  type RecordOutcome,
+  recordProviderState,
+} from "../../../shared/provider/record-provider-state.ts";
 import type { StoredFile } from "./storage.ts";
 import type { StoredOutput } from "./stored-output.ts";
 import type { LeasedTask } from "./task.ts";
@@ -20,7 +24,12 @@ const retried = z.enum(["later", "failed", "too_late"]);
  */
 export type Database = {
   claim(maxRows: number, leaseSeconds: number, lookAgainMs: number, waitMs: number): Promise<Claimed[]>;
-  recordState(task: { id: string; attempt: number }, run: ProviderPrediction): Promise<RecordOutcome>;
+  /** `foundBy` for a run that was found in the provider's list. */
+  recordState(
+    task: { id: string; attempt: number },
+    run: ProviderPrediction,
+    foundBy?: FoundBy,
+  ): Promise<RecordOutcome>;
   recordRunCanceled(providerPredictionId: string, canceled: boolean): Promise<void>;
   /** `refused` are those of the task's files that are still there; they are put off. */
   recordFilesRemoved(leaseToken: string, refused: StoredFile[]): Promise<void>;
@@ -50,8 +59,8 @@ export function createDatabase(client: PostgrestClient, pollSeconds: number | nu
           wait_ms: waitMs,
         }),
       ),
-    recordState: (task, run) =>
-      recordProviderState(call, { predictionId: task.id, attempt: task.attempt, run, pollAfterSeconds: pollSeconds }),
+    recordState: ({ id: predictionId, attempt }, run, foundBy) =>
+      recordProviderState(call, { predictionId, attempt, run, foundBy, pollAfterSeconds: pollSeconds }),
     recordRunCanceled: async (provider_prediction_id, canceled) =>
       void (await call("record_run_canceled", { provider_prediction_id, canceled })),
     recordFilesRemoved: async (lease_token, refused) =>

@@ -8,15 +8,21 @@ type Settings = { storage: Storage; provider: Provider; publicUrl: string | null
 
 /**
  * An address from which the provider can read one of our files: signed, where it can reach us, else of a copy among its own
- * files (there the file is in memory for a moment). Throws StorageError and ProviderError.
+ * files (there the file is in memory for a moment). It names the prediction, so that find-orphan.ts knows whose input it is in:
+ * Storage ignores the parameter, and the provider keeps it with the copy. Throws StorageError and ProviderError.
  */
-export async function giveFile(file: StoredFile, settings: Settings, signal: AbortSignal): Promise<string> {
+export async function giveFile(
+  file: StoredFile,
+  predictionId: string,
+  settings: Settings,
+  signal: AbortSignal,
+): Promise<string> {
   const { storage, provider, publicUrl, platformUrl } = settings;
   if (publicUrl === null) {
     const copy = await storage.download(file, signal);
     const name = file.name.slice(file.name.lastIndexOf("/") + 1);
-    return await provider.upload(new File([copy], name, { type: copy.type }), signal);
+    return await provider.upload(new File([copy], name, { type: copy.type }), predictionId, signal);
   }
   const url = await storage.sign(file, SIGNED_FOR_SECONDS, signal);
-  return publicUrl + url.slice(platformUrl.length);
+  return `${publicUrl}${url.slice(platformUrl.length)}&prediction=${predictionId}`;
 }

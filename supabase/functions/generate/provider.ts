@@ -6,16 +6,17 @@ import { ProviderError, readRefusal } from "./provider-error.ts";
 
 const PATIENCE_MS = 20_000;
 
-/** A run as the list shows it; which fields the list leaves out is not promised. */
+/** A run as the list shows it; which fields the list leaves out is not promised. Inputs are deleted after an hour. */
 const listed = providerPrediction.extend({
   model: z.string().nullish(),
-  input: z.unknown().optional(),
+  input: z.record(z.string(), z.unknown()).catch({}),
   webhook: z.string().nullish(),
   created_at: z.string().nullish(),
 });
 export type ListedPrediction = z.infer<typeof listed>;
 const page = z.object({ next: z.string().nullish(), results: z.array(z.unknown()) });
 const uploaded = z.object({ urls: z.object({ get: z.url() }) });
+const described = z.object({ metadata: z.object({ prediction: z.string() }).nullable().catch(null) });
 
 export type NewRun = {
   model: string;
@@ -37,8 +38,10 @@ export type Provider = {
     query: string | null,
     signal: AbortSignal,
   ): Promise<{ runs: ListedPrediction[]; next: string | null }>;
-  /** Uploads an input file and returns the address that a model can read it from. */
-  upload(file: Blob, signal: AbortSignal): Promise<string>;
+  /** Uploads an input file of a prediction and returns the address that a model can read it from. */
+  upload(file: Blob, predictionId: string, signal: AbortSignal): Promise<string>;
+  /** The prediction that the file at this address was uploaded for; null when it is not the address of an upload of ours. */
+  uploadedFor(address: string, signal: AbortSignal): Promise<string | null>;
 };
 
 export type ProviderSettings = {
@@ -72,7 +75,18 @@ export function createProvider(settings: ProviderSettings): Provider {
       const runs = results.flatMap((one) => listed.safeParse(one).data ?? []);
       return { runs, next: next ? new URL(next).search : null };
     },
-    upload: async (file, signal) => parse(uploaded, await once(settings, signal, (r) => r.files.create(file))).urls.get,
+    upload: async (file, prediction, signal) =>
+      parse(uploaded, await once(settings, signal, (r) => r.files.create(file, { prediction }))).urls.get,
+    async uploadedFor(address, signal) {
+      const [, id] = /\/files\/([A-Za-z0-9_-]{1,100})$/.exec(address) ?? [];
+      if (id === undefined) return null;
+      try {
+        return parse(described, await once(settings, signal, (r) => r.files.get(id))).metadata?.prediction ?? null;
+      } catch (error) {
+        if (error instanceof ProviderError && error.status === 404) return null;
+        throw error;
+      }
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { describeError } from "../../../shared/provider/describe-error.ts";
 import type { Deps } from "./deps.ts";
-import { findOrphans, SearchTooLong } from "./find-orphan.ts";
+import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
 import { ProviderError } from "./provider-error.ts";
 import type { SearchTask } from "./task.ts";
 
@@ -8,17 +8,13 @@ import type { SearchTask } from "./task.ts";
  * Looks for runs of a prediction that ended while a submit of it had no answer. Recording one that nobody waits for has it
  * cancelled. Where the provider cannot be asked, the task comes back when its lease has ended. Throws DatabaseError.
  */
-export async function search(task: SearchTask, { database, provider, log }: Deps, signal: AbortSignal): Promise<void> {
+export async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promise<void> {
   try {
-    for await (const run of findOrphans(task, provider, signal)) {
-      const outcome = await database.recordState(task, run);
-      // unknown: it belongs to another prediction with the same input.
-      if (outcome !== "unknown") log.info("orphan_found", { predictionId: task.id, outcome });
-    }
+    for await (const _outcome of recordOrphans(task, deps, signal));
   } catch (error) {
     if (!(error instanceof ProviderError || error instanceof SearchTooLong)) throw error;
-    log.warn("search_failed", { predictionId: task.id, reason: describeError(error) });
+    deps.log.warn("search_failed", { predictionId: task.id, reason: describeError(error) });
     return;
   }
-  await database.recordSearchEnded(task.id);
+  await deps.database.recordSearchEnded(task.id);
 }

@@ -2,7 +2,7 @@ import { buildInput, UnsupportedInput } from "../../../shared/provider/build-inp
 import type { ProviderPrediction } from "../../../shared/provider/provider-prediction.ts";
 import type { Reason } from "./database.ts";
 import type { Deps } from "./deps.ts";
-import { findOrphans, SearchTooLong } from "./find-orphan.ts";
+import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
 import { giveFile } from "./input-files.ts";
 import { ProviderError } from "./provider-error.ts";
 import { createVerdict, laterVerdict, type Verdict } from "./provider-verdict.ts";
@@ -36,15 +36,9 @@ export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal):
 }
 
 async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
-  for await (const run of findOrphans(task, deps.provider, signal)) {
-    // unknown: it belongs to another prediction with the same input.
-    const outcome = await deps.database.recordState(task, run);
-    if (outcome === "unknown") continue;
-    deps.log.info("orphan_found", { predictionId: task.id, outcome });
-    return "found" as const;
-  }
+  for await (const _outcome of recordOrphans(task, deps, signal)) return "found" as const;
   const files = wantedFiles(task);
-  const give = (file: (typeof files)[keyof typeof files]) => file && giveFile(file, deps, signal);
+  const give = (file: (typeof files)[keyof typeof files]) => file && giveFile(file, task.id, deps, signal);
   const [reference, firstFrame, lastFrame] = await Promise.all([
     give(files.reference),
     give(files.firstFrame),
@@ -71,12 +65,8 @@ function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, si
 async function recordCreated(task: SubmitTask, run: ProviderPrediction, deps: Deps): Promise<void> {
   const outcome = await deps.database.recordState(task, run);
   if (outcome === "recorded" || outcome === "unchanged") return;
+  // ended (or deleted), stale: the database has already planned to cancel the run. Else its callbacks or a search tell of it.
   deps.log.warn("submitted_in_vain", { predictionId: task.id, outcome });
-  // ended (or deleted), stale: the database has already planned to cancel the run.
-  if (outcome !== "unknown") return;
-  // Another prediction with the same input took this run for its own lost one; that one may now be ours.
-  const message = "The provider's run could not be told apart from another.";
-  await deps.database.retryLater(task, { code: "provider_run_taken", message }, { answered: false });
 }
 
 /** The value, or what is to become of the prediction when the call failed in a way that is foreseen. */

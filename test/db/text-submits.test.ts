@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { claim, providerSays, readRow, retryLater, runsToCancel, type Saying } from "../support/db-calls.ts";
+import { plansOf } from "../support/db-plans.ts";
+import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
+
+// A run in the provider's list that only its text speaks for is a prediction's as long as nobody else submitted that text.
+let db: ClonedDatabase;
+let ours: World;
+let theirs: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  ours = await addWorld(db);
+});
+beforeEach(async () => {
+  await db.sql`truncate public.predictions, private.provider_runs, private.unanswered_submits, private.text_submits`;
+  theirs = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+/** A prediction that `generate` has just been handed, to submit it. */
+async function submit(world: World, columns: Row = {}): Promise<{ id: string; lease: string }> {
+  const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null, ...columns } });
+  const task = (await claim(db.sql, 100)).find((claimed) => claimed.id === id);
+  expect(task).toMatchObject({ task: "submit" });
+  return { id, lease: task?.lease_token ?? "" };
+}
+
+/** The same, and the answer to its submit is lost. */
+async function loseAnswer(world: World): Promise<string> {
+  const { id, lease } = await submit(world);
+  await retryLater(db.sql, id, lease, { code: "provider_unreachable", answered: false });
+  return id;
+}
+
+const found = (id: string, more: Partial<Saying> = {}) =>
+  providerSays(db.sql, { id, run: "run-in-list", foundBy: "text", ...more });
+const known = async () =>
+  (await db.sql`select provider_prediction_id as run from private.provider_runs`).map(({ run }) => run);
+const letPass = (hours: number) => db.sql`
+  update private.text_submits set submitted_at = submitted_at - make_interval(hours => ${hours})`;
+
+test("nobody else submitted this text → recorded", async () => {
+  const id = await loseAnswer(ours);
+  expect(await found(id)).toBe("recorded");
+  expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", provider_prediction_id: "run-in-list" });
+});
+
+test("nobody else did, and it was cancelled → its run is to be cancelled", async () => {
+  const id = await loseAnswer(ours);
+  await db.sql`select private.mark_canceled(${id})`;
+  expect(await found(id)).toBe("ended");
+  expect(await runsToCancel(db.sql)).toEqual(["run-in-list"]);
+});
+
+/** What has become of another prediction that submitted the same text, so that the run may be its own. */
+const OTHERS: [string, (world: World) => Promise<unknown>][] = [
+  ["is being submitted", (world) => submit(world)],
+  ["lost its answer, too", (world) => loseAnswer(world)],
+  [
+    "lost its answer, and follows another run by now",
+    async (world) => providerSays(db.sql, { id: await loseAnswer(world), run: "run-second" }),
+  ],
+  [
+    "lost its answer, and was cancelled",
+    async (world) => db.sql`select private.mark_canceled(${await loseAnswer(world)})`,
+  ],
+  [
+    "lost its answer, was cancelled, and its search has ended",
+    async (world) => {
+      const id = await loseAnswer(world);
+      await db.sql`select private.mark_canceled(${id}), public.record_search_ended(${id})`;
+    },
+  ],
+  [
+    "lost its answer, and its account was deleted",
+    async (world) => {
+      await loseAnswer(world);
+      await db.sql`delete from auth.users where id = ${world.owner}`;
+    },
+  ],
+  [
+    "lost its answer, follows another run, and its account was deleted",
+    async (world) => {
+      await providerSays(db.sql, { id: await loseAnswer(world), run: "run-second" });
+      await db.sql`delete from auth.users where id = ${world.owner}`;
+    },
+  ],
+];
+describe.each(OTHERS)("another's prediction with the same text %s", (_what, begin) => {
+  test("→ the run may be its own: unproven, neither followed nor noted", async () => {
+    await begin(theirs);
+    const id = await loseAnswer(ours);
+    const before = await known();
+    expect(await found(id)).toBe("unproven");
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", provider_prediction_id: null });
+    expect(await known()).toEqual(before);
+  });
+
+  test("→ nor is the run cancelled when ours was cancelled or deleted", async () => {
+    await begin(theirs);
+    const canceled = await runsToCancel(db.sql);
+    for (const end of ["select private.mark_canceled($1)", "delete from public.predictions where id = $1"]) {
+      const id = await loseAnswer(ours);
+      await db.sql.unsafe(end, [id]);
+      expect(await found(id)).toBe("unproven");
+      expect(await runsToCancel(db.sql)).toEqual(canceled);
+    }
+  });
+
+  test("→ a run that names ours is recorded all the same", async () => {
+    await begin(theirs);
+    expect(await found(await loseAnswer(ours), { foundBy: "name" })).toBe("recorded");
+  });
+});
+
+test("another prediction of the same owner with the same text → unproven as well", async () => {
+  await loseAnswer(ours);
+  expect(await found(await loseAnswer(ours))).toBe("unproven");
+});
+
+test("both look for their run at the same moment → neither takes it", async () => {
+  const ids = [await loseAnswer(ours), await loseAnswer(theirs)];
+  expect(await Promise.all(ids.map((id) => found(id)))).toEqual(["unproven", "unproven"]);
+});
+
+test.each<[string, (world: World) => Promise<unknown>]>([
+  ["another text", (world) => submit(world, { prompt: "A pier" })],
+  ["the same text and a picture", (world) => submit(world, { reference_image_path: "projects/a.png" })],
+  [
+    "the same text, and waits to be submitted",
+    (world) => seedPrediction(db.sql, world, { columns: { admitted_at: null, deadline_at: null, lease_token: null } }),
+  ],
+])("another's prediction has %s → the run cannot be its own: recorded", async (_what, begin) => {
+  await begin(theirs);
+  expect(await found(await loseAnswer(ours))).toBe("recorded");
+});
+
+test("another's was submitted more than an hour before → recorded", async () => {
+  await loseAnswer(theirs);
+  await letPass(2);
+  expect(await found(await loseAnswer(ours))).toBe("recorded");
+});
+
+test("unanswered for more than an hour → unproven, for the provider has deleted the inputs", async () => {
+  const id = await loseAnswer(ours);
+  await db.sql`update public.predictions set unanswered_since = now() - interval '61 minutes' where id = ${id}`;
+  expect(await found(id)).toBe("unproven");
+});
+
+test("it follows a run by now → no other with its text is taken for a second one and cancelled", async () => {
+  const id = await loseAnswer(ours);
+  await providerSays(db.sql, { id, run: "run-second", attempt: 1 });
+  expect(await found(id)).toBe("unproven");
+  expect(await runsToCancel(db.sql)).toEqual([]);
+});
+
+test("the pruning forgets texts after three hours, not before", async () => {
+  const left = async () => (await db.sql`select from private.text_submits`).count;
+  await submit(ours);
+  await letPass(2);
+  await db.sql`select private.prune()`;
+  expect(await left()).toBe(1);
+  await letPass(2);
+  await db.sql`select private.prune()`;
+  expect(await left()).toBe(0);
+});
+
+test("20,000 texts of the last hours → a run is compared with those of its own, through the index", async () => {
+  await db.sql`
+    insert into private.text_submits (prediction_id, prompt_hash, submitted_at)
+    select gen_random_uuid(), i, now() from generate_series(1, 20000) i`;
+  await db.sql`analyze private.text_submits`;
+  const id = await loseAnswer(ours);
+  const plans = await plansOf(db.url, async (sql) => {
+    expect(await providerSays(sql, { id, run: "run-in-list", foundBy: "text" })).toBe("recorded");
+  });
+  const asked = plans.filter((plan) => plan.includes("text_submits"));
+  expect(asked.some((plan) => plan.includes("text_submits_prompt_hash_idx"))).toBe(true);
+  for (const plan of asked) expect(plan).not.toContain("Seq Scan on text_submits");
+});
+
+describe("cancelled during a submit", () => {
+  const searches = async () => {
+    await db.sql`update public.predictions set next_attempt_at = now()`;
+    await db.sql`update private.unanswered_submits set next_search_at = now() where sought is not null`;
+    return (await claim(db.sql, 100)).flatMap(({ task, id }) => (task === "search" ? [id] : []));
+  };
+  const ENDS: [string, (id: string) => Promise<unknown>][] = [
+    ["cancelled", async (id) => await db.sql`select private.mark_canceled(${id})`],
+    ["deleted", async (id) => await db.sql`delete from public.predictions where id = ${id}`],
+  ];
+
+  test.each(ENDS)("%s, then its answer comes → the run is known, so nothing is looked for", async (_how, end) => {
+    const { id } = await submit(ours);
+    await end(id);
+    expect(await providerSays(db.sql, { id, run: "run-a", status: "starting" })).toBe("ended");
+    expect(await searches()).toEqual([]);
+  });
+
+  test.each(ENDS)("%s, then a callback comes and no answer → nothing is looked for", async (_how, end) => {
+    const { id } = await submit(ours);
+    await end(id);
+    expect(await providerSays(db.sql, { id, run: "run-a", callback: `msg-${id}` })).toBe("ended");
+    expect(await searches()).toEqual([]);
+  });
+
+  test.each(ENDS)("%s, then a callback of an earlier attempt comes → the last one is looked for", async (_how, end) => {
+    const { id } = await submit(ours, { attempt: 1 });
+    await end(id);
+    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-a", callback: `msg-${id}` })).toBe("ended");
+    expect(await searches()).toEqual([id]);
+  });
+
+  test.each(ENDS)(
+    "%s, and a search has found one run so far → it is looked for until the search ends",
+    async (_how, end) => {
+      const { id } = await submit(ours);
+      await end(id);
+      expect(await found(id, { foundBy: "name" })).toBe("ended");
+      expect(await searches()).toEqual([id]);
+    },
+  );
+});
