@@ -87,7 +87,8 @@ describe("pg_net's sentences for failed transfers", () => {
   test.each([
     ["ECONNREFUSED", "Couldn't connect to server"],
     ["ENOTFOUND", "Couldn't resolve host name"],
-    ["ECONNRESET", "Server returned nothing (no headers, no data)"],
+    ["ECONNRESET", "Failure when receiving data from the peer"],
+    ["EPIPE", "Failed sending data to the peer"],
     ["DEPTH_ZERO_SELF_SIGNED_CERT", "SSL peer certificate or SSH remote key was not OK"],
   ])("%s → %s", (code, sentence) => {
     expect(transferError(Object.assign(new Error("any"), { code }))).toBe(sentence);

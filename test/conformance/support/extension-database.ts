@@ -102,5 +102,6 @@ export async function makeRoles(admin: postgres.Sql): Promise<void> {
         alter role postgres login createrole createdb bypassrls;
       end if;
       grant create, usage on schema public to postgres;
+      grant pg_monitor to postgres; -- as hosted: net.check_worker_is_up() looks for the worker's process
     end $$`);
 }
