@@ -107,6 +107,7 @@ test("a report names each promise, each fault, and examples of what is broken", 
     notApplied: new Map([["deadlock", 1]]),
     calls: new Map([["ok", 1234]]),
     figures: { events: 7 },
+    remarks: ["kill postgres: every connection was cut instead."],
   };
   const text = describeResult(result);
   expect(countBroken(result)).toBe(1);
@@ -118,6 +119,7 @@ test("a report names each promise, each fault, and examples of what is broken", 
     "| ok | 1,234 |",
     "| events | 7 |",
     "b: row 2",
+    "kill postgres: every connection was cut instead.",
   ]) {
     expect(text.split("\n")).toContain(line);
   }
