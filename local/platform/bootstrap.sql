@@ -22,6 +22,9 @@ begin
   loop
     if not exists (select from pg_roles where rolname = wanted.name) then
       execute format('create role %I %s', wanted.name, wanted.options);
+    elsif wanted.options like '% bypassrls%' and not (select rolbypassrls from pg_roles where rolname = wanted.name) then
+      -- Of another database of this server, made by somebody else.
+      execute format('alter role %I bypassrls', wanted.name);
     end if;
   end loop;
 end

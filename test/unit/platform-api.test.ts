@@ -323,13 +323,16 @@ describe("the database", () => {
     expect(await may("authenticated", "public.notes", "select")).toBe(true);
   });
 
-  test("bootstrap once more → no error, grants and users as before", async () => {
+  test("bootstrap once more → no error, grants and users as before, and service_role past RLS as it has to be", async () => {
     const { userId } = await platform.signedIn();
+    await platform.admin`alter role service_role nobypassrls`; // as on a server that had the role already
     await bootstrapPlatform(platform.admin, { postgresPassword: "migrations" });
     const [notes] = await platform.admin`select has_table_privilege('anon', 'public.notes', 'select') as may`;
     expect(notes?.may).toBe(false);
     const [user] = await platform.admin`select email from auth.users where id = ${userId}`;
     expect(user?.email).toMatch(/@example\.com$/);
+    const [service] = await platform.admin`select rolbypassrls from pg_roles where rolname = 'service_role'`;
+    expect(service).toEqual({ rolbypassrls: true });
   });
 
   test("postgres → no superuser; may read users and write policies on Storage, may not delete its rows", async () => {
