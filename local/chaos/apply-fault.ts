@@ -62,9 +62,9 @@ const APPLY: Record<FaultName, Apply> = {
   kill_generate: kill("generate"),
   kill_deliver: kill("deliver"),
   kill_replicate_webhook: kill("replicate-webhook"),
-  kill_scheduler: async ({ stack, sql }) => {
+  kill_scheduler: async ({ stack, sql, isGiven }) => {
     stack.children.get("scheduler")?.kill("SIGKILL");
-    await endWorkers(sql);
+    if (isGiven) await endWorkers(sql);
   },
   kill_gateway: kill("gateway"),
   restart_gateway: kill("gateway", "SIGTERM"),

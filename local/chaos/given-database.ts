@@ -11,7 +11,7 @@ export async function requireEmpty(databaseUrl: string): Promise<void> {
   );
 }
 
-/** The workers of the real extensions are processes of Postgres, which starts them again. Without those it does nothing. */
+/** The workers of the real extensions are processes of Postgres, which starts them again. */
 export const endWorkers = (sql: postgres.Sql): Promise<unknown> => sql`
   select pg_terminate_backend(pid) from pg_stat_activity
   where datname = current_database() and (backend_type like 'pg_net %' or backend_type like 'pg_cron%')`;

@@ -1,9 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { createDice } from "../../local/chaos/dice.ts";
+import { describeGiven, requireEmpty } from "../../local/chaos/given-database.ts";
 import { FAULT_NAMES, planFaults } from "../../local/chaos/plan-faults.ts";
 import { planPrompt } from "../../local/chaos/plan-prompts.ts";
 import { readChaosArguments } from "../../local/chaos/read-chaos-arguments.ts";
 import { countBroken, describeResult } from "../../local/chaos/report.ts";
+import type { Installed } from "../../local/extensions/install-extensions.ts";
 import { directives, faultNames, unknownDirective } from "../../local/replicate/faults.ts";
 
 const MINUTE = 60_000;
@@ -94,6 +96,25 @@ describe("arguments", () => {
     ["--speed", "1"],
   ])("%s %s → one line that names it", (args) => {
     expect(() => readChaosArguments(args, now)).toThrow(new RegExp(`^[^\n]*${args[0]}[^\n]*$`));
+  });
+});
+
+describe("on a given Postgres", () => {
+  test("a database that has been used → refused, and what to do", async () => {
+    await expect(requireEmpty(inject("stack").databaseUrl)).rejects.toThrow(
+      /has been used.*drop it and create it anew/,
+    );
+  });
+
+  test("what cannot be done to its server → a sentence for each fault, which names it", () => {
+    const real: Installed = { pg_net: "real", pg_cron: "real", supabase_vault: "real", notes: [] };
+    const [postgres = "", scheduler = "", hangs = "", ...others] = describeGiven({ extensions: real });
+    expect(postgres).toMatch(/^kill postgres: .*not killed.*workers of pg_net and pg_cron were ended, by SQL\.$/);
+    expect(scheduler).toMatch(/^kill scheduler: .*by SQL\.$/);
+    expect(hangs).toMatch(/^scheduler hangs: .*did not hang/);
+    expect(others).toEqual([]);
+    const standIns: Installed = { ...real, pg_net: "stand-in", pg_cron: "stand-in" };
+    expect(describeGiven({ extensions: standIns })).toHaveLength(1);
   });
 });
 
