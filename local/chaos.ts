@@ -11,6 +11,9 @@ const HELP = `npm run chaos -- [options]   uses a throw-away stack, does it harm
   --seed S      the same plan again: what users do, what breaks and when
   --users N     how many use it at once (default 16)
 
+  KEYFRAME_DATABASE_URL   a superuser's address of an empty Postgres 15 to 17 to run on, with the extensions that are real there.
+                          The run fills it, and never touches its server's processes: the report says what was done instead
+
 It ends with 1 when a promise was broken; then the data are kept, and the last lines say where. docs/chaos.md says what is promised.`;
 
 // The driver leaves some of its errors to nobody when Postgres is killed under it. What was being asked is asked again.
@@ -28,6 +31,7 @@ async function main(): Promise<number> {
     console.log(HELP);
     return 0;
   }
+  const databaseUrl = Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
   const began = performance.now();
   const say = (line: string) => console.log(`${Math.round((performance.now() - began) / 1000)} s  ${line}`);
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-chaos-" });
@@ -36,6 +40,7 @@ async function main(): Promise<number> {
     seed,
     users,
     dataDir,
+    databaseUrl,
     say,
     durationMs: minutes * 60_000,
     drainSeconds: 120 + minutes * 30,
@@ -46,12 +51,14 @@ async function main(): Promise<number> {
   if (broken === 0) {
     await removeData(dataDir);
     console.log(`Nothing was lost (seed ${seed}).`);
+    if (databaseUrl !== undefined) console.log("The database of KEYFRAME_DATABASE_URL keeps the run's rows: drop it.");
     return 0;
   }
   console.log(
     `${broken} promises were broken. Again: npm run chaos -- --minutes ${minutes} --seed ${seed} --users ${users}`,
   );
-  console.log(`Logs are in ${dataDir}/logs; npm start -- --data ${dataDir} opens the data.`);
+  const open = databaseUrl === undefined ? "" : "with the same KEYFRAME_DATABASE_URL ";
+  console.log(`Logs are in ${dataDir}/logs; ${open}npm start -- --data ${dataDir} opens the data.`);
   return 1;
 }
 

@@ -4,6 +4,7 @@ import { RUNNER } from "./connections-left.ts";
 import { exhaustConnections, makeDeadlock, strike } from "./database-faults.ts";
 import { deleteAccount } from "./delete-account.ts";
 import type { Dice } from "./dice.ts";
+import { endEverySession, endWorkers } from "./given-database.ts";
 import { type Habit, HABITS } from "./habits.ts";
 import { runSecondProcess } from "./second-process.ts";
 import { shiftTime } from "./shift-time.ts";
@@ -43,6 +44,10 @@ const breakStorage =
     await Deno.remove(storageFaultFile).catch(() => undefined); // another fault of Storage has ended already
   };
 
+/** Those of this database: pg_cron keeps those of the whole server in one table. */
+const switchJobs = (sql: postgres.Sql, active: boolean): Promise<unknown> =>
+  sql`update cron.job set active = ${active} where database = current_database()`;
+
 const tenMinutesOff = (dice: Dice): number => dice.pick([-1, 1]) * TEN_MINUTES_S * 1000;
 
 const second =
@@ -57,10 +62,14 @@ const APPLY: Record<FaultName, Apply> = {
   kill_generate: kill("generate"),
   kill_deliver: kill("deliver"),
   kill_replicate_webhook: kill("replicate-webhook"),
-  kill_scheduler: kill("scheduler"),
+  kill_scheduler: async ({ stack, sql, isGiven }) => {
+    stack.children.get("scheduler")?.kill("SIGKILL");
+    if (isGiven) await endWorkers(sql);
+  },
   kill_gateway: kill("gateway"),
   restart_gateway: kill("gateway", "SIGTERM"),
-  kill_postgres: async ({ sql }) => {
+  kill_postgres: async ({ sql, isGiven }) => {
+    if (isGiven) return void (await endEverySession(sql));
     const [row] = await sql<{ pid: number }[]>`
       select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`;
     if (!row) return false;
@@ -68,11 +77,15 @@ const APPLY: Record<FaultName, Apply> = {
   },
   pg_net_queue_lost: async ({ sql }) => void (await sql`delete from net.http_request_queue`),
   cron_stopped: async ({ sql }, { forMs }) => {
-    await sql`update cron.job set active = false`;
+    await switchJobs(sql, false);
     await pause(forMs);
-    await insist(() => sql`update cron.job set active = true`);
+    await insist(() => switchJobs(sql, true));
   },
-  scheduler_hangs: hang("scheduler"),
+  scheduler_hangs: async (world, ...rest) => {
+    const { pg_net, pg_cron } = world.stack.extensions;
+    if (pg_net === "real" && pg_cron === "real") return false; // nothing of it is done by a process of the stack
+    await hang("scheduler")(world, ...rest);
+  },
   provider_hangs: hang("simulator"),
   storage_refuses: breakStorage({ fault: "refuses" }),
   storage_slow: breakStorage({ fault: "slow", ms: 1_500 }),
@@ -131,6 +144,6 @@ export async function endFaults({ stack, sql, storageFaultFile, receivers }: Wor
   for (const child of stack.children.values()) child.kill("SIGCONT");
   await Deno.remove(storageFaultFile).catch(() => undefined);
   await strike(sql, 0);
-  await insist(() => sql`update cron.job set active = true`);
+  await insist(() => switchJobs(sql, true));
   receivers.heal();
 }

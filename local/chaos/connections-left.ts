@@ -1,4 +1,4 @@
-import { socketsOf } from "./open-sockets.ts";
+import { type OpenSocket, socketsOf } from "./open-sockets.ts";
 import { usableConnections } from "./gateway-pool.ts";
 import { insist, pause, type World } from "./world.ts";
 
@@ -33,6 +33,12 @@ const kept = (pool: number): ReadonlyMap<string, number> =>
     [OF_THE_STACK.name, OF_THE_STACK.most],
   ]);
 
+const POSTGRES_PORT = 5432;
+/** As /proc has it. One of a process that is gone is never in it. */
+const ESTABLISHED = "01";
+/** The stack's process that sends kicks where pg_net is a stand-in. */
+const PG_NET = "scheduler";
+
 type Place = Pick<World, "stack" | "sql"> & { receivers?: Pick<World["receivers"], "port"> };
 
 /**
@@ -64,7 +70,7 @@ async function inPostgres({ sql }: Place, pool: number): Promise<Left[]> {
     select application_name as name, string_agg(distinct usename, ', ') as users, string_agg(distinct state, ', ') as states,
       count(*)::int as connections, count(*) filter (where state <> 'idle')::int as busy
     from pg_stat_activity
-    where backend_type = 'client backend' and application_name <> ${RUNNER}
+    where backend_type = 'client backend' and datname = current_database() and application_name <> ${RUNNER}
     group by application_name`;
   return rows.flatMap(({ name, users, states, connections, busy }) => {
     const most = kept(pool).get(name) ?? 0;
@@ -78,20 +84,32 @@ async function inPostgres({ sql }: Place, pool: number): Promise<Left[]> {
   });
 }
 
-/** Processes of the stack talk to Postgres as said above, and when there is nothing to do to nobody else. */
+/**
+ * Processes of the stack talk to Postgres as said above, and when there is nothing to do to nobody else. But pg_net keeps what it
+ * has sent kicks on: to the gateway, which is where kicks go.
+ */
 async function sockets({ stack, receivers }: Place): Promise<Left[]> {
-  const names = new Map([[Number(new URL(stack.databaseUrl).port), "Postgres"]]);
+  const names = new Map([[Number(new URL(stack.databaseUrl).port || POSTGRES_PORT), "Postgres"]]);
   if (receivers) names.set(receivers.port, "the receivers");
-  const held: { who: string; peerPort: number; localPort: number; state: string }[] = [];
+  const held: ({ who: string } & OpenSocket)[] = [];
   for (const [who, child] of stack.children) {
     const { open = [], listens = [] } = (child.pid === undefined ? null : await socketsOf(child.pid)) ?? {};
     for (const port of listens) names.set(port, who);
     held.push(...open.map((socket) => ({ who, ...socket })));
   }
+  const portsOf = (sockets: OpenSocket[]) => new Set(sockets.map(({ localPort }) => localPort));
+  const standIns = portsOf(held.filter(({ who }) => who === PG_NET));
+  // The worker of the real pg_net is a process of Postgres: its are the calls that nobody else makes.
+  const ours = portsOf([...held, ...((await socketsOf(Deno.pid))?.open ?? [])]);
+  const isPgNet = (port: number) => (stack.extensions.pg_net === "real" ? !ours.has(port) : standIns.has(port));
   const counts = new Map<string, Left & { count: number }>();
   for (const { who, peerPort, localPort, state } of held) {
-    const mayKeep = who === "gateway" || who === "scheduler";
-    if (mayKeep && names.get(peerPort) === "Postgres") continue;
+    const toPostgres = names.get(peerPort) === "Postgres";
+    const kick =
+      state === ESTABLISHED &&
+      ((who === PG_NET && names.get(peerPort) === "gateway") ||
+        (who === "gateway" && names.get(localPort) === who && isPgNet(peerPort)));
+    if (kick || (toPostgres && (who === "gateway" || who === PG_NET))) continue;
     const what = names.get(localPort) === who ? "from its callers" : `to ${names.get(peerPort) ?? `port ${peerPort}`}`;
     const found = counts.get(`${who} ${what} ${state}`) ?? { who, what: `${what} (state ${state})`, count: 0 };
     found.count += 1;

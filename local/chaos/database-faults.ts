@@ -78,7 +78,8 @@ export async function makeDeadlock({ sql, clients }: World, forMs: number): Prom
  */
 export async function exhaustConnections(world: World, open: (most: number) => postgres.Sql, forMs: number) {
   const end = performance.now() + forMs;
-  const most = 200;
+  const [limit] = await world.sql<{ most: number }[]>`select current_setting('max_connections')::int as most`;
+  const most = limit?.most ?? 0;
   const hoard = open(most);
   const held = new Set<Promise<unknown>>();
   const takeAll = () => {

@@ -5,7 +5,7 @@ import type { ChaosResult } from "./run-chaos.ts";
 const MOST_EXAMPLES = 5;
 
 /** What was done, what came of it and which promises were kept, as Markdown. */
-export function describeResult({ verdicts, applied, notApplied, calls, figures }: ChaosResult): string {
+export function describeResult({ verdicts, applied, notApplied, calls, figures, remarks }: ChaosResult): string {
   const promises = verdicts.map(({ name, sentence, broken }) => [
     sentence,
     broken.length === 0 ? "kept" : `broken ${broken.length} times (${name})`,
@@ -21,6 +21,7 @@ export function describeResult({ verdicts, applied, notApplied, calls, figures }
   return [
     table(["what came of it", "count"], Object.entries(figures)),
     table(["fault", "done", "not to be done"], faults),
+    ...remarks,
     table(
       ["calls of users", "count"],
       [...calls].sort(([, a], [, b]) => b - a),

@@ -11,6 +11,7 @@ import { Ledger } from "./ledger.ts";
 import { loadAndHarm } from "./load-and-harm.ts";
 import { lastLooks } from "./last-looks.ts";
 import { usableConnections } from "./gateway-pool.ts";
+import { describeGiven, requireEmpty } from "./given-database.ts";
 import { inviteUsers, prepare } from "./prepare.ts";
 import { Receivers } from "./receivers.ts";
 import { settleStarts } from "./settle-starts.ts";
@@ -26,6 +27,8 @@ export type ChaosOptions = {
   users: number;
   /** A folder of this run's own. */
   dataDir: string;
+  /** KEYFRAME_DATABASE_URL: an empty database for the run to use. */
+  databaseUrl?: string | undefined;
   drainSeconds: number;
   say(line: string): void;
   /** Ends load and faults early; what was promised is checked all the same. */
@@ -39,16 +42,20 @@ export type ChaosResult = {
   notApplied: ReadonlyMap<string, number>;
   calls: ReadonlyMap<string, number>;
   figures: Record<string, number>;
+  /** What was done in another way than its name says. */
+  remarks: string[];
 };
 
 /** Starts a throw-away stack, uses it and does it harm, lets it come to rest, and looks at what was promised. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
-  const { dataDir, say } = options;
+  const { dataDir, databaseUrl, say } = options;
+  if (databaseUrl !== undefined) await requireEmpty(databaseUrl);
   const storageFaultFile = join(dataDir, "storage-fault.json");
   const simulator = { startDelayMs: 50, runDelayMs: 300 };
   const stack = await startStack({
     dataDir,
     port: 0,
+    databaseUrl,
     durable: false,
     simulator,
     storageFaultFile,
@@ -65,7 +72,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const receivers = new Receivers();
   await receivers.open();
   const nobody = { clients: new Map(), users: [], apiDetour: null, callbacksGoAstray: false, standIns: [] };
-  const world: World = { stack, dataDir, storageFaultFile, sql, receivers, ledger: new Ledger(), ...nobody };
+  const isGiven = databaseUrl !== undefined;
+  const world: World = { stack, dataDir, isGiven, storageFaultFile, sql, receivers, ledger: new Ledger(), ...nobody };
+  const remarks = isGiven ? [...stack.extensions.notes, ...describeGiven(stack)] : [];
+  for (const remark of remarks) say(remark);
   try {
     await prepare(world);
     const atStart = { usableConnections: await usableConnections(world) };
@@ -81,7 +91,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     if (describe(left) !== "") say(`never ended: ${describe(left)}`);
     const verdicts = await checkPromises(world, atStart, options.durationMs < BRIEF_MS);
     const { applied, notApplied, calls } = world.ledger;
-    return { verdicts, applied, notApplied, calls, figures: await countAll(world) };
+    return { verdicts, applied, notApplied, calls, figures: await countAll(world), remarks };
   } finally {
     await sql.end({ timeout: 1 });
     await stack.stop();

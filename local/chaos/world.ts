@@ -10,6 +10,8 @@ import type { User } from "./user.ts";
 export type World = {
   stack: Stack;
   dataDir: string;
+  /** The Postgres is that of KEYFRAME_DATABASE_URL: its processes are not the run's to kill. */
+  isGiven: boolean;
   /** See local/platform/storage-faults.ts. */
   storageFaultFile: string;
   /** A superuser's connections. Whoever uses them must be ready for Postgres to be killed meanwhile. */

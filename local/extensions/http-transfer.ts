@@ -1,8 +1,12 @@
-import { request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
-import { transferError } from "./transfer-error.ts";
+import { Agent as HttpAgent, type ClientRequest, request as requestHttp } from "node:http";
+import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import { type Moments, timeoutError, TransferError, transferError } from "./transfer-error.ts";
 
+/** libcurl's own limit since 8.3. */
 const MOST_REDIRECTS = 30;
+/** libcurl keeps four connections for each request of a batch; a batch of ours is seldom more than one. */
+const KEPT = { keepAlive: true, maxFreeSockets: 4 };
+const agents = { "http:": new HttpAgent(KEPT), "https:": new HttpsAgent(KEPT) };
 
 export type Transfer = {
   method: string;
@@ -31,16 +35,16 @@ type Answer = { status: number; headers: Record<string, string>; content: string
  * when `abandon` is aborted.
  */
 export async function httpTransfer(transfer: Transfer, abandon: AbortSignal): Promise<Outcome> {
-  const started = performance.now();
+  const moments: Moments = { begun: performance.now() };
   const timeout = transfer.timeoutMs > 0 ? AbortSignal.timeout(transfer.timeoutMs) : undefined;
   try {
-    const answer = await followed(transfer, timeout ? AbortSignal.any([abandon, timeout]) : abandon);
+    const answer = await followed(transfer, timeout ? AbortSignal.any([abandon, timeout]) : abandon, moments);
     const contentType = Object.entries(answer.headers).find(([name]) => name.toLowerCase() === "content-type");
     return {
       status_code: answer.status,
       content_type: contentType?.[1] ?? null,
       headers: answer.headers,
-      content: answer.content,
+      content: answer.content === "" ? null : answer.content,
       timed_out: false,
       error_msg: null,
     };
@@ -48,22 +52,20 @@ export async function httpTransfer(transfer: Transfer, abandon: AbortSignal): Pr
     abandon.throwIfAborted();
     const none = { status_code: null, content_type: null, headers: null, content: null };
     if (!timeout?.aborted) return { ...none, timed_out: false, error_msg: transferError(error) };
-    const total = (performance.now() - started).toFixed(6);
-    const message = `Timeout of ${transfer.timeoutMs} ms reached. Total time: ${total} ms`;
-    return { ...none, timed_out: true, error_msg: message };
+    return { ...none, timed_out: true, error_msg: timeoutError(transfer.timeoutMs, moments, performance.now()) };
   }
 }
 
 /** As libcurl: a redirected POST turns into a GET (307 and 308 repeat it), custom headers go along wherever it leads. */
-async function followed(transfer: Transfer, signal: AbortSignal): Promise<Answer> {
+async function followed(transfer: Transfer, signal: AbortSignal, moments: Moments): Promise<Answer> {
   let { method, body } = transfer;
   let url = new URL(transfer.url);
   const headers = defaultHeaders(transfer);
   for (let redirects = 0; ; redirects++) {
-    const answer = await exchange(method, url, headers, body, signal);
+    const answer = await exchange({ method, url, headers, body, signal, moments });
     const location = Object.entries(answer.headers).find(([name]) => name.toLowerCase() === "location")?.[1];
     if (![301, 302, 303, 307, 308].includes(answer.status) || !location) return answer;
-    if (redirects === MOST_REDIRECTS) throw new Error(`Maximum (${MOST_REDIRECTS}) redirects followed`);
+    if (redirects === MOST_REDIRECTS) throw new TransferError("Number of redirects hit maximum amount");
     const next = new URL(location, url);
     if (answer.status < 307) {
       method = method === "POST" ? "GET" : method;
@@ -89,21 +91,34 @@ function defaultHeaders({ method, headers }: Transfer): Map<string, [name: strin
   return all;
 }
 
-function exchange(
-  method: string,
-  url: URL,
-  headers: Map<string, [string, string]>,
-  body: Uint8Array | null,
-  signal: AbortSignal,
-): Promise<Answer> {
-  if (url.protocol !== "http:" && url.protocol !== "https:") throw new Error("Unsupported protocol");
-  const send = url.protocol === "https:" ? requestHttps : requestHttp;
+type Exchange = Pick<Transfer, "method" | "body"> & {
+  url: URL;
+  headers: Map<string, [string, string]>;
+  signal: AbortSignal;
+  moments: Moments;
+};
+
+function exchange({ method, url, headers, body, signal, moments }: Exchange): Promise<Answer> {
+  signal.throwIfAborted();
+  const { protocol } = url;
+  if (protocol !== "http:" && protocol !== "https:") throw new TransferError("Unsupported protocol");
+  const send = protocol === "https:" ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
-    const request = send(url, { method, headers: Object.fromEntries(headers.values()), signal, agent: false });
+    const request = send(url, { method, headers: Object.fromEntries(headers.values()), agent: agents[protocol] });
+    // As libcurl, Deno sends a request again when its kept connection ends unanswered. It takes its own end of that connection for
+    // one, too, unless told that the connection is fresh; and it does not look at `signal` then.
+    const abort = () => {
+      reject(signal.reason);
+      request.reusedSocket = false;
+      request.destroy();
+    };
+    signal.addEventListener("abort", abort);
+    request.on("close", () => signal.removeEventListener("abort", abort));
+    noteMoments(request, protocol, moments);
     request.on("error", reject);
     request.on("response", (response) => {
       const chunks: Uint8Array[] = [];
-      const cut = () => reject(new Error("Transferred a partial file"));
+      const cut = () => reject(new TransferError("Transferred a partial file"));
       response.on("data", (chunk: Uint8Array) => chunks.push(chunk));
       response.on("error", cut);
       response.on("aborted", cut);
@@ -114,6 +129,20 @@ function exchange(
     });
     if (body !== null && !headers.has("content-length")) request.setHeader("Content-Length", body.byteLength);
     request.end(body ?? undefined);
+  });
+}
+
+function noteMoments(request: ClientRequest, protocol: "http:" | "https:", moments: Moments): void {
+  request.on("socket", (socket) => {
+    const resolved = () => (moments.resolved ??= performance.now());
+    const connected = () => {
+      resolved();
+      moments.connected ??= performance.now();
+    };
+    if (!socket.connecting) return connected();
+    socket.once("lookup", resolved);
+    socket.once("connect", resolved);
+    socket.once(protocol === "https:" ? "secureConnect" : "connect", connected);
   });
 }
 

@@ -8,18 +8,26 @@ export type Installed = Record<ExtensionName, "real" | "stand-in"> & {
   notes: string[];
 };
 
-/** Each stand-in's SQL and schema, the library that the real extension needs loaded, and whom the hosted platform opens it to. */
-const extensions: Record<ExtensionName, { file: string; schema: string; preloaded?: string; grants: string }> = {
+/**
+ * Each stand-in's SQL and schema, the library that the real extension needs loaded, the setting that names the one database it
+ * works for, and whom the hosted platform opens it to.
+ */
+const extensions: Record<
+  ExtensionName,
+  { file: string; schema: string; preloaded?: string; database?: string; grants: string }
+> = {
   pg_net: {
     file: "pg-net.sql",
     schema: "net",
     preloaded: "pg_net",
+    database: "pg_net.database_name",
     grants: "grant usage on schema net to postgres, anon, authenticated, service_role",
   },
   pg_cron: {
     file: "pg-cron.sql",
     schema: "cron",
     preloaded: "pg_cron",
+    database: "cron.database_name",
     grants: `grant usage on schema cron to postgres;
       grant execute on all functions in schema cron to postgres;
       grant select on cron.job, cron.job_run_details to postgres`,
@@ -43,7 +51,7 @@ const LOCK = 5470000;
 /**
  * Installs pg_net, pg_cron and Vault in the database of `sql` (a superuser): the real extension where the server has one
  * that works here, else the stand-in. May run at each start. The roles postgres, anon, authenticated and service_role
- * have to exist.
+ * have to exist. Throws when one is installed here that works for another database.
  */
 export async function installExtensions(sql: postgres.Sql, { useReal = true } = {}): Promise<Installed> {
   const session = await sql.reserve();
@@ -75,7 +83,7 @@ async function installEach(session: postgres.ReservedSql, useReal: boolean): Pro
 }
 
 async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): Promise<string | undefined> {
-  const { schema, preloaded } = extensions[name];
+  const { schema, preloaded, database } = extensions[name];
   const [found] = await sql<
     {
       available: boolean;
@@ -83,7 +91,7 @@ async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): P
       created: boolean;
       schema: boolean;
       libraries: string;
-      cronIn: string | null;
+      setting: string | null;
       here: string;
     }[]
   >`
@@ -93,17 +101,24 @@ async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): P
       exists (select from pg_extension where extname = ${name}) as created,
       to_regnamespace(${schema}) is not null as schema,
       current_setting('shared_preload_libraries') as libraries,
-      current_setting('cron.database_name', true) as "cronIn",
+      current_setting(${database ?? ""}, true) as setting,
       current_database() as here`;
+  const elsewhere =
+    database && found?.setting && found.setting !== found.here
+      ? `${database} is ${found.setting}: set it to ${found.here} in postgresql.conf and restart Postgres`
+      : undefined;
+  if (found?.created && elsewhere) {
+    throw new Error(`${name} is installed in the database ${found.here}, and does nothing for it, as ${elsewhere}.`);
+  }
+  if (found?.created) return undefined;
   if (!found?.available) return NOT_AVAILABLE;
-  if (found.created) return undefined;
   if (preloaded && !found.libraries.split(/[\s,"]+/).includes(preloaded)) {
     return "its library is not in shared_preload_libraries";
   }
   if (name === "pg_cron" && !isAtLeast(found.version, OLDEST_PG_CRON)) {
     return `the server's is ${found.version} and schedules of seconds need ${OLDEST_PG_CRON.join(".")}`;
   }
-  if (name === "pg_cron" && found.cronIn !== found.here) return `cron.database_name is ${found.cronIn}`;
+  if (elsewhere) return `${elsewhere} for the real one`;
   if (found.schema) return `the schema ${schema} is there already`;
   return undefined;
 }

@@ -8,8 +8,8 @@ export class Latch {
     this.#wake?.();
   }
 
-  /** Returns when the flag is set, after `timeoutMs`, or when `signal` is aborted, and clears the flag. */
-  async wait(signal: AbortSignal, timeoutMs?: number): Promise<void> {
+  /** Returns when the flag is set, after `timeoutMs`, or when `signal` is aborted; clears the flag and says whether it was set. */
+  async wait(signal: AbortSignal, timeoutMs?: number): Promise<boolean> {
     if (!this.#isSet && !signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs);
@@ -21,6 +21,8 @@ export class Latch {
       clearTimeout(timer);
       signal.removeEventListener("abort", end);
     }
+    const wasSet = this.#isSet;
     this.#isSet = false;
+    return wasSet;
   }
 }

@@ -1,4 +1,4 @@
-import type postgres from "postgres";
+import postgres from "postgres";
 import { httpTransfer, type Outcome, type Transfer } from "./http-transfer.ts";
 import { keepConnected, type Log } from "./keep-connected.ts";
 import { pause } from "../../shared/pause.ts";
@@ -6,9 +6,10 @@ import { pause } from "../../shared/pause.ts";
 /** The same number as in net.check_worker_is_up(). */
 const LOCK = 5470001;
 const BATCH_SIZE = 200;
-/** After a batch; whatever is posted meanwhile waits for its end. */
+/** After a batch. The first post since the worker woke cuts it short; whatever is posted after that waits for its end. */
 const PAUSE_MS = 1_000;
 const KEEP_RESPONSES = "6 hours";
+const LOCK_NOT_AVAILABLE = "55P03";
 
 export type PgNetWorkerOptions = {
   databaseUrl: string;
@@ -33,22 +34,38 @@ export function runPgNetWorker(options: PgNetWorkerOptions): Promise<void> {
     const giveUp = AbortSignal.any([abandon, session.lost]);
     const ended = AbortSignal.any([stop, session.lost]);
     while (!ended.aborted) {
-      const sent = await sendBatch(session.sql, giveUp);
-      await (sent > 0 ? pause(PAUSE_MS, ended) : session.latch.wait(ended));
+      await session.latch.wait(ended);
+      let wokenAgain = false;
+      while (!ended.aborted) {
+        const done = await sendBatch(session.sql, giveUp);
+        if (done === "locked") break;
+        if (wokenAgain) await pause(PAUSE_MS, ended);
+        else wokenAgain = await session.latch.wait(ended, PAUSE_MS);
+        if (done === 0) break;
+      }
+      if (wokenAgain) session.latch.set();
     }
   });
 }
 
-async function sendBatch(sql: postgres.Sql, giveUp: AbortSignal): Promise<number> {
-  const [waiting] = await sql<{ any: boolean }[]>`select exists (select from net.http_request_queue) as any`;
-  if (!waiting?.any) return 0;
-  return sql.begin(async (sql) => {
-    await sql`delete from net._http_response where created < now() - ${KEEP_RESPONSES}::interval`;
-    const requests = await take(sql);
-    const outcomes = await Promise.all(requests.map((request) => httpTransfer(request, giveUp)));
-    if (requests.length > 0) await record(sql, requests, outcomes);
-    return requests.length;
-  });
+/** Returns how many rows there were to handle. "locked": somebody locks a table; the worker then waits for the next post. */
+async function sendBatch(sql: postgres.Sql, giveUp: AbortSignal): Promise<number | "locked"> {
+  try {
+    return await sql.begin(async (sql) => {
+      await sql`lock table net.http_request_queue, net._http_response in access share mode nowait`;
+      const expired = await sql`
+        delete from net._http_response where ctid = any (array(
+          select ctid from net._http_response where created < now() - ${KEEP_RESPONSES}::interval
+          order by created limit ${BATCH_SIZE}))`;
+      const requests = await take(sql);
+      const outcomes = await Promise.all(requests.map((request) => httpTransfer(request, giveUp)));
+      if (requests.length > 0) await record(sql, requests, outcomes);
+      return requests.length + expired.count;
+    });
+  } catch (error) {
+    if (error instanceof postgres.PostgresError && error.code === LOCK_NOT_AVAILABLE) return "locked";
+    throw error;
+  }
 }
 
 async function take(sql: postgres.TransactionSql): Promise<Request[]> {

@@ -92,20 +92,33 @@ language sql immutable set search_path = '' as $$
   ) as bytes
 $$;
 
--- Refuses what is no URL at once, in the caller's transaction. An unknown scheme passes: it ends as an error row.
+-- Refuses what libcurl's URL parser refuses, in the caller's transaction. A scheme that libcurl knows and pg_net does not allow
+-- (ftp) passes: it ends as an error row.
 create or replace function net._encode_url_with_params_array(url text, params_array text[]) returns text
 language plpgsql immutable set search_path = '' as $$
+declare
+  scheme text := pg_catalog.lower(pg_catalog.substring(url, '^([A-Za-z0-9][A-Za-z0-9+.-]*):'));
 begin
   if url is null then
     return null; -- the queue's not-null rule raises
   end if;
-  if url !~ '^[A-Za-z][A-Za-z0-9+.-]*://[^/?#[:space:][:cntrl:]]' then
-    raise exception 'Malformed URL: it needs a scheme and a host';
+  if scheme is null then
+    raise exception 'invalid URL "%": Bad scheme', url;
+  end if;
+  if scheme not in (
+    'dict', 'file', 'ftp', 'ftps', 'gopher', 'gophers', 'http', 'https', 'imap', 'imaps', 'ldap', 'ldaps', 'mqtt', 'pop3',
+    'pop3s', 'rtmp', 'rtmpe', 'rtmps', 'rtmpt', 'rtmpte', 'rtmpts', 'rtsp', 'scp', 'sftp', 'smb', 'smbs', 'smtp', 'smtps',
+    'telnet', 'tftp'
+  ) then
+    raise exception 'invalid URL "%": Unsupported URL scheme', url;
+  end if;
+  if url !~ '^[^:]*:/{1,3}[^/]' then
+    raise exception 'invalid URL "%": No host part in the URL', url;
   end if;
   if url ~ '[[:space:][:cntrl:]]' then
-    raise exception 'Malformed URL: it holds a space or a control character';
+    raise exception 'invalid URL "%": Bad path', url;
   end if;
-  if coalesce(pg_catalog.cardinality(params_array), 0) = 0 then
+  if scheme = 'file' or coalesce(pg_catalog.cardinality(params_array), 0) = 0 then
     return url;
   end if;
   return pg_catalog.split_part(url, '#', 1)

@@ -1,4 +1,5 @@
--- Roles, schemas and rights as a hosted project has them before the first migration.
+-- Roles, schemas and rights as a hosted project has them before the first migration, and none beyond those: compared with
+-- migrations/db of github.com/supabase/postgres. What passes here must not fail there.
 -- Run by a superuser; running it again changes nothing. The tables of Auth and Storage come after it, see bootstrap-platform.ts.
 
 -- Roles -------------------------------------------------------------------------------------------------------------
@@ -13,7 +14,7 @@ begin
       ('authenticated', 'nologin noinherit'),
       ('service_role', 'nologin noinherit bypassrls'),
       ('authenticator', 'login noinherit'),
-      ('supabase_auth_admin', 'login noinherit createrole'),
+      ('supabase_auth_admin', 'login noinherit'),
       ('supabase_storage_admin', 'login noinherit createrole'),
       -- Not a superuser, as hosted: a migration that needs more than this fails here too.
       ('postgres', 'login createdb createrole bypassrls replication')
@@ -21,13 +22,16 @@ begin
   loop
     if not exists (select from pg_roles where rolname = wanted.name) then
       execute format('create role %I %s', wanted.name, wanted.options);
+    elsif wanted.options like '% bypassrls%' and not (select rolbypassrls from pg_roles where rolname = wanted.name) then
+      -- Of another database of this server, made by somebody else.
+      execute format('alter role %I bypassrls', wanted.name);
     end if;
   end loop;
 end
 $$;
 
 grant anon, authenticated, service_role to authenticator;
-grant anon, authenticated, service_role to supabase_storage_admin;
+grant authenticator to supabase_storage_admin;
 alter role supabase_auth_admin set search_path to auth;
 alter role supabase_storage_admin set search_path to storage;
 
@@ -35,8 +39,6 @@ do $$
 begin
   if not (select rolsuper from pg_roles where rolname = 'postgres') then
     grant anon, authenticated, service_role to postgres with admin option;
-    -- Hosted, an extension lets postgres write policies on the tables of Storage; membership of their owner does so here.
-    grant supabase_storage_admin to postgres;
     grant pg_monitor, pg_read_all_data, pg_signal_backend to postgres;
     alter role postgres set search_path to "$user", public, extensions;
     if (select datdba = (select oid from pg_roles where rolname = current_user) from pg_database where datname = current_database()) then
@@ -66,8 +68,8 @@ end
 $$;
 
 grant usage on schema public, extensions, auth, storage to anon, authenticated, service_role;
-grant all on schema public, extensions, storage to postgres;
-grant usage on schema auth to postgres;
+grant all on schema public, extensions to postgres;
+grant usage on schema auth, storage to postgres;
 
 -- What postgres creates in public is open to the API roles until a migration revokes it, exactly as hosted: without these
 -- defaults a forgotten revoke would pass every local test. Only at the first start: a migration may take them back for good.
@@ -80,6 +82,34 @@ begin
     alter default privileges in schema public grant all on tables to postgres, anon, authenticated, service_role;
     alter default privileges in schema public grant all on functions to postgres, anon, authenticated, service_role;
     alter default privileges in schema public grant all on sequences to postgres, anon, authenticated, service_role;
+  end if;
+end
+$$;
+
+-- Policies on tables of Auth and Storage ------------------------------------------------------------------------------
+
+-- The tables are not postgres's. Hosted, supautils (its setting policy_grants) lets that role write policies on them all the same,
+-- and do nothing else there. Here it is a member of their owners while such a statement runs.
+create or replace function extensions.grant_policies() returns event_trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  if tg_event = 'ddl_command_start' then
+    grant supabase_auth_admin, supabase_storage_admin to postgres;
+  else
+    revoke supabase_auth_admin, supabase_storage_admin from postgres;
+  end if;
+end
+$$;
+
+drop event trigger if exists grant_policies_start;
+drop event trigger if exists grant_policies_end;
+do $$
+begin
+  if not (select rolsuper from pg_roles where rolname = 'postgres') then
+    create event trigger grant_policies_start on ddl_command_start
+      when tag in ('CREATE POLICY', 'ALTER POLICY', 'DROP POLICY') execute function extensions.grant_policies();
+    create event trigger grant_policies_end on ddl_command_end
+      when tag in ('CREATE POLICY', 'ALTER POLICY', 'DROP POLICY') execute function extensions.grant_policies();
   end if;
 end
 $$;

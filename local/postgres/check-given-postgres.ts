@@ -4,12 +4,16 @@ import { PostgresError } from "./postgres-error.ts";
 const OLDEST = 15;
 const NEWEST = 17;
 
-/** Checks that Keyframe can use the Postgres at `url` (KEYFRAME_DATABASE_URL). Throws a PostgresError `given_…`. */
-export async function checkGivenPostgres(url: string): Promise<{ major: number }> {
+/**
+ * Checks that Keyframe can use the Postgres at `url` (KEYFRAME_DATABASE_URL), and says whether its database has migrations of
+ * Supabase already. Throws a PostgresError `given_…`.
+ */
+export async function checkGivenPostgres(url: string): Promise<{ major: number; isUsed: boolean }> {
   const sql = connect(url);
   try {
-    const [row] = await sql<{ major: number; superuser: boolean }[]>`
-      select current_setting('server_version_num')::int / 10000 as major, rolsuper as superuser
+    const [row] = await sql<{ major: number; superuser: boolean; isUsed: boolean }[]>`
+      select current_setting('server_version_num')::int / 10000 as major, rolsuper as superuser,
+        to_regnamespace('supabase_migrations') is not null as "isUsed"
       from pg_roles where rolname = current_user`;
     if (!row?.superuser) {
       throw new PostgresError("given_not_superuser", "The role in KEYFRAME_DATABASE_URL has to be a superuser.");
@@ -21,7 +25,7 @@ export async function checkGivenPostgres(url: string): Promise<{ major: number }
         `KEYFRAME_DATABASE_URL is a Postgres ${row.major}; it has to be ${wanted}.`,
       );
     }
-    return { major: row.major };
+    return { major: row.major, isUsed: row.isUsed };
   } catch (error) {
     throw error instanceof PostgresError ? error : unreachable(error);
   } finally {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import postgres from "postgres";
+import { checkCronRuns } from "../extensions/check-cron-runs.ts";
 import { installExtensions } from "../extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../platform/bootstrap-platform.ts";
 import { freePort } from "../postgres/free-port.ts";
@@ -90,7 +91,9 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
   teardown.last(() => sql.end({ timeout: 1 }));
   const extensions = await stage("Platform", async () => {
     await bootstrapPlatform(sql, { postgresPassword: keys.postgresPassword });
-    return await installExtensions(sql);
+    const installed = await installExtensions(sql);
+    if (installed.pg_cron === "real") await checkCronRuns(sql, signal ?? new AbortController().signal);
+    return installed;
   });
   const migrationUrl = await database.migrationUrl(keys.postgresPassword);
   await stage("Migrations", () => applyMigrations(migrationUrl, join(dataDir, "cli-home"), signal));

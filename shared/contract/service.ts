@@ -19,7 +19,7 @@ const lastKick = z
   .object({
     outcome: z.enum(["none", "not_made", "unanswered", "accepted", "answered", "timed_out", "failed"]).meta({
       description:
-        "none: there was none since the database started. not_made: it could not be made. unanswered: not yet, or the answer is not kept any more. accepted: by the function. answered: with another status, by whoever. timed_out, failed: there was no answer.",
+        "none: there was none since the database started. not_made: it could not be made. unanswered: not yet, or the answer is not kept any more. accepted: by the function. answered: with another status, by whoever. timed_out: no answer in time. failed: nobody could be reached, or the answer broke off.",
     }),
     status: z.int().nullable().meta({ description: "The HTTP status of its answer." }),
     error: z.string().nullable().meta({ description: "Why it could not be made, or was not answered." }),
@@ -71,6 +71,10 @@ export const serviceFigures = z
         refused: count("Kicks that a function refused: most often another kick_secret."),
         failed: count("Requests of pg_net without an answer, whoever made them."),
         lastAcceptedSeconds: age("Since the last kick was accepted; null: none in the last hour."),
+        servedDatabase: z.string().nullable().meta({
+          description:
+            "The database that pg_net works for, when it is not this one: then no kick is ever sent. Null: it is.",
+        }),
       })
       .meta({ description: "As far as pg_net tells, of the last five minutes." }),
     lastKicks: z.object({ generate: lastKick, deliver: lastKick }),

@@ -116,6 +116,10 @@ as $$
   select jsonb_build_object(
     'unsent', u.unsent, 'oldestUnsentSeconds', private.seconds_since(u.oldest_at),
     'accepted', r.accepted, 'refused', r.refused, 'failed', r.failed,
+    -- pg_net's worker serves one database of the server: from another one nothing is ever sent.
+    'servedDatabase', (
+      select nullif(current_setting('pg_net.database_name', true), current_database())
+      from pg_catalog.pg_extension e where e.extname = 'pg_net'),
     'lastAcceptedSeconds', (
       select private.seconds_since(max(a.created)) from (
         select n.created from net._http_response n
@@ -152,6 +156,8 @@ as $$
       when a.id is null then 'unanswered'
       when a.status_code = 202 and a.content like '{"success":true,"data":{"accepted":true}%' then 'accepted'
       when a.status_code is not null then 'answered'
+      -- Nobody was reached: as when nobody listens.
+      when a.error_msg like 'Timeout%, HTTP Request/Response time: 0.000000 ms)' then 'failed'
       -- Older releases leave timed_out null.
       when a.timed_out or a.error_msg ilike 'timeout%' then 'timed_out'
       else 'failed'

@@ -45,6 +45,24 @@ describe("installing", () => {
     expect(row).toEqual({ secret: "kept", jobs: 1 });
   });
 
+  test("the real pg_net, in a database that it does not work for → refused, with the setting and what to do", async () => {
+    const url = new URL(server.url);
+    url.pathname = "/not_served";
+    await sql`create database not_served`;
+    await sql`alter database not_served set "pg_net.database_name" = 'postgres'`;
+    const other = postgres(url.href, { max: 1, onnotice: () => undefined });
+    // As the real one is told from a stand-in; a server of the tests' own does not have it.
+    await other`
+      insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+      values (1, 'pg_net', 10, 'public'::regnamespace, false, '0.20.4')`;
+    await expect(installExtensions(other)).rejects.toThrow(
+      "pg_net is installed in the database not_served, and does nothing for it, as pg_net.database_name is postgres: " +
+        "set it to not_served in postgresql.conf and restart Postgres.",
+    );
+    await other.end();
+    await sql`drop database not_served`;
+  });
+
   test("every function that runs with its owner's rights has an empty search path", async () => {
     const open = await sql`
       select oid::regprocedure::text as function from pg_proc
@@ -87,7 +105,8 @@ describe("pg_net's sentences for failed transfers", () => {
   test.each([
     ["ECONNREFUSED", "Couldn't connect to server"],
     ["ENOTFOUND", "Couldn't resolve host name"],
-    ["ECONNRESET", "Server returned nothing (no headers, no data)"],
+    ["ECONNRESET", "Failure when receiving data from the peer"],
+    ["EPIPE", "Failed sending data to the peer"],
     ["DEPTH_ZERO_SELF_SIGNED_CERT", "SSL peer certificate or SSH remote key was not OK"],
   ])("%s → %s", (code, sentence) => {
     expect(transferError(Object.assign(new Error("any"), { code }))).toBe(sentence);

@@ -3,6 +3,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connectionsLeft, RUNNER } from "../../local/chaos/connections-left.ts";
 import { usableConnections } from "../../local/chaos/gateway-pool.ts";
+import { socketsOf } from "../../local/chaos/open-sockets.ts";
 import { type SecondProcess, startSecondProcess } from "../../local/chaos/start-second-process.ts";
 import { openPool } from "../../local/platform/open-pool.ts";
 import { removeData } from "../../local/stack/remove-data.ts";
@@ -49,6 +50,17 @@ test("a stack that has just started → its gateway can use the connections that
   expect(pool).toBe(made.connection.driver.options.max);
   await made.connection.driver.end();
   await untilNothingIsLeft();
+});
+
+test("pg_net keeps the connection it has sent a kick on → that is not left behind", async () => {
+  await sql`select private.kick('generate')`;
+  await until("the kick is answered", async () => {
+    const [row] = await sql`select from net._http_response where status_code = 202`;
+    return row;
+  });
+  const kept = await socketsOf(stack.children.get("scheduler")?.pid ?? 0);
+  expect(kept?.open.map(({ peerPort }) => peerPort)).toContain(Number(new URL(stack.url).port));
+  expect((await leftNow()).filter((line) => line.startsWith("scheduler"))).toEqual([]);
 });
 
 test("a client of Postgres that nobody has ended → it is named, until it ends", async () => {

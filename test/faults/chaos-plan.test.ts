@@ -1,9 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { createDice } from "../../local/chaos/dice.ts";
+import { describeGiven, requireEmpty } from "../../local/chaos/given-database.ts";
 import { FAULT_NAMES, planFaults } from "../../local/chaos/plan-faults.ts";
 import { pairPrompt, planPrompt } from "../../local/chaos/plan-prompts.ts";
 import { readChaosArguments } from "../../local/chaos/read-chaos-arguments.ts";
 import { countBroken, describeResult } from "../../local/chaos/report.ts";
+import type { Installed } from "../../local/extensions/install-extensions.ts";
 import { directives, faultNames, unknownDirective } from "../../local/replicate/faults.ts";
 
 const MINUTE = 60_000;
@@ -105,6 +107,25 @@ describe("arguments", () => {
   });
 });
 
+describe("on a given Postgres", () => {
+  test("a database that has been used → refused, and what to do", async () => {
+    await expect(requireEmpty(inject("stack").databaseUrl)).rejects.toThrow(
+      /has been used.*drop it and create it anew/,
+    );
+  });
+
+  test("what cannot be done to its server → a sentence for each fault, which names it", () => {
+    const real: Installed = { pg_net: "real", pg_cron: "real", supabase_vault: "real", notes: [] };
+    const [postgres = "", scheduler = "", hangs = "", ...others] = describeGiven({ extensions: real });
+    expect(postgres).toMatch(/^kill postgres: .*not killed.*workers of pg_net and pg_cron were ended, by SQL\.$/);
+    expect(scheduler).toMatch(/^kill scheduler: .*by SQL\.$/);
+    expect(hangs).toMatch(/^scheduler hangs: .*did not hang/);
+    expect(others).toEqual([]);
+    const standIns: Installed = { ...real, pg_net: "stand-in", pg_cron: "stand-in" };
+    expect(describeGiven({ extensions: standIns })).toHaveLength(1);
+  });
+});
+
 test("a report names each promise, each fault, and examples of what is broken", () => {
   const result = {
     verdicts: [
@@ -115,6 +136,7 @@ test("a report names each promise, each fault, and examples of what is broken", 
     notApplied: new Map([["deadlock", 1]]),
     calls: new Map([["ok", 1234]]),
     figures: { events: 7 },
+    remarks: ["kill postgres: every connection was cut instead."],
   };
   const text = describeResult(result);
   expect(countBroken(result)).toBe(1);
@@ -126,6 +148,7 @@ test("a report names each promise, each fault, and examples of what is broken", 
     "| ok | 1,234 |",
     "| events | 7 |",
     "b: row 2",
+    "kill postgres: every connection was cut instead.",
   ]) {
     expect(text.split("\n")).toContain(line);
   }

@@ -1,10 +1,13 @@
+import { join } from "node:path";
 import postgres from "postgres";
+import { inject } from "vitest";
 import type { ChildProcess } from "../../local/stack/child-process.ts";
 import { removeData } from "../../local/stack/remove-data.ts";
 import type { StackOptions } from "../../local/stack/stack-types.ts";
 import { startStack } from "../../local/stack/start-stack.ts";
 import { setQuickIntervals } from "./flow-quick-settings.ts";
 import type { StackInfo } from "./global-setup.ts";
+import { onServer } from "./make-template.ts";
 
 /** What a flow test needs of a stack, whether it is the shared one or its own. */
 export type FlowStack = Pick<
@@ -32,14 +35,25 @@ export type OwnStack = FlowStack & {
 };
 
 /**
- * Starts a throw-away stack on free ports, or with a simulator of the test's own as its provider. It sweeps every second instead
- * of every five. Stop it in afterAll.
+ * Starts a throw-away stack on free ports, or with a simulator of the test's own as its provider. It sweeps every second instead of
+ * every five. Stop it in afterAll. With KEYFRAME_DATABASE_URL it uses a database of its own on that server, unless the test kills the
+ * server.
  */
-export async function startOwnStack(given: Pick<StackOptions, "port" | "provider"> = { port: 0 }): Promise<OwnStack> {
+export async function startOwnStack({
+  killsServer = false,
+  ...options
+}: { killsServer?: boolean } & Partial<Pick<StackOptions, "port" | "provider">> = {}): Promise<OwnStack> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
-  const remove = () => removeData(dataDir);
+  const givenUrl = killsServer ? undefined : Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
+  const database = givenUrl === undefined ? undefined : await makeDatabase(givenUrl, dataDir);
+  const remove = async () => {
+    await database?.drop();
+    await removeData(dataDir);
+  };
   const simulator = { startDelayMs: 0, runDelayMs: 0 };
-  const stack = await startStack({ dataDir, durable: false, simulator, ...given }).catch(async (error) => {
+  const start = () =>
+    startStack({ dataDir, port: 0, databaseUrl: database?.url, durable: false, simulator, ...options });
+  const stack = await (database === undefined ? start() : database.inTurn(start)).catch(async (error) => {
     await remove();
     throw error;
   });
@@ -73,6 +87,27 @@ export async function startOwnStack(given: Pick<StackOptions, "port" | "provider
       await stack.stop();
       await remove();
     },
+  };
+}
+
+/**
+ * An empty database on a given server, whose roles it shares with the stack of all tests: so it takes that one's keys, and stacks
+ * start one after the other. pg_net and pg_cron work for one database of a server, and are stand-ins in this one.
+ */
+async function makeDatabase(given: string, dataDir: string) {
+  const name = `keyframe_own_${crypto.randomUUID().replaceAll("-", "")}`;
+  const url = new URL(given);
+  url.pathname = `/${name}`;
+  await Deno.copyFile(join(inject("stack").dataDir, "keys.json"), join(dataDir, "keys.json"));
+  await onServer(given, (sql) => sql.unsafe(`create database ${name}`));
+  return {
+    url: url.href,
+    inTurn: <T>(start: () => Promise<T>) =>
+      onServer(given, async (sql) => {
+        await sql`select pg_advisory_lock(732002)`;
+        return await start();
+      }),
+    drop: () => onServer(given, (sql) => sql.unsafe(`drop database if exists ${name} with (force)`)),
   };
 }
 

@@ -46,6 +46,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await removeData(dataDir);
     throw error;
   });
+  for (const note of stack.extensions.notes) console.error(`stack: ${note}`);
   await onServer(stack.databaseUrl, setQuickIntervals);
   const template = await makeTemplate(stack.databaseUrl, stack.keys.postgresPassword, dataDir);
   project.provide("stack", {

@@ -18,7 +18,10 @@ function figures(parts: Partial<ServiceFigures> = {}): ServiceFigures {
       ...{ failingEndpoints: 0, oldestFailingSeconds: null, endpointsSwitchedOff: 0 },
     },
     events: { projectCreated: 0, generationSucceeded: 0, generationFailed: 0 },
-    kicks: { unsent: 0, oldestUnsentSeconds: null, accepted: 0, refused: 0, failed: 0, lastAcceptedSeconds: null },
+    kicks: {
+      ...{ unsent: 0, oldestUnsentSeconds: null, accepted: 0, refused: 0, failed: 0, lastAcceptedSeconds: null },
+      servedDatabase: null,
+    },
     lastKicks: { generate: NO_KICK, deliver: NO_KICK },
     sweep: JOB,
     prune: JOB,
@@ -74,6 +77,13 @@ describe("a kick that did not get through → one problem, which names the funct
 test("kicks that pg_net does not send → pg_net is named, and how to wake it", () => {
   const kicks = { ...figures().kicks, unsent: 3, oldestUnsentSeconds: 30.6 };
   expect(problemsOf(figures({ kicks }))).toEqual([expect.stringMatching(/31 s.*net\.worker_restart\(\)/)]);
+});
+
+test("a database that pg_net does not work for → the setting is named, not a worker to wake", () => {
+  const kicks = { ...figures().kicks, unsent: 3, oldestUnsentSeconds: 300, servedDatabase: "postgres" };
+  expect(problemsOf(figures({ kicks }))).toEqual([
+    expect.stringMatching(/^pg_net sends no kick .*pg_net\.database_name is postgres.*restart Postgres\.$/),
+  ]);
 });
 
 test.each([

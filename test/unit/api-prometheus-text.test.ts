@@ -78,7 +78,15 @@ const FIGURES: ServiceFigures = {
     ...{ failingEndpoints: 206, oldestFailingSeconds: 207, endpointsSwitchedOff: 208 },
   },
   events: { projectCreated: 301, generationSucceeded: 302, generationFailed: 303 },
-  kicks: { unsent: 401, oldestUnsentSeconds: 402, accepted: 403, refused: 404, failed: 405, lastAcceptedSeconds: 406 },
+  kicks: {
+    unsent: 401,
+    oldestUnsentSeconds: 402,
+    accepted: 403,
+    refused: 404,
+    failed: 405,
+    lastAcceptedSeconds: 406,
+    servedDatabase: null,
+  },
   lastKicks: {
     generate: { outcome: "accepted", status: 411, error: null, madeSeconds: 412, heardAfterSeconds: 413 },
     deliver: { outcome: "answered", status: 421, error: null, madeSeconds: 422, heardAfterSeconds: null },

@@ -323,13 +323,16 @@ describe("the database", () => {
     expect(await may("authenticated", "public.notes", "select")).toBe(true);
   });
 
-  test("bootstrap once more → no error, grants and users as before", async () => {
+  test("bootstrap once more → no error, grants and users as before, and service_role past RLS as it has to be", async () => {
     const { userId } = await platform.signedIn();
+    await platform.admin`alter role service_role nobypassrls`; // as on a server that had the role already
     await bootstrapPlatform(platform.admin, { postgresPassword: "migrations" });
     const [notes] = await platform.admin`select has_table_privilege('anon', 'public.notes', 'select') as may`;
     expect(notes?.may).toBe(false);
     const [user] = await platform.admin`select email from auth.users where id = ${userId}`;
     expect(user?.email).toMatch(/@example\.com$/);
+    const [service] = await platform.admin`select rolbypassrls from pg_roles where rolname = 'service_role'`;
+    expect(service).toEqual({ rolbypassrls: true });
   });
 
   test("postgres → no superuser; may read users and write policies on Storage, may not delete its rows", async () => {
@@ -338,6 +341,43 @@ describe("the database", () => {
     expect(role).toEqual({ rolsuper: false, rolcreaterole: true, rolcreatedb: true, rolbypassrls: true });
     await platform.migrate`select id, email from auth.users limit 1`;
     await expect(platform.migrate`delete from storage.objects`).rejects.toMatchObject({ code: "42501" });
+  });
+
+  test.each(["storage.objects", "storage.buckets", "auth.users"])(
+    "postgres → writes, changes and drops policies on %s, as hosted, and nothing else that its owner may",
+    async (table) => {
+      const { migrate } = platform;
+      await migrate.unsafe(`create policy "of a test" on ${table} for select using (true)`);
+      await migrate.unsafe(`alter policy "of a test" on ${table} using (false)`);
+      await migrate.unsafe(`drop policy "of a test" on ${table}`);
+      // One that fails leaves no right behind either.
+      await expect(migrate.unsafe(`create policy x on ${table} using (nothing)`)).rejects.toMatchObject({
+        code: "42703",
+      });
+      for (const statement of [
+        `create index on ${table} (id)`,
+        `alter table ${table} disable row level security`,
+        `alter table ${table} add column mine text`,
+        `drop table ${table}`,
+        `create table ${table.split(".")[0]}.mine (id int)`,
+        `set role ${table.startsWith("auth") ? "supabase_auth_admin" : "supabase_storage_admin"}`,
+      ]) {
+        await expect(migrate.unsafe(statement), statement).rejects.toMatchObject({ code: "42501" });
+      }
+    },
+  );
+
+  test("postgres → has the roles that it has hosted, and its own schemas", async () => {
+    const roles = await platform.admin`
+      select r.rolname from pg_auth_members m join pg_roles r on r.oid = m.roleid
+      where m.member = 'postgres'::regrole order by 1`;
+    expect(roles.map(({ rolname }) => rolname)).toEqual([
+      ...["anon", "authenticated", "pg_monitor", "pg_read_all_data", "pg_signal_backend", "service_role"],
+    ]);
+    const [may] = await platform.migrate`
+      select has_schema_privilege('storage', 'create') as storage, has_schema_privilege('auth', 'create') as auth,
+        has_schema_privilege('extensions', 'create') as extensions, has_schema_privilege('public', 'create') as public`;
+    expect(may).toEqual({ storage: false, auth: false, extensions: true, public: true });
   });
 
   test("service_role's tables → behind RLS on both tables of Storage and on users", async () => {

@@ -11,8 +11,12 @@ export function problemsOf({ kicks, lastKicks, sweep }: ServiceFigures): string[
   const problems = Object.entries(lastKicks).flatMap(([name, kick]) =>
     kickWorks(kick) === false ? [kickProblem(name, kick)] : [],
   );
-  const { oldestUnsentSeconds } = kicks;
-  if (oldestUnsentSeconds !== null && oldestUnsentSeconds > UNSENT_SECONDS) {
+  const { oldestUnsentSeconds, servedDatabase } = kicks;
+  if (servedDatabase !== null) {
+    problems.push(
+      `pg_net sends no kick from here: pg_net.database_name is ${servedDatabase}, another database. Set it to this one in postgresql.conf and restart Postgres.`,
+    );
+  } else if (oldestUnsentSeconds !== null && oldestUnsentSeconds > UNSENT_SECONDS) {
     problems.push(
       `pg_net has had a kick for ${Math.round(oldestUnsentSeconds)} s without sending it: wake it with "select net.worker_restart()".`,
     );
@@ -21,7 +25,7 @@ export function problemsOf({ kicks, lastKicks, sweep }: ServiceFigures): string[
     problems.push("pg_cron does not have the job keyframe-sweep, or it is switched off: deploy again.");
   } else if (sweep.lastSuccessSeconds === null || sweep.lastSuccessSeconds > NO_SWEEP_SECONDS) {
     problems.push(
-      "The sweep has not ended well of late: cron.job_run_details says why. If it is empty, pg_cron is off.",
+      "The sweep has not ended well of late: cron.job_run_details says why (connection failed: pg_cron has to connect without a password, or needs cron.use_background_workers = on). If it is empty, pg_cron is off.",
     );
   }
   return problems;

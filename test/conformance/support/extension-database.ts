@@ -95,12 +95,13 @@ export async function makeRoles(admin: postgres.Sql): Promise<void> {
       perform pg_advisory_xact_lock(5470009); -- test files that share a given database
       foreach role in array array['anon', 'authenticated', 'service_role', 'postgres'] loop
         if not exists (select from pg_roles where rolname = role) then
-          execute format('create role %I nologin', role);
+          execute format('create role %I nologin %s', role, case when role = 'service_role' then 'bypassrls' else '' end);
         end if;
       end loop;
       if not (select rolsuper from pg_roles where rolname = 'postgres') then
         alter role postgres login createrole createdb bypassrls;
       end if;
       grant create, usage on schema public to postgres;
+      grant pg_monitor to postgres; -- as hosted: net.check_worker_is_up() looks for the worker's process
     end $$`);
 }
