@@ -13,7 +13,7 @@ const LONGEST_DELAY_MS = 30_000;
  */
 export const isPassing = (error: unknown): error is KeyframeError =>
   error instanceof KeyframeError &&
-  (error.code === "network" || error.code === "no_token" || error.status === 429 || (error.status ?? 0) >= 502);
+  (error.code === "network" || error.code === "no_token" || error.status === 408 || error.status === 429 || (error.status ?? 0) >= 502);
 
 /** How long to wait after so many failures, in ms: never less than the service asked for, and spread by chance. */
 export function delayAfter(error: KeyframeError, failures: number, random: () => number): number {

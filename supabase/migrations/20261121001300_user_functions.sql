@@ -179,8 +179,9 @@ end
 $$;
 comment on function public.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. Repeating it is no error.';
 
--- Admits an upload: counts it, and gives the same file identifier again for the same Idempotency-Key.
-create function public.admit_upload(idempotency_key text default null, request_hash text default null)
+-- Admits an upload before its body is read: takes its token and names its file. The same Idempotency-Key gives the same name again
+-- and takes no second token; whether the body is the same too, public.confirm_upload says.
+create function public.admit_upload(idempotency_key text default null)
 returns jsonb
 language plpgsql
 volatile
@@ -192,15 +193,29 @@ declare
   replayed boolean := false;
 begin
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into file, replayed from private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into file, replayed from private.remember_request(idempotency_key, null) r;
   end if;
   if not replayed then
     perform private.take_token('upload');
   end if;
-  return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', private.rate_state('upload'));
+  return jsonb_build_object('file_id', file, 'rate', private.rate_state('upload'));
 end
 $$;
 comment on function public.admit_upload is 'Counts an upload of the caller and names its file.';
+
+-- Holds the body of an upload, now that it has been read, against what its Idempotency-Key stood for before.
+create function public.confirm_upload(idempotency_key text, request_hash text)
+returns jsonb
+language plpgsql
+volatile
+security invoker
+set search_path = ''
+as $$
+begin
+  return jsonb_build_object('replayed', private.confirm_request(idempotency_key, request_hash));
+end
+$$;
+comment on function public.confirm_upload is 'Says whether the same upload was sent before with its Idempotency-Key.';
 
 create function public.health()
 returns jsonb
@@ -218,7 +233,8 @@ revoke execute on function
   public.start_prediction(uuid, public.generation_step, text, text, uuid, uuid, integer, text, text),
   public.read_prediction(uuid, public.generation_step, uuid),
   public.cancel_prediction(uuid, uuid, text, text),
-  public.admit_upload(text, text),
+  public.admit_upload(text),
+  public.confirm_upload(text, text),
   public.health()
 from public, anon, authenticated, service_role;
 grant execute on function
@@ -226,6 +242,7 @@ grant execute on function
   public.start_prediction(uuid, public.generation_step, text, text, uuid, uuid, integer, text, text),
   public.read_prediction(uuid, public.generation_step, uuid),
   public.cancel_prediction(uuid, uuid, text, text),
-  public.admit_upload(text, text)
+  public.admit_upload(text),
+  public.confirm_upload(text, text)
 to authenticated;
 grant execute on function public.health() to anon, authenticated, service_role;
