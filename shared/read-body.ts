@@ -6,6 +6,8 @@ const MOST_IDLE_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 /** What an open body takes before any of it has come: Deno lends each read a buffer of this size. */
 const READ_BUFFER_BYTES = 64 * 1024;
+/** So long a body that needs more than one read waits for a place, and keeps its own though nothing comes of it. */
+const SPARED_MS = 500;
 
 export type BodyLimits = {
   maxBytes: number;
@@ -28,20 +30,38 @@ export const bodyClock: BodyClock = { elapsed: () => performance.now(), later: s
 type Settings = BodyClock & {
   /** What all open bodies may hold together. */
   mostBytes: number;
+  /** How many may be open that take more than one read. Each leaves several buffers behind, until they are collected. */
+  mostSlow?: number;
   mostIdleMs?: () => number;
 };
 
-type OpenBody = { held: number; beganAt: number; cameAt: number; maxMs: number; refuse: (error: ApiError) => void };
+type OpenBody = {
+  held: number;
+  isSlow: boolean;
+  beganAt: number;
+  cameAt: number;
+  maxMs: number;
+  refuse: (error: ApiError) => void;
+};
 
 /**
  * A reader for bodies whose senders are not known, or not trusted. What it holds follows what has come, never what was
- * announced. When all open bodies together hold too much, it ends the one that has stalled the longest. So a sender of many
- * unfinished bodies ends its own, and a body that comes at once, as kicks and callbacks do, is read however many are open.
+ * announced. When all open bodies together hold too much, it ends the one that has stalled the longest. A body that comes at
+ * once, as kicks and nearly all callbacks do, takes one read and is read however many are open. One that takes more needs one
+ * of `mostSlow` places.
  */
-export function createBodyReader({ mostBytes, elapsed, later, mostIdleMs = () => MOST_IDLE_MS }: Settings): BodyReader {
+export function createBodyReader({
+  mostBytes,
+  elapsed,
+  later,
+  mostSlow = Number.POSITIVE_INFINITY,
+  mostIdleMs = () => MOST_IDLE_MS,
+}: Settings): BodyReader {
   /** In the order in which something last came of them. */
   const open = new Set<OpenBody>();
   let held = 0;
+  let slow = 0;
+  const waiting = new Set<() => void>();
   let isWatching = false;
 
   function hold(body: OpenBody, bytes: number): void {
@@ -56,8 +76,34 @@ export function createBodyReader({ mostBytes, elapsed, later, mostIdleMs = () =>
     }
   }
 
+  /**
+   * A place for a body that needs more than one read: that of one that has stalled, or the next that is free. A burst of large
+   * callbacks waits for nothing longer than they take to read.
+   */
+  async function takePlace(body: OpenBody): Promise<void> {
+    if (slow >= mostSlow) {
+      const oldest = [...open].find((one) => one.isSlow);
+      if (oldest !== undefined && elapsed() - oldest.cameAt >= SPARED_MS) oldest.refuse(crowdedOut());
+    }
+    if (slow >= mostSlow) {
+      await new Promise<void>((resolve) => {
+        waiting.add(resolve);
+        later(() => waiting.delete(resolve) && resolve(), SPARED_MS);
+      });
+    }
+    if (!open.has(body)) return; // ended meanwhile
+    if (slow >= mostSlow) throw crowdedOut();
+    body.isSlow = true;
+    slow += 1;
+  }
+
   function release(body: OpenBody): void {
-    if (open.delete(body)) held -= body.held;
+    if (!open.delete(body)) return;
+    held -= body.held;
+    if (!body.isSlow) return;
+    slow -= 1;
+    const [next] = waiting;
+    if (next !== undefined && waiting.delete(next)) next();
   }
 
   // One timer for all bodies: most are here before it fires, and none of them pays for one of its own.
@@ -74,8 +120,8 @@ export function createBodyReader({ mostBytes, elapsed, later, mostIdleMs = () =>
   }
 
   return async (request, { maxBytes, maxMs }) => {
-    // What counts is what arrives: a Content-Length can lie or be missing.
-    if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
+    const told = toldLength(request.headers);
+    if (told > maxBytes) throw tooLarge(maxBytes);
     // Read by hand: the stream's own iterator costs twice as much as reading a small body does.
     const reader = request.body?.getReader();
     if (reader === undefined) return new Uint8Array(0);
@@ -83,6 +129,7 @@ export function createBodyReader({ mostBytes, elapsed, later, mostIdleMs = () =>
     const now = elapsed();
     const body: OpenBody = {
       held: 0,
+      isSlow: false,
       beganAt: now,
       cameAt: now,
       maxMs,
@@ -100,6 +147,7 @@ export function createBodyReader({ mostBytes, elapsed, later, mostIdleMs = () =>
         isWatching = true;
         later(watch, LOOK_EVERY_MS);
       }
+      if (told > READ_BUFFER_BYTES) await takePlace(body);
       for (;;) {
         const { value } = await reader.read();
         if (refusal !== undefined) throw refusal;
@@ -107,6 +155,9 @@ export function createBodyReader({ mostBytes, elapsed, later, mostIdleMs = () =>
         if (length + value.byteLength > maxBytes) throw tooLarge(maxBytes);
         bytes = append(bytes, length, value, maxBytes);
         length += value.byteLength;
+        if (length === told) return bytes.subarray(0, length);
+        if (!body.isSlow) await takePlace(body);
+        if (refusal !== undefined) throw refusal;
         hold(body, READ_BUFFER_BYTES + bytes.buffer.byteLength);
       }
     } catch (error) {
@@ -120,6 +171,10 @@ export function createBodyReader({ mostBytes, elapsed, later, mostIdleMs = () =>
   };
 }
 
+/** NaN when it is not told; beside chunks a Content-Length means nothing. */
+export const toldLength = (headers: Headers): number =>
+  headers.has("transfer-encoding") ? Number.NaN : Number(headers.get("content-length") ?? Number.NaN);
+
 /** Chunks are copied together, because the runtime's buffer of 64 KiB stays behind each of them, be it a byte long. */
 function append(
   bytes: Uint8Array<ArrayBuffer>,
@@ -127,11 +182,11 @@ function append(
   chunk: Uint8Array<ArrayBuffer>,
   maxBytes: number,
 ): Uint8Array<ArrayBuffer> {
-  if (length === 0) return chunk;
+  if (length === 0) return 2 * chunk.byteLength < chunk.buffer.byteLength ? chunk.slice() : chunk;
   const needed = length + chunk.byteLength;
   let room = bytes;
   if (needed > bytes.byteLength) {
-    room = new Uint8Array(Math.max(needed, Math.min(2 * length, maxBytes)));
+    room = new Uint8Array(Math.max(needed, Math.min(4 * length, maxBytes)));
     room.set(bytes.subarray(0, length));
   }
   room.set(chunk, length);

@@ -4,8 +4,10 @@ import type { Log } from "../log.ts";
 import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBody } from "../read-body.ts";
 import { verify } from "../signature.ts";
 
-/** Of bodies whose signature is not known yet: 256 that have not begun, or 15 callbacks of the largest size. */
+/** Of bodies whose signature is not known yet: 256 that have not begun. */
 const MOST_UNSIGNED_BYTES = 16 * 1024 * 1024;
+/** Callbacks larger than one read. Each takes milliseconds; more at once cost memory under an attack (bench/memory). */
+const MOST_SLOW = 4;
 /** Kicks and callbacks come within milliseconds, and their senders wait for a few seconds at most. */
 const MOST_BODY_MS = 30_000;
 
@@ -26,7 +28,7 @@ export type SignedHandlerSettings = {
  */
 export function createSignedHandler(settings: SignedHandlerSettings): (request: Request) => Promise<Response> {
   const { clock = bodyClock } = settings;
-  const readBody = createBodyReader({ ...clock, mostBytes: MOST_UNSIGNED_BYTES });
+  const readBody = createBodyReader({ ...clock, mostBytes: MOST_UNSIGNED_BYTES, mostSlow: MOST_SLOW });
   return async (request) => {
     const requestId = readRequestId(request.headers.get("x-request-id"));
     try {

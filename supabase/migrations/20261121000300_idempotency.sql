@@ -20,7 +20,7 @@ revoke all on private.idempotency_keys from public, anon, authenticated, service
 
 -- Reserves a key for the caller, or says what it made before. Runs in the transaction of the effect it guards,
 -- so an equal request that comes at the same time waits here until the first has committed or failed.
--- Without a hash the body is not known yet: any request with this key counts as a replay until private.confirm_request compares.
+-- Without a hash, because the body has not been read yet, the key is reserved: nothing is compared before private.complete_request.
 -- A replay writes its row unchanged: that is what makes reserving and looking one statement, with nothing between them.
 create function private.remember_request(key text, request_hash text)
 returns table (resource_id uuid, replayed boolean, answer jsonb)
@@ -61,9 +61,10 @@ begin
 end
 $$;
 
--- Says what the body was that a key was reserved for, once it has been read. True: another request has said the same before.
-create function private.confirm_request(key text, request_hash text)
-returns boolean
+-- Says what a request was that has reserved its key without a hash, now that its body has been read. Returns what the key made;
+-- null when nothing is reserved: the key is new, or an equal request, for whose row this one waited, has said it before.
+create function private.complete_request(key text, request_hash text)
+returns uuid
 language plpgsql
 volatile
 security definer
@@ -71,23 +72,12 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  kept text;
+  made uuid;
 begin
-  -- An equal request that comes at the same time waits here for the row, and then finds it filled.
-  update private.idempotency_keys k set request_hash = confirm_request.request_hash
-  where k.owner_id = auth.uid() and k.key = confirm_request.key and k.request_hash is null;
-  if found then
-    return false;
-  end if;
-  select k.request_hash into kept from private.idempotency_keys k
-  where k.owner_id = auth.uid() and k.key = confirm_request.key;
-  if kept is distinct from confirm_request.request_hash then
-    perform private.raise_error(
-      'idempotency_mismatch',
-      'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
-    );
-  end if;
-  return true;
+  update private.idempotency_keys k set request_hash = complete_request.request_hash
+  where k.owner_id = auth.uid() and k.key = complete_request.key and k.request_hash is null
+  returning k.resource_id into made;
+  return made;
 end
 $$;
 
@@ -101,8 +91,8 @@ as $$
   update private.idempotency_keys k set answer = remember_answer.answer where k.resource_id = remember_answer.resource_id
 $$;
 
-revoke execute on function private.remember_request(text, text), private.confirm_request(text, text),
+revoke execute on function private.remember_request(text, text), private.complete_request(text, text),
   private.remember_answer(uuid, jsonb)
 from public, anon, authenticated, service_role;
 grant execute on function private.remember_request(text, text) to authenticated, service_role;
-grant execute on function private.confirm_request(text, text) to authenticated;
+grant execute on function private.complete_request(text, text) to authenticated;

@@ -179,9 +179,9 @@ end
 $$;
 comment on function public.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. Repeating it is no error.';
 
--- Admits an upload before its body is read: takes its token and names its file. The same Idempotency-Key gives the same name again
--- and takes no second token; whether the body is the same too, public.confirm_upload says.
-create function public.admit_upload(idempotency_key text default null)
+-- Admits an upload before its body is read: counts it and names its file. With an Idempotency-Key it is called again when the body has
+-- been read, with its hash. The same key gives the same file again and takes no second token, also when the body never came whole.
+create function public.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
 volatile
@@ -189,33 +189,25 @@ security invoker
 set search_path = ''
 as $$
 declare
-  file uuid := gen_random_uuid();
+  file uuid;
   replayed boolean := false;
 begin
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into file, replayed from private.remember_request(idempotency_key, null) r;
+  if request_hash is not null then
+    file := private.complete_request(idempotency_key, request_hash);
   end if;
-  if not replayed then
-    perform private.take_token('upload');
+  if file is null then
+    file := gen_random_uuid();
+    if idempotency_key is not null then
+      select r.resource_id, r.replayed into file, replayed from private.remember_request(idempotency_key, request_hash) r;
+    end if;
+    if not replayed then
+      perform private.take_token('upload');
+    end if;
   end if;
-  return jsonb_build_object('file_id', file, 'rate', private.rate_state('upload'));
+  return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', private.rate_state('upload'));
 end
 $$;
 comment on function public.admit_upload is 'Counts an upload of the caller and names its file.';
-
--- Holds the body of an upload, now that it has been read, against what its Idempotency-Key stood for before.
-create function public.confirm_upload(idempotency_key text, request_hash text)
-returns jsonb
-language plpgsql
-volatile
-security invoker
-set search_path = ''
-as $$
-begin
-  return jsonb_build_object('replayed', private.confirm_request(idempotency_key, request_hash));
-end
-$$;
-comment on function public.confirm_upload is 'Says whether the same upload was sent before with its Idempotency-Key.';
 
 create function public.health()
 returns jsonb
@@ -233,8 +225,7 @@ revoke execute on function
   public.start_prediction(uuid, public.generation_step, text, text, uuid, uuid, integer, text, text),
   public.read_prediction(uuid, public.generation_step, uuid),
   public.cancel_prediction(uuid, uuid, text, text),
-  public.admit_upload(text),
-  public.confirm_upload(text, text),
+  public.admit_upload(text, text),
   public.health()
 from public, anon, authenticated, service_role;
 grant execute on function
@@ -242,7 +233,6 @@ grant execute on function
   public.start_prediction(uuid, public.generation_step, text, text, uuid, uuid, integer, text, text),
   public.read_prediction(uuid, public.generation_step, uuid),
   public.cancel_prediction(uuid, uuid, text, text),
-  public.admit_upload(text),
-  public.confirm_upload(text, text)
+  public.admit_upload(text, text)
 to authenticated;
 grant execute on function public.health() to anon, authenticated, service_role;

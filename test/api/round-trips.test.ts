@@ -60,7 +60,7 @@ test.each(OPERATION_IDS)("%s → one call of the database, and of Storage only w
 const POSTS = OPERATION_IDS.filter((id) => OPERATIONS[id].method === "POST");
 
 /** An upload takes its token before the body is read, and compares the body when it has come. */
-const COMPARES: Partial<Record<OperationId, string[]>> = { uploadReferenceImage: [rpc("confirm_upload")] };
+const COMPARES: Partial<Record<OperationId, string[]>> = { uploadReferenceImage: [rpc("admit_upload")] };
 
 test.each(POSTS)("%s with an Idempotency-Key, and when replayed → as many calls of the database", async (id) => {
   const { path, options } = await prepare(id, scene);

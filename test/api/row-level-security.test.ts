@@ -206,7 +206,6 @@ test("every SQL function of the service → refused to users and to nobody signe
     "read_prediction",
     "cancel_prediction",
     "admit_upload",
-    "confirm_upload",
     "create_webhook_endpoint",
     "list_webhook_endpoints",
     "read_webhook_endpoint",

@@ -14,7 +14,6 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "public.start_prediction": { roles: USER },
   "public.read_prediction": { roles: USER, definer: true },
   "public.admit_upload": { roles: USER },
-  "public.confirm_upload": { roles: USER },
   "public.list_projects": { roles: USER, definer: true },
   "public.read_project": { roles: USER },
   "public.update_project": { roles: USER },
@@ -56,7 +55,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "private.latest_predictions": { roles: USER, definer: true },
   "private.take_token": { roles: USER, definer: true },
   "private.rate_state": { roles: USER, definer: true },
-  "private.confirm_request": { roles: USER, definer: true },
+  "private.complete_request": { roles: USER, definer: true },
   "private.remember_request": { roles: BOTH, definer: true },
   // Triggers, helpers and what cron runs: nobody's.
   "private.add_webhook_secret": { roles: [], definer: true },

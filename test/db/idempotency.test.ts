@@ -25,9 +25,9 @@ const countProjects = async (owner: string) =>
 const upload = (owner: string, key: string, hash: string) =>
   db.as({ role: "authenticated", sub: owner }, async (sql) => {
     // Two requests of the function api: one before it reads the body, one after.
-    const [before] = await sql`select public.admit_upload(${key}) as admitted`;
-    const [after] = await sql`select public.confirm_upload(${key}, ${hash}) as confirmed`;
-    return { ...before?.admitted, ...after?.confirmed };
+    await sql`select public.admit_upload(${key})`;
+    const [row] = await sql`select public.admit_upload(${key}, ${hash}) as admitted`;
+    return row?.admitted;
   });
 
 test("the same key and request again → the same prediction, one row, marked as replayed", async () => {
@@ -60,7 +60,7 @@ test("an upload whose body never came whole, sent again → the same file, no se
       return row?.admitted;
     });
   const [first, second] = [await admit(), await admit()];
-  expect(second).toEqual(first);
+  expect([second.file_id, second.rate]).toEqual([first.file_id, first.rate]);
   expect(await upload(world.owner, "k", HASH)).toMatchObject({ file_id: first.file_id, replayed: false });
   expect(await upload(world.owner, "k", HASH)).toMatchObject({ file_id: first.file_id, replayed: true });
 });

@@ -13,9 +13,7 @@ const api = await startApi(({ path }) =>
     ? Response.json(stored.body, { status: stored.status })
     : refusal !== null
       ? Response.json(refusal, { status: 400 })
-      : Response.json(
-          path.endsWith("confirm_upload") ? { replayed } : { file_id: FILE, rate: { ...rate, policy: "upload" } },
-        ),
+      : Response.json({ file_id: FILE, replayed, rate: { ...rate, policy: "upload" } }),
 );
 afterAll(api.stop);
 beforeEach(() => {
@@ -214,14 +212,14 @@ test("no token left → 429, and not a byte of the body is read", async () => {
 describe("Idempotency-Key", () => {
   const hashOf = async (body: Uint8Array<ArrayBuffer>) => {
     await upload(body, "application/octet-stream", { "idempotency-key": "k" });
-    const confirm = api.seen.findLast(({ path }) => path.endsWith("confirm_upload"));
-    return JSON.parse(new TextDecoder().decode(confirm?.body)).request_hash;
+    const admit = api.seen.findLast(({ path }) => path.endsWith("admit_upload"));
+    return JSON.parse(new TextDecoder().decode(admit?.body)).request_hash;
   };
   test("the token is taken with the key alone, the bytes are compared when they are there, and only then stored", async () => {
     const before = api.seen.length;
     await upload(png, "image/png", { "idempotency-key": "k" });
     const calls = api.seen.slice(before);
-    expect(calls.map(({ path }) => path.split("/").at(-1))).toEqual(["admit_upload", "confirm_upload", `${FILE}.png`]);
+    expect(calls.map(({ path }) => path.split("/").at(-1))).toEqual(["admit_upload", "admit_upload", `${FILE}.png`]);
     expect(calls.slice(0, 2).map(({ body }) => Object.keys(JSON.parse(new TextDecoder().decode(body))))).toEqual([
       ["idempotency_key"],
       ["idempotency_key", "request_hash"],

@@ -102,7 +102,7 @@ export const SAMPLES: Record<OperationId, Sample> = {
     path: "/api/projects/reference-images",
     body: PNG,
     sql: { name: "admit_upload", args: {} },
-    rows: { file_id: "c2b7a0de-6f3a-4c55-9d4c-0f6f7d1a2b3c" },
+    rows: { file_id: "c2b7a0de-6f3a-4c55-9d4c-0f6f7d1a2b3c", replayed: false },
   },
   startFirstFrame: start("first-frame", { referenceImagePath }, { reference_image_path: referenceImagePath }),
   startLastFrame: start(

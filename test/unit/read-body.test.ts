@@ -6,9 +6,9 @@ const KIB = 1024;
 const LIMITS: BodyLimits = { maxBytes: 100, maxMs: 30_000 };
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-function start(mostBytes = 1024 * KIB) {
+function start(mostBytes = 1024 * KIB, mostSlow = Number.POSITIVE_INFINITY) {
   const clock = standingClock();
-  return { clock, read: createBodyReader({ ...clock, mostBytes }) };
+  return { clock, read: createBodyReader({ ...clock, mostBytes, mostSlow }) };
 }
 
 /** A body that comes in pieces, of which it counts those that were taken. */
@@ -103,7 +103,7 @@ describe("size", () => {
     expect(seen.taken).toBe(0);
   });
 
-  test.each([{}, { "content-length": "4" }])(
+  test.each([{}, { "content-length": "4", "transfer-encoding": "chunked" }])(
     "more than is allowed, and not told (%j) → payload_too_large at the piece that is too much",
     async (headers) => {
       const { seen, body } = inPieces(["1234", "5678", "9"].map(bytesOf));
@@ -218,7 +218,7 @@ describe("all open bodies together", () => {
     const second = follow(read(post(slowly().body), limits));
     await settle();
     expect([first.is, second.is]).toEqual(["open", "open"]);
-    announced.send(new Uint8Array(limits.maxBytes));
+    announced.send(new Uint8Array(limits.maxBytes - 1));
     await settle();
     expect([first.is, second.is]).toEqual(["open", "unavailable"]);
   });
@@ -240,5 +240,54 @@ describe("all open bodies together", () => {
     const body = inPieces(Array.from({ length: 2000 }, () => new Uint8Array(64 * KIB).subarray(0, 1))).body;
     const bytes = await read(post(body), { maxBytes: 64 * KIB, maxMs: 30_000 });
     expect([bytes.byteLength, bytes.buffer.byteLength < 64 * KIB]).toEqual([2000, true]);
+  });
+});
+
+describe("places for bodies that take more than one read", () => {
+  const LARGE = { maxBytes: 1024 * KIB, maxMs: 30_000 };
+  /** Announced as larger than one read takes, and stalled from the beginning. */
+  const large = () => slowly();
+  const announced = { "content-length": String(500 * KIB) };
+
+  test("no place is free, nobody has stalled → waits for half a second unread, then unavailable", async () => {
+    const { clock, read } = start(1024 * KIB, 1);
+    const first = follow(read(post(large().body, announced), LARGE));
+    const { seen, body } = inPieces([new Uint8Array(500 * KIB)]);
+    const second = follow(read(post(body, announced), LARGE));
+    await clock.pass(0.4);
+    expect([first.is, second.is, seen.taken]).toEqual(["open", "open", 0]);
+    await clock.pass(0.2);
+    expect([first.is, second.is, seen.taken]).toEqual(["open", "unavailable", 0]);
+  });
+
+  test("a place that is free again in time → goes to the one that waits", async () => {
+    const { read } = start(2048 * KIB, 1);
+    const { body, send, end } = large();
+    const first = follow(read(post(body), LARGE));
+    send(new Uint8Array(10));
+    await settle();
+    const second = follow(read(post(inPieces([new Uint8Array(500 * KIB)]).body, announced), LARGE));
+    await settle();
+    expect(second.is).toBe("open");
+    end();
+    await settle();
+    expect([first.is, second.is]).toEqual([10, 500 * KIB]);
+  });
+
+  test("every place is held by a body that has stalled for half a second → the next body gets the oldest one's", async () => {
+    const { clock, read } = start(1024 * KIB, 2);
+    const stalled = [follow(read(post(large().body, announced), LARGE))];
+    await clock.pass(0.3);
+    stalled.push(follow(read(post(large().body, announced), LARGE)));
+    await clock.pass(0.3);
+    const { body } = inPieces([new Uint8Array(300 * KIB), new Uint8Array(200 * KIB)]);
+    expect(await read(post(body, announced), LARGE)).toHaveLength(500 * KIB);
+    expect(stalled.map(({ is }) => is)).toEqual(["unavailable", "open"]);
+  });
+
+  test("all places are taken → a body that comes whole with its length told needs none", async () => {
+    const { read } = start(1024 * KIB, 1);
+    follow(read(post(large().body, announced), LARGE));
+    expect(await read(post("a callback", { "content-length": "10" }), LIMITS)).toHaveLength(10);
   });
 });

@@ -1,5 +1,5 @@
 import { ApiError } from "../../../shared/errors.ts";
-import { type BodyReader, tooLarge } from "../../../shared/read-body.ts";
+import { type BodyReader, toldLength, tooLarge } from "../../../shared/read-body.ts";
 import { invalidFields } from "./invalid-request.ts";
 import { mediaType } from "./request-body.ts";
 
@@ -37,7 +37,7 @@ export function openUpload(request: Request): UnreadUpload {
     );
   }
   const limit = isForm ? FORM_LIMIT_BYTES : IMAGE_LIMIT_BYTES;
-  const told = Number(request.headers.get("content-length") ?? limit);
+  const told = toldLength(request.headers);
   if (told > limit) throw tooLarge(limit);
   const maxBytes = told >= 0 ? told : limit; // NaN is neither
   return {

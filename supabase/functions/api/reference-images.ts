@@ -3,10 +3,9 @@ import { ApiError } from "../../../shared/errors.ts";
 import { type Image, sniffImage } from "../../../shared/images/sniff-image.ts";
 import { answered, answerHeaders } from "./answer-headers.ts";
 import type { Handler } from "./call.ts";
-import { hashRequest } from "./idempotency.ts";
+import { hashRequest, type Idempotency } from "./idempotency.ts";
 
 const admitted = answered.extend({ file_id: z.uuid() });
-const confirmed = z.object({ replayed: z.boolean() });
 
 const EXTENSION: Record<Image["contentType"], string> = {
   "image/png": "png",
@@ -20,19 +19,18 @@ const EXTENSION: Record<Image["contentType"], string> = {
  */
 export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { database, storage, takeUploadTurn }) =>
   takeUploadTurn(call.ownerId, call.body.maxBytes, async (readBody) => {
-    const { file_id, rate } = await database("admit_upload", call.idempotency, call.token, admitted);
+    const admit = (args: Idempotency) => database("admit_upload", args, call.token, admitted);
+    let answer = await admit(call.idempotency);
     const { bytes, declared } = await call.body.read(readBody);
     const { contentType } = recognise(bytes, declared);
-    const { idempotency_key } = call.idempotency;
-    let replayed = false;
-    if (idempotency_key !== undefined) {
+    if (call.idempotency.idempotency_key !== undefined) {
       const request_hash = await hashRequest("POST", "/api/projects/reference-images", bytes);
-      ({ replayed } = await database("confirm_upload", { idempotency_key, request_hash }, call.token, confirmed));
+      answer = await admit({ ...call.idempotency, request_hash });
     }
-    const name = `${file_id}.${EXTENSION[contentType]}`;
+    const name = `${answer.file_id}.${EXTENSION[contentType]}`;
     // It may be there: the name is ours alone, so it was stored by a request with the same key, or by the first sending of this one.
     await storage.uploadReference(name, bytes, contentType, call.token);
-    return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders({ rate, replayed }) };
+    return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
   });
 
 /** Throws unsupported_media_type. */
