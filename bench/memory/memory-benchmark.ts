@@ -5,6 +5,7 @@ import { cpuOfProcess } from "../costs/cpu-time.ts";
 import { ratioOf, type Spread, spreadOf } from "../measure/spread.ts";
 import { openDrainLoad } from "./drain-deliveries.ts";
 import { openVideoLoad } from "./store-video.ts";
+import { startAttacker } from "./attacker.ts";
 import { type Attack, medianOf, unfinishedBodies } from "./unfinished-bodies.ts";
 import { residentMb, watchMemory } from "./watch-memory.ts";
 
@@ -128,16 +129,19 @@ async function measureAttack(stack: BenchStack, attack: Attack, times: number, r
   for (let time = 0; time < times; time++) {
     before.push(await medianOf(attack.ask, (asked) => asked >= requests));
     const watch = watchMemory(pid);
+    const { opened, end } = startAttacker(attack.unfinished);
     let isOpen = false;
-    const opening = (async () => {
-      const opened = [];
-      for (let at = 0; at < attack.connections; at++) opened.push(await attack.open());
-      isOpen = true;
-      return opened;
-    })();
-    during.push(await medianOf(attack.ask, (asked) => isOpen && asked >= requests).finally(() => watch.stop()));
-    peaks.push(await watch.stop());
-    for (const { close } of await opening) close();
+    try {
+      const asking = medianOf(attack.ask, (asked) => isOpen && asked >= requests);
+      await opened.then(() => {
+        isOpen = true;
+      });
+      during.push(await asking);
+      peaks.push(await watch.stop());
+    } finally {
+      end();
+      await watch.stop();
+    }
   }
   return { idle: spreadOf([idle]), peak: spreadOf(peaks), above: peaks.map((peak) => peak - idle), before, during };
 }

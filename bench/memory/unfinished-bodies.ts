@@ -1,33 +1,27 @@
 import type { BenchStack } from "../bench-stack.ts";
 import { quantile } from "../measure/quantile.ts";
 import { sign } from "../../shared/signature.ts";
-import { openUnfinished, type UnfinishedRequest } from "./open-unfinished.ts";
+import type { Unfinished } from "./attacker.ts";
 
 const MIB = 1024 * 1024;
-const CALLBACK_BYTES = MIB;
-const UPLOAD_BYTES = 10 * MIB;
-const MISSING_BYTES = 100_000;
 
 /** An attack on one function, straight at where it listens, and what an innocent sender asks of it meanwhile. */
 export type Attack = {
   name: "replicate-webhook" | "api";
   what: string;
-  connections: number;
-  open(): Promise<UnfinishedRequest>;
+  unfinished: Unfinished;
   /** One request of somebody else, and whether it was answered as it should be. */
   ask(): Promise<boolean>;
 };
 
 export function unfinishedBodies({ caller, functionUrls, keys }: BenchStack): Attack[] {
   const webhook = `${functionUrls["replicate-webhook"]}/replicate-webhook`;
-  const upload = new Uint8Array(UPLOAD_BYTES - MISSING_BYTES);
-  const headers = { authorization: `Bearer ${caller.token}`, "content-type": "image/png" };
+  const session = { authorization: `Bearer ${caller.token}` };
   return [
     {
       name: "replicate-webhook",
       what: "400 unsigned callbacks of 1 MiB that stop before the end",
-      connections: 400,
-      open: () => openUnfinished(webhook, {}, CALLBACK_BYTES, new Uint8Array(CALLBACK_BYTES - 1)),
+      unfinished: { url: webhook, headers: {}, announced: MIB, sent: MIB - 1, connections: 400 },
       ask: async () => {
         const body = JSON.stringify({ id: "run", status: "processing", output: null, error: null, logs: "" });
         const query = new URLSearchParams({ prediction: crypto.randomUUID(), attempt: "1" });
@@ -38,12 +32,17 @@ export function unfinishedBodies({ caller, functionUrls, keys }: BenchStack): At
     {
       name: "api",
       what: "100 uploads of 10 MiB by one account that stop before the end",
-      connections: 100,
-      open: () => openUnfinished(`${functionUrls.api}/api/projects/reference-images`, headers, UPLOAD_BYTES, upload),
+      unfinished: {
+        url: `${functionUrls.api}/api/projects/reference-images`,
+        headers: { ...session, "content-type": "image/png" },
+        announced: 10 * MIB,
+        sent: 10 * MIB - 100_000,
+        connections: 100,
+      },
       ask: async () =>
         (await statusOf(`${functionUrls.api}/api/projects`, {
           method: "POST",
-          headers: { ...headers, "content-type": "application/json" },
+          headers: { ...session, "content-type": "application/json" },
           body: JSON.stringify({ title: "Innocent", textPrompt: "A harbour at dawn" }),
         })) === 201,
     },

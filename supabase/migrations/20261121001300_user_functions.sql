@@ -181,6 +181,7 @@ comment on function public.cancel_prediction is 'Cancels a prediction of the cal
 
 -- Admits an upload before its body is read: counts it and names its file. With an Idempotency-Key it is called again when the body has
 -- been read, with its hash. The same key gives the same file again and takes no second token, also when the body never came whole.
+-- What is refused for its bytes afterwards has cost its token.
 create function public.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
