@@ -8,12 +8,17 @@ const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
 
 /**
- * Whether the same request may well succeed a little later. From 502 on it is a gateway that speaks: those in front of hosted
- * projects have codes of their own, such as 524 for an answer that took too long and 546 for a worker out of its limits.
+ * Whether the same request may well succeed a little later. 408 is a body that stalled on its way. From 502 on it is a gateway
+ * that speaks: those in front of hosted projects have codes of their own, such as 524 for an answer that took too long and 546 for
+ * a worker out of its limits.
  */
 export const isPassing = (error: unknown): error is KeyframeError =>
   error instanceof KeyframeError &&
-  (error.code === "network" || error.code === "no_token" || error.status === 429 || (error.status ?? 0) >= 502);
+  (error.code === "network" ||
+    error.code === "no_token" ||
+    error.status === 408 ||
+    error.status === 429 ||
+    (error.status ?? 0) >= 502);
 
 /** How long to wait after so many failures, in ms: never less than the service asked for, and spread by chance. */
 export function delayAfter(error: KeyframeError, failures: number, random: () => number): number {

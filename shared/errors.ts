@@ -5,6 +5,7 @@ export const ERROR_STATUS = {
   unauthorized: 401,
   not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   frame_not_ready: 409,
   generation_in_progress: 409,
   generation_ended: 409,

@@ -25,10 +25,31 @@ const refuse = (status: number, code: string, message: string) =>
 /** Up to this size a request's body is passed on in one piece, which takes half the time of streaming it. */
 const SMALL_BYTES = 64 * 1024;
 
+/** A small body that is not here by then is streamed too: how long it may stall is for the function to decide. */
+const GRACE_MS = 50;
+
 async function inOnePiece(request: Request): Promise<Blob | ReadableStream<Uint8Array> | null> {
   const length = Number(request.headers.get("content-length") ?? Number.POSITIVE_INFINITY);
+  if (request.body === null || !(length > 0 && length <= SMALL_BYTES)) return request.body;
+  const reader = request.body.getReader();
+  const first = reader.read();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const grace = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, GRACE_MS);
+  });
+  const come = await Promise.race([first, grace]).finally(() => clearTimeout(timer));
   // A blob, so that fetch cannot send a request a second time by itself.
-  return length > 0 && length <= SMALL_BYTES ? new Blob([await request.arrayBuffer()]) : request.body;
+  if (come?.value?.byteLength === length) return new Blob([come.value]);
+  let next: typeof first | undefined = first;
+  return new ReadableStream({
+    async pull(controller) {
+      const { value } = await (next ?? reader.read());
+      next = undefined;
+      if (value === undefined) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
 }
 
 /** What the gateway says of the request itself, in place of what the client says. */

@@ -1,10 +1,12 @@
 import type { Webhook } from "standardwebhooks";
 import { type WebhookEvent, webhookEvent } from "../../shared/contract/events.ts";
 import { ApiError } from "../../shared/errors.ts";
-import { readText } from "../../shared/provider/read-text.ts";
+import { bodyClock, createBodyReader, decodeBody } from "../../shared/read-body.ts";
 
 /** Three times what an event may have. */
-const MAX_BYTES = 64 * 1024;
+const LIMITS = { maxBytes: 64 * 1024, maxMs: 15_000 };
+
+const readBody = createBodyReader({ ...bodyClock, mostBytes: 16 * 1024 * 1024 });
 
 /** A request that does not become an event: what it is answered, and why. */
 export class Refused extends Error {
@@ -38,7 +40,7 @@ export async function readEvent(request: Request, webhooks: readonly Webhook[]):
 
 async function readRawBody(request: Request): Promise<string> {
   try {
-    return await readText(request, MAX_BYTES);
+    return decodeBody(await readBody(request, LIMITS));
   } catch (error) {
     if (error instanceof ApiError) throw new Refused(error.status, error.message);
     throw error;

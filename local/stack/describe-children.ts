@@ -36,10 +36,11 @@ export function describeFunction(setting: Setting, name: FunctionName): Supervis
   };
 }
 
+/** Name of a function → where it listens. */
+export const describeAddresses = (setting: Pick<Setting, "functionPorts">): Record<string, string> =>
+  Object.fromEntries(FUNCTION_NAMES.map((name) => [name, `http://127.0.0.1:${portOf(setting, name)}`]));
+
 export function describeGateway(setting: Setting, databaseUrl: string): SupervisedOptions {
-  const functions = Object.fromEntries(
-    FUNCTION_NAMES.map((name) => [name, `http://127.0.0.1:${portOf(setting, name)}`]),
-  );
   return module(setting, "gateway", "local/platform/main.ts", {
     GATEWAY_PORT: String(setting.port),
     PUBLIC_URL: setting.url,
@@ -50,7 +51,7 @@ export function describeGateway(setting: Setting, databaseUrl: string): Supervis
     SECRET_KEY: setting.keys.secretKey,
     STORAGE_DIR: join(setting.dataDir, "storage"),
     ...(setting.storageFaultFile === undefined ? {} : { STORAGE_FAULT_FILE: setting.storageFaultFile }),
-    FUNCTIONS: JSON.stringify(functions),
+    FUNCTIONS: JSON.stringify(describeAddresses(setting)),
     DASHBOARD_DIR: DASHBOARD_FOLDER,
     DEMO_USER: JSON.stringify(demoUserOf(setting.keys)),
   });
@@ -143,7 +144,7 @@ function reachableHosts(setting: Setting, name: FunctionName): string[] | "anywh
   return [gateway, ...provider];
 }
 
-function portOf(setting: Setting, name: FunctionName): number {
+function portOf(setting: Pick<Setting, "functionPorts">, name: FunctionName): number {
   const port = setting.functionPorts[name];
   if (port === undefined) throw new Error(`No port was chosen for ${name}`);
   return port;

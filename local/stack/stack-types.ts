@@ -51,6 +51,8 @@ export type Stack = {
   simulator: { url: string } | null;
   /** By name: api, generate, replicate-webhook, gateway, scheduler, simulator. For fault tests. */
   children: Map<string, ChildProcess>;
+  /** By name: where each function itself listens, behind the gateway. For tests and benchmarks. */
+  functionUrls: Record<string, string>;
   stages: Stage[];
   /** Ends everything; may be called twice. */
   stop(): Promise<void>;

@@ -9,7 +9,13 @@ import { buildDashboard } from "./build-dashboard.ts";
 import { ChildProcess, type SupervisedOptions } from "./child-process.ts";
 import { claimData, type DataClaim } from "./data-claim.ts";
 import { claimPort } from "./claim-port.ts";
-import { describeFunction, describeGateway, describeScheduler, describeSimulator } from "./describe-children.ts";
+import {
+  describeAddresses,
+  describeFunction,
+  describeGateway,
+  describeScheduler,
+  describeSimulator,
+} from "./describe-children.ts";
 import { ensureDemoUser } from "./ensure-demo-user.ts";
 import { fillVault } from "./fill-vault.ts";
 import { FUNCTION_NAMES } from "./function-arguments.ts";
@@ -119,6 +125,7 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
     extensions,
     simulator: simulatorPort === undefined ? null : { url: `http://127.0.0.1:${simulatorPort}` },
     children: teardown.children,
+    functionUrls: describeAddresses(setting),
     stages,
     stop: () => teardown.run(),
   };

@@ -1,8 +1,15 @@
 import { failed } from "../envelope.ts";
 import { ApiError } from "../errors.ts";
 import type { Log } from "../log.ts";
+import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBody } from "../read-body.ts";
 import { verify } from "../signature.ts";
-import { readText } from "./read-text.ts";
+
+/** Of bodies whose signature is not known yet: 256 that have not begun. */
+const MOST_UNSIGNED_BYTES = 16 * 1024 * 1024;
+/** Callbacks larger than one read. Each takes milliseconds; more at once cost memory under an attack (bench/memory). */
+const MOST_SLOW = 4;
+/** Kicks and callbacks come within milliseconds, and their senders wait for a few seconds at most. */
+const MOST_BODY_MS = 30_000;
 
 export type SignedHandlerSettings = {
   /** The one path that exists, as the function sees it: `/generate`. */
@@ -10,6 +17,7 @@ export type SignedHandlerSettings = {
   secret: string;
   maxBytes: number;
   log: Log;
+  clock?: BodyClock;
   /** Called only with a body whose signature and age are right. */
   handle: (body: string, request: Request) => Promise<Response> | Response;
 };
@@ -19,17 +27,19 @@ export type SignedHandlerSettings = {
  * Whatever goes wrong is answered in the envelope.
  */
 export function createSignedHandler(settings: SignedHandlerSettings): (request: Request) => Promise<Response> {
+  const { clock = bodyClock } = settings;
+  const readBody = createBodyReader({ ...clock, mostBytes: MOST_UNSIGNED_BYTES, mostSlow: MOST_SLOW });
   return async (request) => {
     const requestId = readRequestId(request.headers.get("x-request-id"));
     try {
-      return await answer(settings, request);
+      return await answer(settings, request, readBody);
     } catch (error) {
       return refuse(error, requestId, settings.log);
     }
   };
 }
 
-async function answer(settings: SignedHandlerSettings, request: Request): Promise<Response> {
+async function answer(settings: SignedHandlerSettings, request: Request, readBody: BodyReader): Promise<Response> {
   const { path, secret, maxBytes, handle } = settings;
   if (new URL(request.url).pathname.replace(/\/$/, "") !== path) {
     throw new ApiError("not_found", `There is nothing at this path. Send a signed POST to ${path}.`);
@@ -37,7 +47,7 @@ async function answer(settings: SignedHandlerSettings, request: Request): Promis
   if (request.method !== "POST") {
     throw new ApiError("method_not_allowed", "Only POST is answered here.", { headers: { Allow: "POST" } });
   }
-  const body = await readText(request, maxBytes);
+  const body = decodeBody(await readBody(request, { maxBytes, maxMs: MOST_BODY_MS }));
   if (!verify(secret, request.headers, body)) {
     throw new ApiError(
       "unauthorized",

@@ -4,12 +4,13 @@ create table private.idempotency_keys (
   resource_id uuid primary key,
   owner_id uuid references auth.users on delete cascade,
   key text not null check (key ~ '^[\x21-\x7e]{1,255}$'),
-  request_hash text not null check (request_hash ~ '^[0-9a-f]{64}$'),
+  request_hash text check (request_hash ~ '^[0-9a-f]{64}$'),
   answer jsonb,
   created_at timestamptz not null default now(),
   constraint idempotency_keys_owner_id_key_key unique nulls not distinct (owner_id, key)
 );
-comment on table private.idempotency_keys is 'Which resource a key made, for 24 hours. request_hash is the SHA-256 of method, path and body.';
+comment on table private.idempotency_keys is 'Which resource a key made, for 24 hours.';
+comment on column private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column private.idempotency_keys.owner_id is 'Whose key it is; null: the secret key''s.';
 comment on column private.idempotency_keys.resource_id is 'What the request made. Where it made nothing with an identifier of its own, only a mark of the first request.';
 comment on column private.idempotency_keys.answer is 'What the first request answered, where no row tells it later (a recovery: how many). Never a secret: those stay in the Vault.';
@@ -19,6 +20,7 @@ revoke all on private.idempotency_keys from public, anon, authenticated, service
 
 -- Reserves a key for the caller, or says what it made before. Runs in the transaction of the effect it guards,
 -- so an equal request that comes at the same time waits here until the first has committed or failed.
+-- Without a hash, because the body has not been read yet, the key is reserved: nothing is compared before private.complete_request.
 -- A replay writes its row unchanged: that is what makes reserving and looking one statement, with nothing between them.
 create function private.remember_request(key text, request_hash text)
 returns table (resource_id uuid, replayed boolean, answer jsonb)
@@ -49,13 +51,33 @@ begin
       from (select k.created_at < now() - interval '24 hours' as expired) was
     )
   returning k.* into kept;
-  if kept.request_hash <> remember_request.request_hash then
+  if remember_request.request_hash is not null and kept.request_hash is distinct from remember_request.request_hash then
     perform private.raise_error(
       'idempotency_mismatch',
       'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
     );
   end if;
   return query select kept.resource_id, kept.resource_id <> fresh, kept.answer;
+end
+$$;
+
+-- Says what a request was that has reserved its key without a hash, now that its body has been read. Returns what the key made;
+-- null when nothing is reserved: the key is new, or an equal request, for whose row this one waited, has said it before.
+create function private.complete_request(key text, request_hash text)
+returns uuid
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  made uuid;
+begin
+  update private.idempotency_keys k set request_hash = complete_request.request_hash
+  where k.owner_id = auth.uid() and k.key = complete_request.key and k.request_hash is null
+  returning k.resource_id into made;
+  return made;
 end
 $$;
 
@@ -69,6 +91,8 @@ as $$
   update private.idempotency_keys k set answer = remember_answer.answer where k.resource_id = remember_answer.resource_id
 $$;
 
-revoke execute on function private.remember_request(text, text), private.remember_answer(uuid, jsonb)
+revoke execute on function private.remember_request(text, text), private.complete_request(text, text),
+  private.remember_answer(uuid, jsonb)
 from public, anon, authenticated, service_role;
 grant execute on function private.remember_request(text, text) to authenticated, service_role;
+grant execute on function private.complete_request(text, text) to authenticated;

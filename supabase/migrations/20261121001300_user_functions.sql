@@ -198,7 +198,9 @@ end
 $$;
 comment on function public.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. Repeating it is no error.';
 
--- Admits an upload: counts it, and gives the same file identifier again for the same Idempotency-Key.
+-- Admits an upload before its body is read: counts it and names its file. With an Idempotency-Key it is called again when the body has
+-- been read, with its hash. The same key gives the same file again and takes no second token, also when the body never came whole.
+-- What is refused for its bytes afterwards has cost its token.
 create function public.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
@@ -207,14 +209,20 @@ security invoker
 set search_path = ''
 as $$
 declare
-  file uuid := gen_random_uuid();
+  file uuid;
   replayed boolean := false;
 begin
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into file, replayed from private.remember_request(idempotency_key, request_hash) r;
+  if request_hash is not null then
+    file := private.complete_request(idempotency_key, request_hash);
   end if;
-  if not replayed then
-    perform private.take_token('upload');
+  if file is null then
+    file := gen_random_uuid();
+    if idempotency_key is not null then
+      select r.resource_id, r.replayed into file, replayed from private.remember_request(idempotency_key, request_hash) r;
+    end if;
+    if not replayed then
+      perform private.take_token('upload');
+    end if;
   end if;
   return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', private.rate_state('upload'));
 end

@@ -60,13 +60,19 @@ test.each(OPERATION_IDS)("%s → one call of the database, and of Storage only w
 
 const POSTS = OPERATION_IDS.filter((id) => OPERATIONS[id].method === "POST");
 
-test.each(POSTS)("%s with an Idempotency-Key, and when replayed → one call of the database each time", async (id) => {
+/** An upload takes its token before the body is read, and compares the body when it has come. */
+const COMPARES: Partial<Record<OperationId, string[]>> = { uploadReferenceImage: [rpc("admit_upload")] };
+
+test.each(POSTS)("%s with an Idempotency-Key, and when replayed → as many calls of the database", async (id) => {
   const { path, options } = await prepare(id, scene);
   const headers = { ...options.headers, "idempotency-key": crypto.randomUUID() };
   for (const _ of ["first", "replayed"]) {
     const answer = await callsOf(path, { ...options, headers });
-    expect([answer.status, answer.calls[0]]).toEqual([OPERATIONS[id].status, rpc(REQUESTS[id].calls)]);
-    expect(answer.calls.filter((call) => !call.startsWith("POST /storage/")).length).toBe(1);
+    expect(answer.status).toBe(OPERATIONS[id].status);
+    expect(answer.calls.filter((call) => !call.startsWith("POST /storage/"))).toEqual([
+      rpc(REQUESTS[id].calls),
+      ...(COMPARES[id] ?? []),
+    ]);
   }
 });
 
@@ -123,7 +129,7 @@ test("what can be refused without the database → no call: session, path, metho
     ["/api/projects?cursor=x", {}],
     [`/api/projects/${scene.projectId}`, { method: "PATCH", json: {} }],
     ["/api/projects/generate/first-frame", {}],
-    ["/api/projects/reference-images", { body: "no image", headers: { "content-type": "image/png" } }],
+    ["/api/projects/reference-images", { body: "no image", headers: { "content-type": "text/plain" } }],
   ] as const) {
     const { status, calls } = await callsOf(path, options);
     expect(status).toBeGreaterThanOrEqual(400);

@@ -58,6 +58,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "private.latest_predictions": { roles: USER, definer: true },
   "private.take_token": { roles: USER, definer: true },
   "private.rate_state": { roles: USER, definer: true },
+  "private.complete_request": { roles: USER, definer: true },
   "private.remember_request": { roles: BOTH, definer: true },
   // Triggers, helpers and what cron runs: nobody's.
   "private.add_webhook_secret": { roles: [], definer: true },

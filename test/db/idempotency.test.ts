@@ -24,6 +24,8 @@ const countProjects = async (owner: string) =>
   (await db.sql`select from public.projects where owner_id = ${owner}`).length;
 const upload = (owner: string, key: string, hash: string) =>
   db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    // Two requests of the function api: one before it reads the body, one after.
+    await sql`select public.admit_upload(${key})`;
     const [row] = await sql`select public.admit_upload(${key}, ${hash}) as admitted`;
     return row?.admitted;
   });
@@ -49,6 +51,31 @@ test("an upload with the same key and request again → the same file, and it is
   expect([first.replayed, again.replayed]).toEqual([false, true]);
   expect(again.file_id).toBe(first.file_id);
   expect(again.rate.remaining).toBe(first.rate.remaining);
+});
+
+test("an upload whose body never came whole, sent again → the same file, no second token, and no replay", async () => {
+  const admit = () =>
+    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      const [row] = await sql`select public.admit_upload('k') as admitted`;
+      return row?.admitted;
+    });
+  const [first, second] = [await admit(), await admit()];
+  expect([second.file_id, second.rate]).toEqual([first.file_id, first.rate]);
+  expect(await upload(world.owner, "k", HASH)).toMatchObject({ file_id: first.file_id, replayed: false });
+  expect(await upload(world.owner, "k", HASH)).toMatchObject({ file_id: first.file_id, replayed: true });
+});
+
+test("50 equal uploads at once → one of them is the first, all say the same file", async () => {
+  const answers = await Promise.all(Array.from({ length: 50 }, () => upload(world.owner, "k", HASH)));
+  expect(new Set(answers.map(({ file_id }) => file_id)).size).toBe(1);
+  expect(answers.filter(({ replayed }) => !replayed).length).toBe(1);
+});
+
+test("a key that waits for the body of an upload → is no other request's", async () => {
+  await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.admit_upload('k')`);
+  expect(await codeOf(create(db, world.owner, { key: "k", hash: HASH }))).toBe("idempotency_mismatch");
+  await create(db, world.owner, { key: "other", hash: HASH });
+  expect(await codeOf(upload(world.owner, "other", OTHER_HASH))).toBe("idempotency_mismatch");
 });
 
 test("a replay → shows the prediction as it is now, and takes no token", async () => {
@@ -122,7 +149,7 @@ describe("private.remember_request", () => {
   test("with a session that names no user → unauthorized: it must not write among the secret key's", async () => {
     const nobody = (statement: string) => db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement));
     expect(await codeOf(nobody(`select private.remember_request('k', '${HASH}')`))).toBe("unauthorized");
-    expect(await codeOf(nobody(`select public.admit_upload('k', '${HASH}')`))).toBe("unauthorized");
+    expect(await codeOf(nobody("select public.admit_upload('k')"))).toBe("unauthorized");
     expect((await db.sql`select from private.idempotency_keys where owner_id is null`).count).toBe(0);
   });
 

@@ -1,6 +1,7 @@
 import { inject } from "vitest";
 import { createLog } from "../../shared/log.ts";
 import { checkUrl } from "../../shared/webhooks/check-url.ts";
+import { bodyClock, createBodyReader } from "../../shared/read-body.ts";
 import { createApp } from "../../supabase/functions/api/app.ts";
 import { createDatabase } from "../../supabase/functions/api/database.ts";
 import { createDocumentText } from "../../supabase/functions/api/openapi-text.ts";
@@ -8,6 +9,7 @@ import { createPlatformClient } from "../../supabase/functions/api/platform-clie
 import { pause } from "../../shared/pause.ts";
 import { createRecentReads } from "../../supabase/functions/api/recent-reads.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
+import { createUploadTurns } from "../../supabase/functions/api/upload-turns.ts";
 import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
 import { createProjectVerifier } from "../../supabase/functions/api/verify-project.ts";
 import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
@@ -33,6 +35,8 @@ export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Option
     database: createDatabase(client),
     recentReads: createRecentReads(() => performance.now()),
     storage: createStorage(client, { supabaseUrl, clientUrl: supabaseUrl, now }),
+    readBody: createBodyReader({ ...bodyClock, mostBytes: 16 * 1024 * 1024 }),
+    takeUploadTurn: createUploadTurns(bodyClock),
     log: createLog({ function: "api" }, (line) => log.push(line)),
     verifySession,
     verifyManager: createManagerVerifier(verifySession, secretKey),

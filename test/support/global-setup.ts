@@ -17,6 +17,8 @@ export type StackInfo = {
   databaseUrl: string;
   migrationUrl: string;
   simulatorUrl: string;
+  functionUrls: Record<string, string>;
+  functionPids: Record<string, number>;
   dataDir: string;
   templateUrl: string;
   demoUser: { email: string; password: string };
@@ -61,6 +63,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
     databaseUrl: stack.databaseUrl,
     migrationUrl: stack.migrationUrl,
     simulatorUrl: stack.simulator?.url ?? "",
+    functionUrls: stack.functionUrls,
+    functionPids: Object.fromEntries(
+      Object.keys(stack.functionUrls).map((name) => [name, stack.children.get(name)?.pid ?? 0]),
+    ),
     dataDir,
     templateUrl: template.url,
     demoUser: stack.demoUser,

@@ -1,12 +1,14 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { createLog } from "../../shared/log.ts";
 import { checkUrl } from "../../shared/webhooks/check-url.ts";
+import { bodyClock, createBodyReader } from "../../shared/read-body.ts";
 import { createApp } from "../../supabase/functions/api/app.ts";
 import { createDatabase } from "../../supabase/functions/api/database.ts";
 import { createDocumentText } from "../../supabase/functions/api/openapi-text.ts";
 import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
 import { createRecentReads } from "../../supabase/functions/api/recent-reads.ts";
 import { createStorage } from "../../supabase/functions/api/storage.ts";
+import { createUploadTurns } from "../../supabase/functions/api/upload-turns.ts";
 import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
 import { createProjectVerifier } from "../../supabase/functions/api/verify-project.ts";
 import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
@@ -83,6 +85,8 @@ export async function startApi(
     database: createDatabase(client),
     recentReads: createRecentReads(elapsed, mostReads),
     storage: createStorage(client, { supabaseUrl, clientUrl: clientUrl ?? supabaseUrl, now }),
+    readBody: createBodyReader({ ...bodyClock, mostBytes: 16 * 1024 * 1024 }),
+    takeUploadTurn: createUploadTurns(bodyClock),
     log: createLog({ function: "api" }, (line) => log.push(line)),
     verifySession,
     verifyManager: createManagerVerifier(verifySession, SECRET_KEY),

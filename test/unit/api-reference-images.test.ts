@@ -3,16 +3,22 @@ import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { failedBody, rate, startApi } from "./api-fixture.ts";
 
 const FILE = "c2b7a0de-6f3a-4c55-9d4c-0f6f7d1a2b3c";
+const HINT = { policy: "upload", limit: 30, window_seconds: 60, wait_seconds: 2 };
 let replayed = false;
+/** What PostgREST says of an error that is raised. */
+let refusal: Record<string, string> | null = null;
 let stored: { status: number; body: unknown };
 const api = await startApi(({ path }) =>
   path.startsWith("/storage/")
     ? Response.json(stored.body, { status: stored.status })
-    : Response.json({ file_id: FILE, replayed, rate: { ...rate, policy: "upload" } }),
+    : refusal !== null
+      ? Response.json(refusal, { status: 400 })
+      : Response.json({ file_id: FILE, replayed, rate: { ...rate, policy: "upload" } }),
 );
 afterAll(api.stop);
 beforeEach(() => {
   replayed = false;
+  refusal = null;
   stored = { status: 200, body: { Id: "1", Key: "projects/x" } };
 });
 
@@ -89,8 +95,38 @@ test("a form with the one file → 201, whatever the field is called", async () 
   }
 });
 
-describe("refused before anything reaches the platform", () => {
-  test.each<[string, () => Promise<Response>, number, string]>([
+type Refused = [string, () => Promise<Response>, number, string];
+
+async function reached(send: () => Promise<Response>, status: number, code: string) {
+  const before = api.seen.length;
+  await expectError(await send(), status, code);
+  return api.seen.slice(before).map(({ path }) => path);
+}
+
+describe("refused for its headers → nothing reaches the platform", () => {
+  test.each<Refused>([
+    ["an SVG", () => upload("<svg/>", "image/svg+xml"), 415, "unsupported_media_type"],
+    ["JSON", () => upload("{}", "application/json"), 415, "unsupported_media_type"],
+    ["no Content-Type", () => upload(png, null), 415, "unsupported_media_type"],
+    [
+      "a Content-Length above 10 MiB",
+      () => upload(png, "image/png", { "content-length": String(LIMIT + 1) }),
+      413,
+      "payload_too_large",
+    ],
+    [
+      "an Idempotency-Key that is none",
+      () => upload(png, "image/png", { "idempotency-key": "two words" }),
+      400,
+      "invalid_request",
+    ],
+  ])("%s", async (_name, send, status, code) => {
+    expect(await reached(send, status, code)).toEqual([]);
+  });
+});
+
+describe("refused for its bytes → admitted before they are read, and nothing is stored", () => {
+  test.each<Refused>([
     ["a JPEG that is called a PNG", () => upload(bytesOf("image/jpeg"), "image/png"), 415, "unsupported_media_type"],
     [
       "a form's file of another type than it says",
@@ -99,9 +135,6 @@ describe("refused before anything reaches the platform", () => {
       "unsupported_media_type",
     ],
     ["text", () => upload("hello", "image/png"), 415, "unsupported_media_type"],
-    ["an SVG", () => upload("<svg/>", "image/svg+xml"), 415, "unsupported_media_type"],
-    ["JSON", () => upload("{}", "application/json"), 415, "unsupported_media_type"],
-    ["no Content-Type", () => upload(png, null), 415, "unsupported_media_type"],
     ["an empty body", () => upload("", "image/png"), 400, "invalid_request"],
     [
       "an empty file in a form",
@@ -145,21 +178,35 @@ describe("refused before anything reaches the platform", () => {
       413,
       "payload_too_large",
     ],
-    [
-      "a Content-Length above 10 MiB",
-      () => upload(png, "image/png", { "content-length": String(LIMIT + 1) }),
-      413,
-      "payload_too_large",
-    ],
   ])("%s", async (_name, send, status, code) => {
-    const before = api.seen.length;
-    await expectError(await send(), status, code);
-    expect(api.seen.length).toBe(before);
+    expect(await reached(send, status, code)).toEqual(["/rest/v1/rpc/admit_upload"]);
   });
 });
 
 test("exactly 10 MiB → 201", async () => {
   expect((await upload(padded(LIMIT), "image/png")).status).toBe(201);
+});
+
+test("more bytes than Content-Length says → 413, whatever frames them", async () => {
+  const send = () => upload(padded(1000), "image/png", { "content-length": "999" });
+  expect(await reached(send, 413, "payload_too_large")).toEqual(["/rest/v1/rpc/admit_upload"]);
+});
+
+test("no token left → 429, and not a byte of the body is read", async () => {
+  refusal = { code: "KEYFR", message: "rate_limited", details: "Too many.", hint: JSON.stringify(HINT) };
+  let pulled = 0;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        pulled += 1;
+        controller.enqueue(png);
+        controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  expect(await reached(() => upload(body, "image/png"), 429, "rate_limited")).toEqual(["/rest/v1/rpc/admit_upload"]);
+  expect(pulled).toBe(0);
 });
 
 describe("Idempotency-Key", () => {
@@ -168,6 +215,16 @@ describe("Idempotency-Key", () => {
     const admit = api.seen.findLast(({ path }) => path.endsWith("admit_upload"));
     return JSON.parse(new TextDecoder().decode(admit?.body)).request_hash;
   };
+  test("the token is taken with the key alone, the bytes are compared when they are there, and only then stored", async () => {
+    const before = api.seen.length;
+    await upload(png, "image/png", { "idempotency-key": "k" });
+    const calls = api.seen.slice(before);
+    expect(calls.map(({ path }) => path.split("/").at(-1))).toEqual(["admit_upload", "admit_upload", `${FILE}.png`]);
+    expect(calls.slice(0, 2).map(({ body }) => Object.keys(JSON.parse(new TextDecoder().decode(body))))).toEqual([
+      ["idempotency_key"],
+      ["idempotency_key", "request_hash"],
+    ]);
+  });
   test("the hash is that of the bytes", async () => {
     expect(await hashOf(png)).toMatch(/^[0-9a-f]{64}$/);
     expect(await hashOf(png)).toBe(await hashOf(png.slice()));

@@ -22,6 +22,7 @@ const cut: Turn = (response) => response.destroy();
 test.each<[what: string, turn: Turn]>([
   ["503", away],
   ["429", refusal(429, "rate_limited", { "retry-after": "3" })],
+  ["408, its body having stalled", refusal(408, "request_timeout")],
   ["a gateway's 502", { status: 502, text: "<h1>502</h1>" }],
   ["a gateway's 504", { status: 504, text: "<h1>504</h1>" }],
   ["a gateway's 520", { status: 520, text: "<h1>520</h1>" }],

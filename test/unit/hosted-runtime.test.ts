@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { openUnfinished } from "../../bench/memory/open-unfinished.ts";
 import { claimPort } from "../../local/stack/claim-port.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { sign } from "../../shared/signature.ts";
@@ -40,6 +41,18 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     const response = await fetch(url, { method: "POST", body: "{}" });
     expect(response.status).toBe(401);
     expect(await response.json()).toMatchObject({ error: { code: expect.any(String) } });
+  });
+
+  test("a body that stops before its end → 408 after 10 s; one in chunks is read whole", async () => {
+    const url = await bootHosted("replicate-webhook", "http://127.0.0.1:9");
+    const stalled = await openUnfinished(url, {}, 1000, new TextEncoder().encode("{"));
+    const whole = await openUnfinished(url, {}, "chunked", new TextEncoder().encode("2\r\n{}\r\n0\r\n\r\n"));
+    onTestFinished(() => {
+      for (const { close } of [stalled, whole]) close();
+    });
+    expect((await whole.answer).status).toBe(401);
+    const { status, body } = await stalled.answer;
+    expect([status, JSON.parse(body).error.code]).toEqual([408, "request_timeout"]);
   });
 
   test("a kick → deliver looks the name up, posts the event and records the answer", async () => {

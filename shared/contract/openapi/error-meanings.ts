@@ -7,6 +7,7 @@ export const ERROR_MEANING: Record<ErrorCode, string> = {
   unauthorized: "The session token is missing, malformed, expired or wrongly signed. Sign in and send a fresh one.",
   not_found: "There is nothing at this path, or nothing of yours with this identifier.",
   method_not_allowed: "The path takes other methods: `Allow` names them.",
+  request_timeout: "The body did not arrive in time: nothing came for 10 s, or it took too long. Send it again.",
   frame_not_ready: "A frame this step builds on has not succeeded yet. Generate it, or wait for it.",
   generation_in_progress: "A generation of the project is still running. Cancel it or wait for its end.",
   generation_ended: "The prediction has ended already; there is nothing to cancel.",

@@ -13,7 +13,7 @@ export function errorsOf(operation: Operation): ErrorCode[] {
   ];
   if (caller !== "nobody") codes.push("unauthorized", "rate_limited");
   if (operation.needsSecretKey !== undefined) codes.push("unauthorized");
-  if (body !== undefined) codes.push("payload_too_large", "unsupported_media_type");
+  if (body !== undefined) codes.push("payload_too_large", "request_timeout", "unsupported_media_type");
   if (body !== undefined && body !== "image") codes.push("invalid_json");
   if (method === "POST") codes.push("idempotency_mismatch", "not_found");
   return [...new Set(codes)];

@@ -49,7 +49,7 @@ export function createApp(needs: Needs): { fetch: (request: Request) => Response
       const caller = await identify(operation, c.req.raw.headers, needs);
       if (caller.ownerId !== null) c.set("ownerId", caller.ownerId);
       const path = (name: string) => c.req.param(name) ?? "";
-      const call = await readCall(operation, c.req.raw, caller, path);
+      const call = await readCall(operation, c.req.raw, caller, path, needs.readBody);
       return respond(c.get("requestId"), operation.status, await handle(id, call, needs));
     });
   }

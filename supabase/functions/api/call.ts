@@ -1,10 +1,12 @@
 import type { AnswerOf, BodyOf, OperationId, QueryOf } from "../../../shared/contract/operations/index.ts";
 import type { Log } from "../../../shared/log.ts";
+import type { BodyReader } from "../../../shared/read-body.ts";
 import type { Database } from "./database.ts";
 import type { Idempotency } from "./idempotency.ts";
-import type { Upload } from "./read-upload.ts";
+import type { UnreadUpload } from "./read-upload.ts";
 import type { RecentReads } from "./recent-reads.ts";
 import type { Storage } from "./storage.ts";
+import type { UploadTurns } from "./upload-turns.ts";
 import type { ManagerVerifier } from "./verify-manager.ts";
 import type { ProjectVerifier } from "./verify-project.ts";
 import type { SessionVerifier } from "./verify-session.ts";
@@ -14,6 +16,9 @@ export type Needs = {
   database: Database;
   recentReads: RecentReads;
   storage: Storage;
+  /** For bodies of JSON. */
+  readBody: BodyReader;
+  takeUploadTurn: UploadTurns;
   verifySession: SessionVerifier;
   /** For the webhook paths, which the project's secret key may call too. */
   verifyManager: ManagerVerifier;
@@ -38,11 +43,12 @@ type Image = "uploadReferenceImage";
 
 /** One request, its parts validated as its operation in the contract says. */
 export type Call<Id extends OperationId> = {
+  ownerId: string | null;
   token: string | null;
   /** The value of a parameter of the path; "" when it has none of this name. */
   path: (name: string) => string;
   query: QueryOf<Id>;
-  body: Id extends Image ? Upload : BodyOf<Id>;
+  body: Id extends Image ? UnreadUpload : BodyOf<Id>;
   /** What Idempotency-Key stands for; empty without one, and for other methods than POST. */
   idempotency: Idempotency;
   headers: Headers;

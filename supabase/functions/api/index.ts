@@ -1,6 +1,7 @@
 import { readEnvironment } from "../../../shared/environment.ts";
 import { createLog } from "../../../shared/log.ts";
 import { pause } from "../../../shared/pause.ts";
+import { bodyClock, createBodyReader } from "../../../shared/read-body.ts";
 import { createApp } from "./app.ts";
 import { createDatabase } from "./database.ts";
 import { apiEnvironment } from "./environment.ts";
@@ -10,9 +11,13 @@ import { createPlatformClient } from "./platform-client.ts";
 import { createRecentReads } from "./recent-reads.ts";
 import { rememberSessions } from "./remember-sessions.ts";
 import { createStorage } from "./storage.ts";
+import { createUploadTurns } from "./upload-turns.ts";
 import { createManagerVerifier } from "./verify-manager.ts";
 import { createProjectVerifier } from "./verify-project.ts";
 import { createSessionVerifier } from "./verify-session.ts";
+
+/** Of JSON that signed-in callers send: 128 bodies of the largest size. */
+const MOST_JSON_BYTES = 16 * 1024 * 1024;
 
 const environment = readEnvironment(apiEnvironment, (name) => Deno.env.get(name));
 const supabaseUrl = environment.SUPABASE_URL;
@@ -41,6 +46,8 @@ const app = createApp({
   database: createDatabase(client),
   recentReads: createRecentReads(elapsed),
   storage: createStorage(client, { supabaseUrl, clientUrl, now }),
+  readBody: createBodyReader({ ...bodyClock, mostBytes: MOST_JSON_BYTES }),
+  takeUploadTurn: createUploadTurns(bodyClock),
   log: { ...atOnce, info: createLog(base, lines.write).info },
   verifySession,
   verifyManager: createManagerVerifier(verifySession, environment.SUPABASE_SECRET_KEYS),

@@ -3,6 +3,7 @@ import { ApiError } from "../../../shared/errors.ts";
 import { type Image, sniffImage } from "../../../shared/images/sniff-image.ts";
 import { answered, answerHeaders } from "./answer-headers.ts";
 import type { Handler } from "./call.ts";
+import { hashRequest, type Idempotency } from "./idempotency.ts";
 
 const admitted = answered.extend({ file_id: z.uuid() });
 
@@ -12,9 +13,28 @@ const EXTENSION: Record<Image["contentType"], string> = {
   "image/webp": "webp",
 };
 
-/** POST /api/projects/reference-images → 201 { referenceImagePath }. The kind is what the bytes say, not what the caller does. */
-export const uploadReferenceImage: Handler<"uploadReferenceImage"> = async (call, { database, storage }) => {
-  const { bytes, declared } = call.body;
+/**
+ * POST /api/projects/reference-images → 201 { referenceImagePath }. The caller's token is taken before anything of the body is
+ * read. The kind is what the bytes say, not what the caller does.
+ */
+export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { database, storage, takeUploadTurn }) =>
+  takeUploadTurn(call.ownerId, call.body.maxBytes, async (readBody) => {
+    const admit = (args: Idempotency) => database("admit_upload", args, call.token, admitted);
+    let answer = await admit(call.idempotency);
+    const { bytes, declared } = await call.body.read(readBody);
+    const { contentType } = recognise(bytes, declared);
+    if (call.idempotency.idempotency_key !== undefined) {
+      const request_hash = await hashRequest("POST", "/api/projects/reference-images", bytes);
+      answer = await admit({ ...call.idempotency, request_hash });
+    }
+    const name = `${answer.file_id}.${EXTENSION[contentType]}`;
+    // It may be there: the name is ours alone, so it was stored by a request with the same key, or by the first sending of this one.
+    await storage.uploadReference(name, bytes, contentType, call.token);
+    return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
+  });
+
+/** Throws unsupported_media_type. */
+function recognise(bytes: Uint8Array, declared: string): Image {
   const image = sniffImage(bytes);
   if (image === null) {
     throw new ApiError(
@@ -25,9 +45,5 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = async (call
   if (declared !== image.contentType && declared !== "application/octet-stream") {
     throw new ApiError("unsupported_media_type", `The image is ${image.contentType}. Send it with that Content-Type.`);
   }
-  const answer = await database("admit_upload", call.idempotency, call.token, admitted);
-  const name = `${answer.file_id}.${EXTENSION[image.contentType]}`;
-  // It may be there: the name is ours alone, so it was stored by a request with the same key, or by the first sending of this one.
-  await storage.uploadReference(name, bytes, image.contentType, call.token);
-  return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
-};
+  return image;
+}

@@ -1,0 +1,67 @@
+/** A POST that is written byte by byte, and whose body need not end. */
+export type UnfinishedRequest = {
+  send(bytes: Uint8Array): Promise<void>;
+  /** The status and the body of the answer, as far as they have come when the connection ends or the answer is whole. */
+  answer: Promise<{ status: number; body: string }>;
+  close(): void;
+};
+
+/**
+ * Sends a head and some of the body. `framing` says how the body's end will be known: a Content-Length, which may lie, or
+ * "chunked", for which the caller sends the chunks. Bytes that nobody takes wait in the connection; sending is no error then.
+ */
+export async function openUnfinished(
+  url: string,
+  headers: Record<string, string>,
+  framing: number | "chunked",
+  bytes: Uint8Array,
+): Promise<UnfinishedRequest> {
+  const { hostname, port, host, pathname, search } = new URL(url);
+  const frame = framing === "chunked" ? "transfer-encoding: chunked" : `content-length: ${framing}`;
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const head = [`POST ${pathname}${search} HTTP/1.1`, `host: ${host}`, ...lines, frame, "", ""].join("\r\n");
+  const connection = await Deno.connect({ hostname, port: Number(port) });
+  const send = async (piece: Uint8Array) => {
+    for (let sent = 0; sent < piece.length; ) sent += await connection.write(piece.subarray(sent));
+  };
+  const answer = readAnswer(connection);
+  await send(new TextEncoder().encode(head));
+  send(bytes).catch(() => undefined); // the server may have seen enough, or has stopped to read
+  return {
+    send,
+    answer,
+    close() {
+      try {
+        connection.close();
+      } catch {
+        // The server's end has closed it.
+      }
+    },
+  };
+}
+
+async function readAnswer(connection: Deno.Conn): Promise<{ status: number; body: string }> {
+  const decoder = new TextDecoder();
+  const buffer = new Uint8Array(4096);
+  let text = "";
+  try {
+    for (let read = await connection.read(buffer); read !== null; read = await connection.read(buffer)) {
+      text += decoder.decode(buffer.subarray(0, read), { stream: true });
+      if (isWhole(text)) break;
+    }
+  } catch {
+    // Closed by either side: what came until then is the answer.
+  }
+  const [head = "", ...rest] = text.split("\r\n\r\n");
+  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0);
+  return { status, body: /\{.*\}/s.exec(rest.join("\r\n\r\n"))?.[0] ?? "" };
+}
+
+/** A server that still waits for the rest of a body keeps the connection open behind its answer. */
+function isWhole(text: string): boolean {
+  const end = text.indexOf("\r\n\r\n");
+  if (end < 0) return false;
+  const length = /^content-length: (\d+)/im.exec(text.slice(0, end))?.[1];
+  if (length === undefined) return text.endsWith("\r\n0\r\n\r\n");
+  return new TextEncoder().encode(text.slice(end + 4)).length >= Number(length);
+}

@@ -1,0 +1,222 @@
+import { ApiError } from "./errors.ts";
+
+/** A body of which nothing comes for so long is given up. */
+const MOST_IDLE_MS = 10_000;
+/** How often open bodies are looked at; the limits of time hold to that. */
+const LOOK_EVERY_MS = 1_000;
+/** What an open body takes before any of it has come: Deno lends each read a buffer of this size. */
+const READ_BUFFER_BYTES = 64 * 1024;
+/** So long a body that needs more than one read waits for a place, and keeps its own though nothing comes of it. */
+const SPARED_MS = 500;
+
+export type BodyLimits = {
+  maxBytes: number;
+  /** The whole body has to come within so long, however steadily it comes: a sender of a byte at a time ends too. */
+  maxMs: number;
+};
+
+/** Reads a body whole. Throws ApiError: payload_too_large, request_timeout, unavailable, invalid_request. */
+export type BodyReader = (request: Request, limits: BodyLimits) => Promise<Uint8Array<ArrayBuffer>>;
+
+export type BodyClock = {
+  /** Milliseconds by a clock that is never set. */
+  elapsed: () => number;
+  /** Calls `work` after so many milliseconds. */
+  later: (work: () => void, ms: number) => void;
+};
+
+export const bodyClock: BodyClock = { elapsed: () => performance.now(), later: setTimeout };
+
+type Settings = BodyClock & {
+  /** What all open bodies may hold together. */
+  mostBytes: number;
+  /** How many may be open that take more than one read. Each leaves several buffers behind, until they are collected. */
+  mostSlow?: number;
+  mostIdleMs?: () => number;
+};
+
+type OpenBody = {
+  held: number;
+  isSlow: boolean;
+  beganAt: number;
+  cameAt: number;
+  maxMs: number;
+  refuse: (error: ApiError) => void;
+};
+
+/**
+ * A reader for bodies whose senders are not known, or not trusted. What it holds follows what has come, never what was
+ * announced. When all open bodies together hold too much, it ends the one that has stalled the longest. A body that comes at
+ * once, as kicks and nearly all callbacks do, takes one read and is read however many are open. One that takes more needs one
+ * of `mostSlow` places.
+ */
+export function createBodyReader({
+  mostBytes,
+  elapsed,
+  later,
+  mostSlow = Number.POSITIVE_INFINITY,
+  mostIdleMs = () => MOST_IDLE_MS,
+}: Settings): BodyReader {
+  /** In the order in which something last came of them. */
+  const open = new Set<OpenBody>();
+  let held = 0;
+  let slow = 0;
+  const waiting = new Set<() => void>();
+  let isWatching = false;
+
+  function hold(body: OpenBody, bytes: number): void {
+    held += bytes - body.held;
+    body.held = bytes;
+    body.cameAt = elapsed();
+    open.delete(body);
+    open.add(body);
+    for (const stalled of open) {
+      if (held <= mostBytes) return;
+      stalled.refuse(crowdedOut());
+    }
+  }
+
+  /**
+   * A place for a body that needs more than one read: that of one that has stalled, or the next that is free. A burst of large
+   * callbacks waits for nothing longer than they take to read.
+   */
+  async function takePlace(body: OpenBody): Promise<void> {
+    if (slow >= mostSlow) {
+      const oldest = [...open].find((one) => one.isSlow);
+      if (oldest !== undefined && elapsed() - oldest.cameAt >= SPARED_MS) oldest.refuse(crowdedOut());
+    }
+    if (slow >= mostSlow) {
+      await new Promise<void>((resolve) => {
+        waiting.add(resolve);
+        later(() => waiting.delete(resolve) && resolve(), SPARED_MS);
+      });
+    }
+    if (!open.has(body)) return; // ended meanwhile
+    if (slow >= mostSlow) throw crowdedOut();
+    body.isSlow = true;
+    slow += 1;
+  }
+
+  function release(body: OpenBody): void {
+    if (!open.delete(body)) return;
+    held -= body.held;
+    if (!body.isSlow) return;
+    slow -= 1;
+    const [next] = waiting;
+    if (next !== undefined && waiting.delete(next)) next();
+  }
+
+  // One timer for all bodies: most are here before it fires, and none of them pays for one of its own.
+  function watch(): void {
+    isWatching = open.size > 0;
+    if (!isWatching) return;
+    later(watch, LOOK_EVERY_MS);
+    const now = elapsed();
+    const idleMs = mostIdleMs();
+    for (const body of open) {
+      if (now - body.cameAt >= idleMs) body.refuse(late(`Nothing came for ${idleMs / 1000} s.`));
+      else if (now - body.beganAt >= body.maxMs) body.refuse(late(`It took more than ${body.maxMs / 1000} s.`));
+    }
+  }
+
+  return async (request, { maxBytes, maxMs }) => {
+    const told = toldLength(request.headers);
+    if (told > maxBytes) throw tooLarge(maxBytes);
+    // Read by hand: the stream's own iterator costs twice as much as reading a small body does.
+    const reader = request.body?.getReader();
+    if (reader === undefined) return new Uint8Array(0);
+    let refusal: ApiError | undefined;
+    const now = elapsed();
+    const body: OpenBody = {
+      held: 0,
+      isSlow: false,
+      beganAt: now,
+      cameAt: now,
+      maxMs,
+      refuse(error) {
+        refusal = error;
+        release(body);
+        reader.cancel().catch(() => undefined); // ends the read that waits
+      },
+    };
+    let bytes = new Uint8Array(0);
+    let length = 0;
+    try {
+      hold(body, READ_BUFFER_BYTES);
+      if (!isWatching) {
+        isWatching = true;
+        later(watch, LOOK_EVERY_MS);
+      }
+      if (told > READ_BUFFER_BYTES) await takePlace(body);
+      for (;;) {
+        const { value } = await reader.read();
+        if (refusal !== undefined) throw refusal;
+        if (value === undefined) return bytes.subarray(0, length);
+        if (length + value.byteLength > maxBytes) throw tooLarge(maxBytes);
+        bytes = append(bytes, length, value, maxBytes);
+        length += value.byteLength;
+        if (length === told) return bytes.subarray(0, length);
+        if (!body.isSlow) await takePlace(body);
+        if (refusal !== undefined) throw refusal;
+        hold(body, READ_BUFFER_BYTES + bytes.buffer.byteLength);
+      }
+    } catch (error) {
+      reader.cancel().catch(() => undefined); // a body that has broken off says so again
+      if (refusal !== undefined) throw refusal;
+      if (error instanceof ApiError) throw error;
+      throw new ApiError("invalid_request", "The body broke off. Send the request again.", { cause: error });
+    } finally {
+      release(body);
+    }
+  };
+}
+
+/** NaN when it is not told; beside chunks a Content-Length means nothing. */
+export const toldLength = (headers: Headers): number =>
+  headers.has("transfer-encoding") ? Number.NaN : Number(headers.get("content-length") ?? Number.NaN);
+
+/** Chunks are copied together, because the runtime's buffer of 64 KiB stays behind each of them, be it a byte long. */
+function append(
+  bytes: Uint8Array<ArrayBuffer>,
+  length: number,
+  chunk: Uint8Array<ArrayBuffer>,
+  maxBytes: number,
+): Uint8Array<ArrayBuffer> {
+  if (length === 0) return 2 * chunk.byteLength < chunk.buffer.byteLength ? chunk.slice() : chunk;
+  const needed = length + chunk.byteLength;
+  let room = bytes;
+  if (needed > bytes.byteLength) {
+    room = new Uint8Array(Math.max(needed, Math.min(4 * length, maxBytes)));
+    room.set(bytes.subarray(0, length));
+  }
+  room.set(chunk, length);
+  return room;
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The very text that was sent: a byte order mark stays, and nothing is replaced. Throws invalid_request. */
+export function decodeBody(bytes: Uint8Array<ArrayBuffer>): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw new ApiError("invalid_request", "The body is not UTF-8. Send it again.", { cause });
+  }
+}
+
+export const tooLarge = (maxBytes: number): ApiError =>
+  new ApiError(
+    "payload_too_large",
+    `The body is larger than the ${maxBytes} bytes this path takes. Send a smaller one.`,
+  );
+
+const late = (sentence: string): ApiError =>
+  new ApiError("request_timeout", `The body did not arrive in time. ${sentence} Send the request again.`);
+
+/** The spread of 2 to 5 seconds keeps senders that were ended together from coming back together. */
+const crowdedOut = (): ApiError =>
+  new ApiError(
+    "unavailable",
+    "Too many bodies are being received, and this one stalled. Wait the seconds named in Retry-After, then send it again.",
+    { headers: { "Retry-After": String(2 + Math.floor(Math.random() * 4)) } },
+  );

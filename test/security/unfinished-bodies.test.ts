@@ -1,0 +1,165 @@
+import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
+import { openUnfinished } from "../../bench/memory/open-unfinished.ts";
+import { residentMb, watchMemory } from "../../bench/memory/watch-memory.ts";
+import { sign } from "../../shared/signature.ts";
+import { openDatabase } from "../support/api-database.ts";
+import { drawImage } from "../support/api-images.ts";
+import { signUp, type User } from "../support/api-user.ts";
+import { until } from "../support/until.ts";
+
+// Connections whose bodies do not end, written to the functions of the running stack: through the gateway, and straight to
+// where a function listens. What bounds them, by a clock of the test's own: test/unit/read-body.test.ts.
+
+const MIB = 1024 * 1024;
+const UPLOAD = "/api/projects/reference-images";
+
+const sql = openDatabase();
+let user: User;
+beforeAll(async () => {
+  user = await signUp();
+});
+
+const viaGateway = (path: string) => `${inject("stack").url}/functions/v1${path}`;
+const straight = (path: string) => {
+  const [, name = ""] = /^\/([\w-]+)/.exec(path) ?? [];
+  return `${inject("stack").functionUrls[name]}${path}`;
+};
+const WAYS = [
+  ["through the gateway", viaGateway],
+  ["straight at the function", straight],
+] as const;
+
+/** Opens an unfinished request that ends with its test. */
+async function open(...request: Parameters<typeof openUnfinished>) {
+  const opened = await openUnfinished(...request);
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+const bearer = ({ token }: User) => ({ authorization: `Bearer ${token}` });
+const json = (by: User) => ({ ...bearer(by), "content-type": "application/json" });
+const image = (by: User) => ({ ...bearer(by), "content-type": "image/png" });
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+const codeOf = ({ status, body }: { status: number; body: string }) => [status, JSON.parse(body).error?.code];
+
+/** A genuine callback about a prediction that nobody knows: it is answered 404 after a question to the database. */
+async function sendCallback(address: (path: string) => string): Promise<number> {
+  const body = JSON.stringify({ id: "run", status: "processing", output: null, error: null, logs: "" });
+  const { replicateWebhookSecret } = inject("stack");
+  const headers = sign(replicateWebhookSecret, `msg_${crypto.randomUUID()}`, new Date(), body);
+  const query = new URLSearchParams({ prediction: crypto.randomUUID(), attempt: "1" });
+  const response = await fetch(address(`/replicate-webhook?${query}`), { method: "POST", headers, body });
+  await response.body?.cancel();
+  return response.status;
+}
+
+describe.each(WAYS)("%s", (_way, address) => {
+  test("a body that stops before its end → 408 request_timeout after 10 s: a callback, a kick, JSON, an upload, in chunks", async () => {
+    const began = performance.now();
+    const opened = await Promise.all([
+      open(address("/replicate-webhook"), {}, 1000, bytesOf("{")),
+      open(address("/generate"), {}, "chunked", bytesOf("1\r\n{\r\n")),
+      open(address("/api/projects"), json(user), 1000, bytesOf('{"title":')),
+      open(address(UPLOAD), image(user), 100_000, (await drawImage()).subarray(0, 50)),
+    ]);
+    const answers = await Promise.all(opened.map(({ answer }) => answer));
+    expect(answers.map(codeOf)).toEqual(answers.map(() => [408, "request_timeout"]));
+    expect(performance.now() - began).toBeGreaterThan(9_000);
+  });
+
+  test("a body in chunks that ends → read like any other", async () => {
+    const { answer, send } = await open(
+      address("/api/projects"),
+      json(user),
+      "chunked",
+      bytesOf('a\r\n{"title": \r\n'),
+    );
+    const rest = '"In chunks", "textPrompt": "Dawn"}';
+    await send(bytesOf(`${rest.length.toString(16)}\r\n${rest}\r\n0\r\n\r\n`));
+    expect(await answer).toMatchObject({ status: 201, body: expect.stringContaining("In chunks") });
+  });
+
+  test("a Content-Length that is too short → what it cuts off is no JSON, and makes nothing", async () => {
+    const { answer } = await open(address("/api/projects"), json(user), 10, bytesOf('{"title":"t","textPrompt":"p"}'));
+    expect(codeOf(await answer)).toEqual([400, "invalid_json"]);
+  });
+
+  test("bytes beyond the limit in chunks → 413 while the body goes on", async () => {
+    const chunk = bytesOf(`10000\r\n${" ".repeat(65_536)}\r\n`);
+    const { answer, send } = await open(address("/api/projects"), json(user), "chunked", chunk);
+    await send(chunk).catch(() => undefined);
+    expect(codeOf(await answer)).toEqual([413, "payload_too_large"]);
+  });
+
+  test("no token for an upload → 429 before a byte of its body has been sent", async () => {
+    const hasty = await signUp();
+    await sql`
+      insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at)
+      values (${hasty.id}, 'upload', -14, now())`;
+    const { answer } = await open(address(UPLOAD), image(hasty), 5 * MIB, new Uint8Array(0));
+    expect(codeOf(await answer)).toEqual([429, "rate_limited"]);
+  });
+
+  test("no session → 401 before a byte of the body has been sent", async () => {
+    for (const path of ["/api/projects", UPLOAD]) {
+      const { answer } = await open(address(path), { "content-type": "image/png" }, 5 * MIB, new Uint8Array(0));
+      expect(codeOf(await answer)).toEqual([401, "unauthorized"]);
+    }
+  });
+
+  test("an upload that breaks off, sent again with its Idempotency-Key → 201 for one token", async () => {
+    const by = await signUp();
+    const bytes = await drawImage();
+    const headers = { ...image(by), "idempotency-key": crypto.randomUUID() };
+    const broken = await open(address(UPLOAD), headers, bytes.length, bytes.subarray(0, 50));
+    const taken = async () => {
+      const [bucket] = await sql`
+        select round(30 - tokens) as taken from private.rate_buckets
+        where owner_id = ${by.id} and route_class = 'upload'`;
+      return bucket?.taken;
+    };
+    await until("its token is taken", taken);
+    broken.close();
+    const response = await fetch(address(UPLOAD), { method: "POST", headers, body: bytes });
+    expect([response.status, response.headers.get("idempotency-replayed")]).toEqual([201, null]);
+    await response.body?.cancel();
+    expect(Number(await taken())).toBe(1);
+  });
+});
+
+describe("many of them, straight at the function", () => {
+  const MOST_MB = 64;
+  const memoryOf = (name: string) => inject("stack").functionPids[name] ?? 0;
+
+  test("400 unsigned callbacks of 1 MiB that stop before the end → below idle + 64 MB, and a genuine one is answered", async () => {
+    const pid = memoryOf("replicate-webhook");
+    const answered = async () => expect(await sendCallback(straight)).toBe(404);
+    await answered();
+    const idle = await residentMb(pid);
+    const watch = watchMemory(pid);
+    const bytes = new Uint8Array(MIB - 1);
+    for (let time = 0; time < 400; time++) {
+      await open(straight("/replicate-webhook"), {}, MIB, bytes);
+      if (time % 40 === 39) await answered();
+    }
+    await answered();
+    expect((await watch.stop()) - idle).toBeLessThan(MOST_MB);
+  });
+
+  test("100 unfinished uploads of one account, 9.9 MiB of each → below idle + 64 MB, and another account's goes through", async () => {
+    const pid = memoryOf("api");
+    const [attacker, other] = await Promise.all([signUp(), signUp()]);
+    const upload = async () => expect(await other.upload(await drawImage())).toMatch(/^projects\//);
+    await upload();
+    const idle = await residentMb(pid);
+    const watch = watchMemory(pid);
+    const bytes = new Uint8Array(10 * MIB - 100_000);
+    bytes.set(await drawImage());
+    for (let time = 0; time < 100; time++) {
+      await open(straight(UPLOAD), image(attacker), 10 * MIB, bytes);
+      if (time % 20 === 19) await upload();
+    }
+    await upload();
+    expect((await watch.stop()) - idle).toBeLessThan(MOST_MB);
+  });
+});

@@ -1,0 +1,120 @@
+import { expect, test } from "vitest";
+import { createUploadTurns } from "../../supabase/functions/api/upload-turns.ts";
+import { settle, standingClock } from "./body-clock.ts";
+
+const MIB = 1024 * 1024;
+
+function start() {
+  const clock = standingClock();
+  const take = createUploadTurns(clock);
+  const begun: string[] = [];
+  /** An upload of `owner` that lasts until `end` is called. */
+  const upload = (owner: string, bytes = MIB) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const outcome: { is: string; headers?: unknown } = { is: "open" };
+    take(owner, bytes, () => {
+      begun.push(owner);
+      return promise;
+    }).then(
+      () => {
+        outcome.is = "done";
+      },
+      (error) => {
+        outcome.is = error.code;
+        outcome.headers = error.extra.headers;
+      },
+    );
+    return {
+      outcome,
+      end: async () => {
+        resolve();
+        await settle();
+      },
+    };
+  };
+  return { clock, take, begun, upload };
+}
+
+test("three uploads of one account → two begin, the third when one of them has ended", async () => {
+  const { begun, upload } = start();
+  const [first] = [upload("a"), upload("a"), upload("a")];
+  await settle();
+  expect(begun).toEqual(["a", "a"]);
+  await first.end();
+  expect(begun).toEqual(["a", "a", "a"]);
+});
+
+test("one account's uploads that wait → hold up nobody else's", async () => {
+  const { begun, upload } = start();
+  for (let time = 0; time < 10; time++) upload("a");
+  upload("b");
+  await settle();
+  expect(begun).toEqual(["a", "a", "b"]);
+});
+
+test("40 MiB are under way → the next waits, small ones behind it too, until there is room; then in their order", async () => {
+  const { begun, upload } = start();
+  const [first] = ["a", "b", "c", "d"].map((owner) => upload(owner, 10 * MIB));
+  upload("e", 10 * MIB);
+  upload("f", 1);
+  await settle();
+  expect(begun).toEqual(["a", "b", "c", "d"]);
+  await first?.end();
+  expect(begun).toEqual(["a", "b", "c", "d", "e"]);
+});
+
+test("an upload that fails → gives its turn back", async () => {
+  const { take, begun, upload } = start();
+  for (let time = 0; time < 5; time++) {
+    const failed = take("a", 40 * MIB, () => Promise.reject(new Error("no image")));
+    await expect(failed).rejects.toThrow("no image");
+  }
+  upload("a", 40 * MIB);
+  await settle();
+  expect(begun).toEqual(["a"]);
+});
+
+test("no turn within 20 s → unavailable with Retry-After, and it never begins", async () => {
+  const { clock, begun, upload } = start();
+  const [first, , third] = [upload("a"), upload("a"), upload("a")];
+  await clock.pass(19);
+  expect(third.outcome.is).toBe("open");
+  await clock.pass(2);
+  expect(third.outcome).toEqual({ is: "unavailable", headers: { "Retry-After": "5" } });
+  await first.end();
+  expect([begun, first.outcome.is]).toEqual([["a", "a"], "done"]);
+});
+
+test("more than 64 of one account wait → rate_limited with Retry-After at once; others' are taken", async () => {
+  const { upload } = start();
+  for (let time = 0; time < 66; time++) upload("a");
+  const [oneMore, others] = [upload("a"), upload("b")];
+  await settle();
+  expect(oneMore.outcome).toEqual({ is: "rate_limited", headers: { "Retry-After": "5" } });
+  expect(others.outcome.is).toBe("open");
+});
+
+test("an upload stalls → it is ended after 10 s, and after 2 s while another waits for its turn", async () => {
+  const stalled = () =>
+    new Request("http://here.test/", {
+      method: "POST",
+      body: new ReadableStream(),
+      duplex: "half",
+    } as RequestInit);
+  for (const [waiting, seconds] of [
+    [0, 10],
+    [1, 2],
+  ] as const) {
+    const { clock, take, upload } = start();
+    let is = "open";
+    take("a", 40 * MIB, (read) => read(stalled(), { maxBytes: 40 * MIB, maxMs: 100_000 })).catch(({ code }) => {
+      is = code;
+    });
+    for (let time = 0; time < waiting; time++) upload("b");
+    await settle();
+    await clock.pass(seconds - 1);
+    expect(is).toBe("open");
+    await clock.pass(2);
+    expect(is).toBe("request_timeout");
+  }
+});

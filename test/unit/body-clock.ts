@@ -1,0 +1,25 @@
+/** Lets everything happen that waits for no clock. */
+export const settle = () => new Promise((resolve) => setTimeout(resolve));
+
+/** A clock that stands until it is told to go on. What is due then is done in its order. */
+export function standingClock() {
+  let now = 0;
+  const due: { at: number; work: () => void }[] = [];
+  return {
+    elapsed: () => now,
+    later: (work: () => void, ms: number) => void due.push({ at: now + ms, work }),
+    waiting: () => due.length,
+    async pass(seconds: number) {
+      const end = now + seconds * 1000;
+      for (;;) {
+        const next = due.toSorted((one, other) => one.at - other.at)[0];
+        if (next === undefined || next.at > end) break;
+        due.splice(due.indexOf(next), 1);
+        now = next.at;
+        next.work();
+      }
+      now = end;
+      await settle();
+    },
+  };
+}
