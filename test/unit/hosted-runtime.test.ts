@@ -73,6 +73,15 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(receiver.requests[0]).toContain('{"a":"ä"}');
   });
 
+  test("100 and 103, which nobody asked for, before 200 → delivered, twice over one connection", async () => {
+    const before = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n";
+    const receiver = await receive((socket) => socket.write(before + answer("200 OK", "ok")));
+    const url = `http://hooks.test:${receiver.port}/`;
+    expect(await post({ urls: [url, url] })).toMatchObject(Array(2).fill({ statusCode: 200, error: null }));
+    expect(receiver.requests).toHaveLength(2);
+    expect(receiver.connections()).toBe(1);
+  });
+
   test("two posts over https, with a private certificate authority → delivered, after one handshake", async () => {
     const { port, ca, connections } = await receiveSecurely();
     const url = `https://hooks.test:${port}/`;
