@@ -115,6 +115,7 @@ export const projectOperations = {
     summary: "Upload a reference image",
     description:
       "PNG, JPEG or WebP of at most 10 MiB, as the body itself or as the one file of a form. What kind it is, its bytes say. " +
+      "Metadata, such as where a photo was taken, is removed; its orientation and its colours stay. A damaged image is refused. " +
       "An image that no prediction uses is removed after a month.",
     caller: "session",
     body: "image",
