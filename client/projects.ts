@@ -68,7 +68,7 @@ export function projectMethods(settings: Settings) {
         query.cursor,
       ),
 
-    /** PNG, JPEG or WebP of at most 10 MiB. What kind it is, its bytes say. */
+    /** PNG, JPEG or WebP of at most 10 MiB. What kind it is, its bytes say. Its metadata, such as where it was taken, is removed. */
     uploadReferenceImage: async (
       image: Blob | Uint8Array | ArrayBuffer,
       options: StartOptions = {},

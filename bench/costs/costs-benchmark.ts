@@ -18,6 +18,7 @@ import {
   perSecond,
   SHARE,
 } from "./capacity.ts";
+import { measureHostedDelivery } from "./hosted-delivery.ts";
 import { createMeter, type Used } from "./meter.ts";
 
 const CLIENTS = 8;
@@ -85,7 +86,9 @@ async function measureCosts(context: BenchContext): Promise<Result> {
       run: await used("a first frame, from start to stored", times.runs, () => run(times.runs)),
       delivery: await used("an event delivered", times.deliveries, () => drain.drain(times.deliveries)),
     };
-    return describeCosts(costs);
+    await waitUntilNobodyLooks(sql);
+    context.progress("the same deliveries on the hosted platform's version of Deno");
+    return describeCosts(costs, await measureHostedDelivery(stack, drain, times.deliveries));
   } finally {
     await drain.close();
     await load.close();
@@ -149,12 +152,13 @@ const NAMES: Record<keyof Measured, string> = {
   delivery: "an event with one delivery, from commit to recorded",
 };
 
-function describeCosts(measured: Measured): Result {
+/** `hostedDelivery`: ms of the function for one delivery on the hosted platform's version of Deno. */
+function describeCosts(measured: Measured, hostedDelivery: number | null): Result {
   const rows = Object.entries(NAMES) as [keyof Measured, string][]; // its keys are those
   const once = (value: number) => spreadOf([value]);
   const kicks = { run: measured.run.kicks, delivery: measured.delivery.kicks };
   const storedOfMix = measured.run.stored + MIX.deliveries * measured.delivery.stored;
-  const drained = CPU_MS_OF_A_REQUEST / measured.delivery.functions;
+  const drained = (ms: number) => figure(CPU_MS_OF_A_REQUEST / ms);
   const ms = Object.fromEntries(rows.map(([key]) => [key, measured[key].postgres])) as Record<keyof Measured, number>; // each
   return {
     aims: [],
@@ -201,7 +205,9 @@ function describeCosts(measured: Measured): Result {
     ],
     notes: [
       `The mix: a run, ${MIX.statusReads} looks at its status, and ${MIX.deliveries} deliveries. Its calls of functions: ${figure(invocationsOfMix(kicks))}, of which ${CALLBACKS} are the provider's callbacks.`,
-      `Computed: one request of deliver may send ${figure(drained)} deliveries until its ${CPU_MS_OF_A_REQUEST / 1000} s of processor time are used up.`,
+      hostedDelivery === null
+        ? "What one request of deliver may send on the hosted platform's version of Deno: not measured, it is not installed."
+        : `Computed: one request of deliver may send ${drained(hostedDelivery)} deliveries until its ${CPU_MS_OF_A_REQUEST / 1000} s of processor time are used up, by what one takes on the hosted platform's version of Deno (2.1): ${figure(hostedDelivery)} ms. On this version: ${drained(measured.delivery.functions)}.`,
       "Computed as if a core there were one of this machine. Postgres' time holds what the gateway's own statements take, which stand for PostgREST's.",
     ],
   };

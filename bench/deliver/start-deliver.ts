@@ -1,21 +1,34 @@
+import { fileURLToPath } from "node:url";
 import { functionArguments } from "../../local/stack/function-arguments.ts";
+import { HOSTED_DENO } from "../../local/stack/hosted-deno.ts";
 import { waitForPort } from "../../local/stack/wait-for-port.ts";
 import { freePort } from "../../local/postgres/free-port.ts";
 import { sign } from "../../shared/signature.ts";
 import type { BenchStack } from "../bench-stack.ts";
 
 export type DeliverProcess = {
+  pid: number;
   /** Has it look for what is due, as Postgres does. */
   kick(): Promise<void>;
   close(): Promise<void>;
 };
 
-/** One more deliver function beside the stack's own, with the same rights, as the hosted platform starts them when it likes. */
-export async function startDeliver({ url, keys }: BenchStack, flags: string[] = []): Promise<DeliverProcess> {
+const HOSTED_DELIVER = fileURLToPath(new URL("hosted-deliver.ts", import.meta.url));
+
+/**
+ * One more deliver function beside the stack's own, with the same rights, as the hosted platform starts them when it likes: on
+ * the Deno that runs this, or on the hosted platform's version.
+ */
+export async function startDeliver(
+  { url, keys }: BenchStack,
+  runtime: "this" | "hosted" = "this",
+): Promise<DeliverProcess> {
   const port = freePort();
-  const [command = "", ...args] = functionArguments("deliver", port, "anywhere");
-  const child = new Deno.Command(Deno.execPath(), {
-    args: [command, ...flags, ...args],
+  const args = functionArguments("deliver", port, "anywhere");
+  // The older version does not know DENO_SERVE_ADDRESS.
+  if (runtime === "hosted") args.splice(-1, 1, HOSTED_DELIVER, String(port));
+  const child = new Deno.Command(runtime === "hosted" ? HOSTED_DENO : Deno.execPath(), {
+    args,
     env: {
       SUPABASE_URL: url,
       SUPABASE_SECRET_KEYS: JSON.stringify({ default: keys.secretKey }),
@@ -31,6 +44,7 @@ export async function startDeliver({ url, keys }: BenchStack, flags: string[] = 
   void child.status.then(() => ended.abort());
   await waitForPort(port, ended.signal);
   return {
+    pid: child.pid,
     kick: async () => {
       const headers = sign(keys.kickSecret, `kick_${crypto.randomUUID()}`, new Date(), "{}");
       const response = await fetch(`http://127.0.0.1:${port}/deliver`, { method: "POST", headers, body: "{}" });

@@ -1,11 +1,14 @@
+import { Buffer } from "node:buffer";
 import { createCanvas } from "@napi-rs/canvas";
 import { beforeAll, expect, test } from "vitest";
+import { uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { sendToApi } from "../support/api-call.ts";
 import { footprint, openDatabase } from "../support/api-database.ts";
 import { readReply } from "../support/api-envelope.ts";
 import { drawImage, imageOf } from "../support/api-images.ts";
 import { providerRuns, uniquePrompt } from "../support/api-provider.ts";
 import { signUp, type User } from "../support/api-user.ts";
+import { drawPhoto, PHOTO_KINDS, PLACE, readMetadata, readPixels, withLocation } from "../support/photos.ts";
 
 const sql = openDatabase();
 let user: User;
@@ -50,6 +53,29 @@ test.each([
     const rows = await sql`
     select owner_id, metadata ->> 'mimetype' as type from storage.objects where bucket_id = 'projects' and name = ${name}`;
     expect(rows).toEqual([{ owner_id: user.id, type: contentType }]);
+  },
+);
+
+test.each(PHOTO_KINDS)(
+  "a %s with the place where it was taken, as it is and in a form → what is stored shows the same picture, and no place",
+  async (kind) => {
+    const plain = await drawPhoto(kind);
+    for (const orientation of [1, 6]) {
+      const photo = withLocation(kind, plain, orientation);
+      expect(readMetadata(photo).gps).toMatchObject({ Latitude: expect.closeTo(37.8087, 4) });
+      const form = new FormData();
+      form.append("file", new File([photo], "IMG_0001", { type: `image/${kind}` }));
+      const { data: answer } = await user.call(PATH, { body: form });
+      const { referenceImagePath } = uploadedReferenceImage.parse(answer);
+      for (const path of [await user.upload(photo, `image/${kind}`), referenceImagePath]) {
+        const { data } = await user.supabase.storage.from("projects").download(path.slice("projects/".length));
+        const stored = new Uint8Array((await data?.arrayBuffer()) ?? new ArrayBuffer(0));
+        const turned = orientation > 1 ? { orientation, exif: ["Orientation"] } : { orientation: null, exif: [] };
+        expect(readMetadata(stored)).toEqual({ ...readMetadata(plain), gps: null, texts: [], ...turned });
+        expect(Buffer.from(stored).includes(PLACE)).toBe(false);
+        expect(await readPixels(stored)).toEqual(await readPixels(photo));
+      }
+    }
   },
 );
 
@@ -108,6 +134,8 @@ test.each<[name: string, body: () => Promise<BodyInit> | BodyInit, type: string 
   ],
   ["an svg under its own type", () => "<svg/>", "image/svg+xml"],
   ["a web page", () => "<!doctype html><script>alert(1)</script>", "text/html"],
+  ["a png that ends early", async () => (await drawImage()).slice(0, -20), "image/png"],
+  ["a webp whose chunk is longer than the file", async () => (await drawImage("webp")).with(16, 255), "image/webp"],
   ["a jpeg declared as png", () => drawImage("jpeg"), "image/png"],
   ["a png declared as webp", () => drawImage("png"), "image/webp"],
   ["JSON", () => "{}", "application/json"],

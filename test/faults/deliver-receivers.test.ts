@@ -183,6 +183,23 @@ describe.concurrent("a receiver that", () => {
     await expectSoundDeliveries(sql, to.webhookId, receiver);
   });
 
+  test("sends 100 and 103, which nobody asked for, before 200 → delivered by one request", async () => {
+    const requests: string[] = [];
+    const raw = await startRawServer((socket, request) => {
+      requests.push(request);
+      socket.write("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n");
+      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\ntaken");
+    });
+    open.push(raw);
+    const to = await beside(`http://127.0.0.1:${raw.port}/`);
+    await to.happen(1);
+    const story = only(await to.untilDelivered(1));
+    expect(story.told).toEqual(["1 200"]);
+    expect((await readAttempt(story)).response_excerpt).toBe("taken");
+    await to.letRetriesComeDue();
+    expect(requests).toEqual([expect.stringContaining("POST / HTTP/1.1")]);
+  });
+
   test("sends 10 MB → delivered at once, the first 1 KiB kept", async () => {
     const receiver = await receive(sends(10_000_000));
     const to = await beside(receiver.url);

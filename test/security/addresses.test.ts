@@ -169,6 +169,51 @@ test("the provider's outputs → none of these addresses may be fetched, with th
   expect(isAllowed("https://pbxt.replicate.delivery/a/out.png")).toBe(true);
 });
 
+test.each([
+  ["https://replicate.delivery/out.png", true],
+  ["https://pbxt.replicate.delivery/out.png", true],
+  ["https://origin.test/out.png", true],
+  ["https://origin.test:443/out.png", true],
+  ["http://127.0.0.1:4000/out.png", true],
+  // A host whose name only ends or begins like one that is listed.
+  ["https://evilreplicate.delivery/out.png", false],
+  ["https://replicate.delivery.evil.test/out.png", false],
+  ["https://sub.origin.test/out.png", false],
+  // Another scheme. The origin of a blob: address is that of what follows.
+  ["blob:https://replicate.delivery/out.png", false],
+  ["blob:https://origin.test/out.png", false],
+  ["blob:http://127.0.0.1:4000/out.png", false],
+  ["filesystem:https://origin.test/out.png", false],
+  ["http://replicate.delivery/out.png", false],
+  ["http://origin.test/out.png", false],
+  ["https://127.0.0.1:4000/out.png", false],
+  ["ws://127.0.0.1:4000/out.png", false],
+  ["wss://origin.test/out.png", false],
+  ["ftp://origin.test/out.png", false],
+  ["data:image/png;base64,AAAA", false],
+  ["file:///etc/passwd", false],
+  // Another port, and credentials.
+  ["https://replicate.delivery:8443/out.png", false],
+  ["https://origin.test:8443/out.png", false],
+  ["http://127.0.0.1/out.png", false],
+  ["https://user@origin.test/out.png", false],
+  ["https://user:password@replicate.delivery/out.png", false],
+  ["https://:password@origin.test/out.png", false],
+])("an output at %s, with a host and two origins listed → allowed: %s", (url, expected) => {
+  expect(parseOutputHosts("replicate.delivery, https://origin.test, http://127.0.0.1:4000/")(url)).toBe(expected);
+});
+
+test.each([
+  "wss://origin.test",
+  "ftp://origin.test",
+  "blob:https://origin.test",
+  "https://origin.test/path",
+  "a_b",
+  "",
+])('a list of output hosts "%s" → refused at the start, by the name of the variable', (list) => {
+  expect(() => parseOutputHosts(list)).toThrow("REPLICATE_OUTPUT_HOSTS");
+});
+
 test("the running stack's api → told of a webhook at its own gateway or simulator, it is the owner's receiver and gets no key of ours", async () => {
   const { url, simulatorUrl, secretKey, kickSecret, replicateToken } = inject("stack");
   const user = await signUp();

@@ -1,19 +1,11 @@
-import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { claimPort } from "../../local/stack/claim-port.ts";
 import { type FunctionName, functionArguments } from "../../local/stack/function-arguments.ts";
+import { HOSTED_DENO } from "../../local/stack/hosted-deno.ts";
 import { until } from "./until.ts";
 
 const path = (relative: string) => fileURLToPath(new URL(`../../${relative}`, import.meta.url));
-
-/** The version of Deno that the hosted platform's own runtime is compatible with. */
-export const HOSTED_DENO = path("node_modules/deno-hosted-linux-x64/deno");
-
-/** Why nothing can be run on it here, if so. */
-export const hostedDenoMissing = existsSync(HOSTED_DENO)
-  ? undefined
-  : `${HOSTED_DENO} is not installed; it exists for Linux on x64 alone`;
 
 export const HOSTED_SECRET = `whsec_${btoa("k".repeat(32))}`;
 
@@ -38,7 +30,7 @@ const argumentsFor = (name: FunctionName, port: number, file: string, hosts: str
 export async function bootHosted(name: FunctionName, supabaseUrl: string): Promise<string> {
   const port = claimPort(0);
   const file = await Deno.makeTempFile({ prefix: "keyframe-hosted-", suffix: ".ts" });
-  const imports = ["test/support/hosted-serve.ts", `supabase/functions/${name}/index.ts`];
+  const imports = ["local/stack/hosted-serve.ts", `supabase/functions/${name}/index.ts`];
   await Deno.writeTextFile(file, imports.map((each) => `import ${JSON.stringify(path(each))};\n`).join(""));
   const hosts = name === "deliver" ? "anywhere" : [new URL(supabaseUrl).host];
   const child = new Deno.Command(HOSTED_DENO, {

@@ -81,6 +81,7 @@ export const NO_IMAGES: Record<string, () => Bytes | Promise<Bytes>> = {
   "a PNG of 4,294,967,295 × 4,294,967,295": () => pngOf(0xffffffff, 0xffffffff),
   "a PNG of 0 × 0": () => pngOf(0, 0),
   "a PNG cut within its header": async () => (await drawImage()).slice(0, 30),
+  "a PNG cut in the middle of its picture": async () => (await drawImage()).slice(0, 90),
   "the signature of PNG, then a page": () => joined(SIGNATURE, SCRIPT),
   "a PNG with its line ends turned": async () =>
     joined(new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0a, 0x0a, 0x1a, 0x0a]), (await drawImage()).slice(8)),
@@ -94,28 +95,33 @@ export const NO_IMAGES: Record<string, () => Bytes | Promise<Bytes>> = {
   PHP: () => text("<?php system($_GET[0]); ?>"),
 };
 
-/** Images to every reader of images, and something else to another reader. They are stored as the images they are. */
-export const POLYGLOTS: Record<string, () => Promise<[kind: "png" | "jpeg" | "webp", bytes: Bytes]>> = {
-  "a PNG with a page behind it": async () => ["png", joined(await drawImage(), SCRIPT)],
-  "a PNG with a ZIP behind it": async () => ["png", joined(await drawImage(), zip("a.html", SCRIPT))],
-  "a PNG with a PDF behind it": async () => ["png", joined(await drawImage(), "%PDF-1.7\n%%EOF")],
+/** Images to every reader of images, and something else to another reader: the image, and both. */
+export const POLYGLOTS: Record<string, () => Promise<[kind: "png" | "jpeg" | "webp", image: Bytes, both: Bytes]>> = {
+  "a PNG with a page behind it": () => behind("png", SCRIPT),
+  "a PNG with a ZIP behind it": () => behind("png", zip("a.html", SCRIPT)),
+  "a PNG with a PDF behind it": () => behind("png", "%PDF-1.7\n%%EOF"),
   "a PNG with a script in a text chunk": async () => {
     const image = await drawImage();
     const chunk = joined(new Uint8Array([0, 0, 0, SCRIPT.length]), "tEXt", SCRIPT, new Uint8Array(4));
-    return ["png", joined(image.slice(0, 33), chunk, image.slice(33))];
+    return ["png", image, joined(image.slice(0, 33), chunk, image.slice(33))];
   },
   "a JPEG with a page in its comment": async () => {
     const image = await drawImage("jpeg");
     const length = SCRIPT.length + 2;
-    return [
-      "jpeg",
-      joined(image.slice(0, 2), new Uint8Array([0xff, 0xfe, length >> 8, length & 255]), SCRIPT, image.slice(2)),
-    ];
+    const comment = joined(new Uint8Array([0xff, 0xfe, length >> 8, length & 255]), SCRIPT);
+    return ["jpeg", image, joined(image.slice(0, 2), comment, image.slice(2))];
   },
-  "a JPEG with a script behind it": async () => ["jpeg", joined(await drawImage("jpeg"), "*/=1;alert(1)")],
-  "a WebP with a page behind it": async () => ["webp", joined(await drawImage("webp"), SCRIPT)],
-  "a PNG cut in the middle of its picture": async () => ["png", (await drawImage()).slice(0, 90)],
+  "a JPEG with a script behind it": () => behind("jpeg", "*/=1;alert(1)"),
+  "a WebP with a page behind it": () => behind("webp", SCRIPT),
 };
+
+async function behind<Kind extends "png" | "jpeg" | "webp">(
+  kind: Kind,
+  other: Bytes | string,
+): Promise<[Kind, Bytes, Bytes]> {
+  const image = await drawImage(kind);
+  return [kind, image, joined(image, other)];
+}
 
 /** What a path could be made to mean. Each goes to Storage in the place of a file's name, percent-encoded as it stands. */
 export const HOSTILE_NAMES: Record<string, string> = {

@@ -103,24 +103,81 @@ describe("an answer's status", () => {
     expect(other.connections()).toBe(0);
   });
 
-  test("103 before 200 → the 200 counts", async () => {
-    const { result } = await attemptAt((socket) =>
-      socket.write(`HTTP/1.1 103 Early Hints\r\n\r\n${answer("200 OK", "ok")}`),
-    );
-    expect(result).toMatchObject({ status_code: 200, response_excerpt: "ok" });
+  test.each([
+    ["103 Early Hints", "HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n"],
+    ["100 Continue, which nobody asked for", "HTTP/1.1 100 Continue\r\n\r\n"],
+    ["100 with headers and without a reason", "HTTP/1.1 100\r\nserver: nginx\r\nconnection: close\r\n\r\n"],
+    ["100 between empty lines", "\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n\r\n"],
+    ["102, 100, 103 and 100", [102, 100, 103, 100].map((status) => `HTTP/1.1 ${status} Wait\r\nx: y\r\n\r\n`).join("")],
+  ])("%s before 200 → the 200 counts, and the connection is used again", async (_what, before) => {
+    const receiver = await receive((socket) => socket.write(before + answer("200 OK", "HTTP/1.1 100 is no answer")));
+    const attempt = makeAttempt();
+    for (let turn = 1; turn <= 2; turn++) {
+      const result = await attempt(delivery(`http://hooks.test:${receiver.port}/`));
+      expect(result).toMatchObject({ status_code: 200, error: null, response_excerpt: "HTTP/1.1 100 is no answer" });
+      expect(receiver.requests).toHaveLength(turn);
+    }
+    expect(receiver.connections()).toBe(1);
   });
 
-  test("100, which nobody asked for → connection", async () => {
-    const { result } = await attemptAt((socket) =>
-      socket.write(`HTTP/1.1 100 Continue\r\n\r\n${answer("200 OK", "ok")}`),
-    );
-    expect(result).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });
+  test("100 and 200, cut at every byte → the 200 counts", async () => {
+    const whole = `HTTP/1.1 100 Continue\r\nx: \r\r\n\r\n${answer("200 OK", "ok")}`;
+    const attempt = makeAttempt();
+    for (let cut = 1; cut < whole.length; cut++) {
+      const receiver = await receive((socket) => {
+        socket.write(whole.slice(0, cut));
+        setImmediate(() => socket.write(whole.slice(cut)));
+      });
+      const result = await attempt(delivery(`http://hooks.test:${receiver.port}/`));
+      expect(result, `cut at ${cut}`).toMatchObject({ status_code: 200, response_excerpt: "ok" });
+      expect(receiver.requests).toHaveLength(1);
+    }
   });
 
-  test("101, which nobody asked for → connection", async () => {
-    const { result } = await attemptAt((socket) =>
-      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n"),
-    );
+  test("100 and nothing more → timeout, or connection where it closes", async () => {
+    const waits = await attemptAt((socket) => socket.write("HTTP/1.1 100 Continue\r\n\r\n"), SHORT);
+    expect(waits.result).toMatchObject({ status_code: null, error: "timeout", response_excerpt: null });
+    for (const words of ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 100 Conti", "HTTP/1.1 1"]) {
+      const { result } = await attemptAt((socket) => socket.end(words));
+      expect(result, words).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });
+    }
+  });
+
+  test.each([
+    ["100", "HTTP/1.1 100 Continue\r\n\r\n"],
+    ["103", "HTTP/1.1 103 Early Hints\r\n\r\n"],
+    ["empty lines", "\r\n"],
+  ])("%s without an end → too_large after 64 KiB", async (_what, words) => {
+    const closed = Promise.withResolvers<number>();
+    const { result } = await attemptAt((socket) => {
+      socket.on("close", () => closed.resolve(socket.bytesWritten));
+      const more = () => {
+        while (!socket.destroyed && socket.write(words.repeat(500)));
+      };
+      socket.on("drain", more);
+      more();
+    });
+    expect(result).toMatchObject({ status_code: null, error: "too_large", response_excerpt: null });
+    // Beyond what was read only what the two kernels hold between them.
+    expect(await closed.promise).toBeLessThan(9_000_000);
+  });
+
+  test("100 whose head does not end → too_large after 64 KiB, or timeout before", async () => {
+    const { result } = await attemptAt((socket) => socket.write(`HTTP/1.1 100 Continue\r\nx: ${"y".repeat(70_000)}`));
+    expect(result).toMatchObject({ status_code: null, error: "too_large" });
+    const slow = await attemptAt((socket) => {
+      const timer = setInterval(() => socket.write("HTTP/1.1 100 Continue\r\n\r\n"), 20);
+      socket.on("close", () => clearInterval(timer));
+    }, SHORT);
+    expect(slow.result).toMatchObject({ status_code: null, error: "timeout" });
+  });
+
+  test.each([
+    ["101", "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n"],
+    ["101 without the name of a protocol", "HTTP/1.1 101 Switching Protocols\r\n\r\n"],
+    ["101 after 100", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\n"],
+  ])("%s, which nobody asked for → connection", async (_what, words) => {
+    const { result } = await attemptAt((socket) => socket.write(words), { patienceMs: 5_000 });
     expect(result).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });
   });
 
@@ -237,7 +294,8 @@ describe("no answer", () => {
   test.each<[string, (socket: Socket) => void]>([
     ["closes at once", (socket) => socket.destroy()],
     ["closes in the middle of the head", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-le")],
-    ["speaks another protocol", (socket) => socket.end("SSH-2.0-OpenSSH_9.9\r\n")],
+    ["speaks another protocol", (socket) => socket.write("SSH-2.0-OpenSSH_9.9\r\n")],
+    ["speaks a protocol like HTTP", (socket) => socket.write("RTSP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n")],
   ])("%s → connection", async (_what, behave) => {
     const { result } = await attemptAt(behave);
     expect(result).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });

@@ -3,8 +3,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../../bench/memory/open-unfinished.ts";
 import { claimPort } from "../../local/stack/claim-port.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
+import { HOSTED_DENO, hostedDenoMissing } from "../../local/stack/hosted-deno.ts";
 import { sign } from "../../shared/signature.ts";
-import { bootHosted, HOSTED_DENO, HOSTED_SECRET, hostedDenoMissing, runHosted } from "../support/hosted-deno.ts";
+import { bootHosted, HOSTED_SECRET, runHosted } from "../support/hosted-deno.ts";
 import type { HostedPosts } from "../support/hosted-posts.ts";
 import { until } from "../support/until.ts";
 import { answer, delivery, receive } from "./deliver-fixture.ts";
@@ -84,6 +85,15 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(receiver.connections()).toBe(1);
     expect(receiver.requests[0]).toContain(`host: hooks.test:${receiver.port}\r\n`);
     expect(receiver.requests[0]).toContain('{"a":"ä"}');
+  });
+
+  test("100 and 103, which nobody asked for, before 200 → delivered, twice over one connection", async () => {
+    const before = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n";
+    const receiver = await receive((socket) => socket.write(before + answer("200 OK", "ok")));
+    const url = `http://hooks.test:${receiver.port}/`;
+    expect(await post({ urls: [url, url] })).toMatchObject(Array(2).fill({ statusCode: 200, error: null }));
+    expect(receiver.requests).toHaveLength(2);
+    expect(receiver.connections()).toBe(1);
   });
 
   test("two posts over https, with a private certificate authority → delivered, after one handshake", async () => {

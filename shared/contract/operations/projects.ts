@@ -128,8 +128,8 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Upload a reference image",
     description:
-      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. Pass the returned `referenceImagePath` when you generate a frame. By default, an image that no prediction uses is removed after 30 days.\n\n" +
-      "On `unsupported_media_type`, check that the bytes are of the declared Content-Type. On `payload_too_large`, send a smaller image.",
+      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. Metadata, such as where a photo was taken, is removed; orientation and colors stay. Pass the returned `referenceImagePath` when you generate a frame. By default, an image that no prediction uses is removed after 30 days.\n\n" +
+      "On `unsupported_media_type`, check that the image is complete and that its bytes are of the declared Content-Type. On `payload_too_large`, send a smaller image.",
     caller: "session",
     body: "image",
     status: 201,

@@ -64,8 +64,6 @@ export function createPost({ patienceMs = PATIENCE_MS, ...connectionSettings }: 
             // Its being there tells undici in which form to report.
             onRequestStart() {},
             onResponseStart(_controller, statusCode, { "retry-after": retryAfter }) {
-              // Those below 200 come before the answer.
-              if (statusCode < 200) return;
               answer = { statusCode, retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter };
             },
             onResponseData(_controller, chunk) {

@@ -18,15 +18,16 @@ export function parseOutputHosts(list: string): (url: string) => boolean {
     if (!URL.canParse(given)) return false;
     const url = new URL(given);
     if (url.username !== "" || url.password !== "") return false;
-    if (origins.has(url.origin)) return true;
+    // Not url.origin: that of blob:https://… is the origin of what follows.
+    if (origins.has(`${url.protocol}//${url.host}`)) return true;
     if (url.protocol !== "https:" || url.port !== "") return false;
     return hosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`));
   };
 }
 
 function readOrigin(entry: string): string {
-  const origin = URL.canParse(entry) ? new URL(entry).origin : "null";
-  if (origin === "null" || entry.replace(/\/$/, "") !== origin) throw wrongEntry();
+  const origin = URL.canParse(entry) ? new URL(entry).origin : "";
+  if (!/^https?:/.test(origin) || entry.replace(/\/$/, "") !== origin) throw wrongEntry();
   return origin;
 }
 

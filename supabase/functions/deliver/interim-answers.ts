@@ -1,0 +1,65 @@
+import { Buffer } from "node:buffer";
+import { SendError } from "./send-error.ts";
+
+/** What may come before an answer: as much as is read of its body. */
+const MOST_BYTES = 64 * 1024;
+
+const STATUS_BYTES = "HTTP/1.1 100".length;
+const STATUS = /^HTTP\/\d\.\d ([1-9]\d\d)$/;
+const HEAD_END = "\r\n\r\n";
+
+/**
+ * Removes the answers below 200 that come before the answer, any number of them: `100 Continue`, `103 Early Hints`. A client has
+ * to take them unasked (RFC 9110, 15.2), and undici ends the connection at a 100.
+ */
+export class InterimAnswers {
+  #answerBegun = false;
+  #isInHead = false;
+  #held: Buffer = Buffer.alloc(0);
+  #bytes = 0;
+
+  /** Call before a request is sent. The next bytes begin an answer to it. */
+  expect(): void {
+    this.#answerBegun = false;
+    this.#isInHead = false;
+    this.#held = Buffer.alloc(0);
+    this.#bytes = 0;
+  }
+
+  /** The bytes of the answer among these; it may hold back up to 11 until more come. Throws SendError. */
+  remove(bytes: Buffer): Buffer {
+    if (this.#answerBegun) return bytes;
+    this.#bytes += bytes.length;
+    let rest = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+    for (;;) {
+      if (this.#isInHead) {
+        const end = rest.indexOf(HEAD_END);
+        if (end < 0) return this.#hold(rest.subarray(1 - HEAD_END.length));
+        rest = rest.subarray(end + HEAD_END.length);
+        this.#isInHead = false;
+      }
+      rest = withoutEmptyLines(rest);
+      if (rest.length < STATUS_BYTES) return this.#hold(rest);
+      const status = Number(STATUS.exec(rest.toString("latin1", 0, STATUS_BYTES))?.[1]);
+      if (status >= 200) {
+        this.#answerBegun = true;
+        return rest;
+      }
+      // Of the parser's other protocols, and after a change of protocols, nothing would be an answer.
+      if (Number.isNaN(status) || status === 101) throw new SendError("connection", "The receiver speaks no HTTP/1.1.");
+      this.#isInHead = true;
+    }
+  }
+
+  #hold(rest: Buffer): Buffer {
+    if (this.#bytes > MOST_BYTES) throw new SendError("too_large", "Too much came before the answer.");
+    this.#held = rest;
+    return Buffer.alloc(0);
+  }
+}
+
+/** The parser allows them before a status line. */
+function withoutEmptyLines(bytes: Buffer): Buffer {
+  const beginning = bytes.findIndex((byte) => byte !== 0x0d && byte !== 0x0a);
+  return bytes.subarray(beginning < 0 ? bytes.length : beginning);
+}

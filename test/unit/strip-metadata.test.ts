@@ -1,0 +1,300 @@
+import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { writeOrientation } from "../../shared/images/orientation.ts";
+import { sniffImage } from "../../shared/images/sniff-image.ts";
+import { stripMetadata } from "../../shared/images/strip-metadata.ts";
+import {
+  drawPhoto,
+  exif,
+  PHOTO_KINDS,
+  type PhotoKind,
+  PLACE,
+  pngChunk,
+  readMetadata,
+  readPixels,
+  riff,
+  segment,
+  webpChunk,
+  withLocation,
+} from "../support/photos.ts";
+import { joined } from "../support/security-files.ts";
+
+/** Of a copy: it works in the bytes that it is given. */
+const strip = (kind: PhotoKind, bytes: Uint8Array) => stripMetadata(bytes.slice(), `image/${kind}`);
+
+function stripped(kind: PhotoKind, bytes: Uint8Array): Uint8Array {
+  const result = strip(kind, bytes);
+  if (result === null) throw new Error("The image is taken for damaged.");
+  return result;
+}
+
+const holds = (bytes: Uint8Array, words: string) => Buffer.from(bytes).includes(words);
+
+describe.each(PHOTO_KINDS)("a %s", (kind) => {
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    "with the place in all its metadata, orientation %i → only the orientation is left, and the same pixels",
+    async (orientation) => {
+      for (const isLittle of [false, true]) {
+        const plain = await drawPhoto(kind);
+        const photo = withLocation(kind, plain, orientation, isLittle);
+        const before = readMetadata(photo);
+        // Another reader finds it, so the photo is as real ones are.
+        expect(before).toMatchObject({ gps: { Latitude: expect.closeTo(37.8087, 4) }, orientation });
+        const result = stripped(kind, photo);
+        expect(readMetadata(result)).toEqual({
+          ...before,
+          gps: null,
+          exif: orientation > 1 ? ["Orientation"] : [],
+          texts: [],
+          orientation: orientation > 1 ? orientation : null,
+        });
+        expect(holds(result, PLACE)).toBe(false);
+        expect(holds(result, "GPS")).toBe(false);
+        expect(await readPixels(result)).toEqual(await readPixels(photo));
+      }
+    },
+  );
+
+  test("without metadata → not one byte is changed", async () => {
+    const plain = await drawPhoto(kind);
+    expect(stripped(kind, plain)).toEqual(plain);
+  });
+
+  test("stripped once more → not one byte is changed", async () => {
+    const once = stripped(kind, withLocation(kind, await drawPhoto(kind), 6));
+    expect(stripped(kind, once)).toEqual(once);
+  });
+});
+
+/** A JPEG with something behind its start, where metadata stands. */
+const jpegWith = async (...parts: (Uint8Array<ArrayBuffer> | string)[]) => {
+  const plain = await drawPhoto("jpeg");
+  return { plain, photo: joined(plain.slice(0, 2), ...parts, plain.slice(2)) };
+};
+const exifSegment = (content: Uint8Array<ArrayBuffer>) => segment(0xe1, "Exif\0\0", content);
+
+test("Exif of a PNG that turns it → a chunk with a right checksum", async () => {
+  const result = stripped("png", withLocation("png", await drawPhoto("png"), 8));
+  const at = Buffer.from(result).indexOf("eXIf");
+  const length = Buffer.from(result).readUInt32BE(at - 4);
+  expect(Buffer.from(result).readUInt32BE(at + 4 + length)).toBe(crc32(result.subarray(at, at + 4 + length)));
+});
+
+test("an image with two parts of Exif → the first turns it, alone", async () => {
+  const insert = async (
+    kind: PhotoKind,
+    at: number,
+    part: (content: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>,
+  ) => {
+    const plain = await drawPhoto(kind);
+    const photo = (...orientations: number[]) => {
+      const parts = orientations.map((orientation) => part(exif(orientation)));
+      return joined(plain.slice(0, at), ...parts, plain.slice(at));
+    };
+    expect(stripped(kind, photo(3, 6))).toEqual(stripped(kind, photo(3)));
+    expect(stripped(kind, photo(1, 6))).toEqual(plain);
+  };
+  await insert("jpeg", 2, exifSegment);
+  await insert("png", 33, (content) => pngChunk("eXIf", content));
+  const webp = await drawPhoto("webp");
+  const photo = (...orientations: number[]) =>
+    riff(webp.slice(12), ...orientations.map((orientation) => webpChunk("EXIF", exif(orientation))));
+  expect(stripped("webp", photo(3, 6))).toEqual(stripped("webp", photo(3)));
+  expect(stripped("webp", photo(1, 6))).toEqual(webp);
+});
+
+test("a WebP → its flags say what is left of Exif and XMP", async () => {
+  const plain = await drawPhoto("webp");
+  const flags = (orientation: number) => (stripped("webp", withLocation("webp", plain, orientation))[20] ?? 0) & 0b1100;
+  expect([flags(1), flags(6)]).toEqual([0, 0b1000]);
+});
+
+test("a WebP with chunks of odd lengths → removed with what pads them", async () => {
+  const plain = await drawPhoto("webp");
+  expect(stripped("webp", riff(plain.slice(12, 30), webpChunk("odd ", "odd"), plain.slice(30)))).toEqual(plain);
+});
+
+test("a WebP that cannot have Exif, with Exif → as the picture alone", async () => {
+  const extended = await drawPhoto("webp");
+  const picture = extended.slice(Buffer.from(extended).indexOf("VP8 "));
+  expect(stripped("webp", riff(picture, webpChunk("EXIF", exif(6))))).toEqual(riff(picture));
+});
+
+test("a JPEG with metadata behind its scan, and bytes between its segments → none of them is left", async () => {
+  const plain = await drawPhoto("jpeg");
+  const [start, end] = [plain.slice(0, 20), plain.slice(20)]; // behind JFIF
+  const late = [PLACE, segment(0xfe, PLACE), PLACE, exifSegment(exif(6))];
+  const photo = joined(
+    start,
+    segment(0xfe, PLACE),
+    PLACE,
+    end.slice(0, -2),
+    segment(0xfe, PLACE),
+    ...late,
+    end.slice(-2),
+  );
+  const result = stripped("jpeg", photo);
+  expect(holds(result, PLACE)).toBe(false);
+  expect(readMetadata(result).gps).toBeNull();
+  expect((await readPixels(result)).data).toEqual((await readPixels(plain)).data);
+});
+
+test("a JPEG that is cut off in its picture → what there is of it, without its metadata", async () => {
+  const { plain, photo } = await jpegWith(segment(0xfe, PLACE));
+  expect(stripped("jpeg", photo.slice(0, -20))).toEqual(plain.slice(0, -20));
+});
+
+describe("Exif that cannot be read → removed as a whole", () => {
+  const changed = (at: number, ...values: number[]) => {
+    const tiff = exif(6);
+    tiff.set(values, at);
+    return tiff;
+  };
+  test.each<[string, Uint8Array<ArrayBuffer>]>([
+    ["nothing", new Uint8Array()],
+    ["of 25 bytes", exif(6).slice(0, 25)],
+    ["neither of the two byte orders", changed(0, 0x4d, 0x49)],
+    ["another number than 42", changed(3, 43)],
+    ["its directory far behind the end", changed(4, 0xff, 0xff, 0xff, 0xff)],
+    ["its directory at the last byte", changed(4, 0, 0, 0, exif(6).length - 1)],
+    ["65,535 entries", joined(exif(6).slice(0, 8), new Uint8Array([0xff, 0xff]), new Uint8Array(61))],
+    ["no orientation", changed(23, 0x13)],
+    ["an orientation that is a text", changed(25, 2)],
+    ["two orientations", changed(29, 2)],
+    ["orientation 0", exif(0)],
+    ["orientation 9", exif(9)],
+  ])("%s", async (_what, content) => {
+    const { plain, photo } = await jpegWith(exifSegment(content));
+    expect(stripped("jpeg", photo)).toEqual(plain);
+    const png = await drawPhoto("png");
+    expect(stripped("png", joined(png.slice(0, 33), pngChunk("eXIf", content), png.slice(33)))).toEqual(png);
+    const webp = await drawPhoto("webp");
+    expect(stripped("webp", riff(webp.slice(12), webpChunk("EXIF", content)))).toEqual(webp);
+  });
+});
+
+describe("an image whose parts do not fit their lengths → taken for damaged", () => {
+  test.each<[string, PhotoKind, (plain: Uint8Array<ArrayBuffer>) => Uint8Array]>([
+    [
+      "a segment longer than the file",
+      "jpeg",
+      (it) => joined(it.slice(0, -2), new Uint8Array([0xff, 0xfe, 0xff, 0xff]), PLACE),
+    ],
+    [
+      "a segment of length 1",
+      "jpeg",
+      (it) => joined(it.slice(0, -2), new Uint8Array([0xff, 0xe1, 0, 1]), it.slice(-2)),
+    ],
+    ["a segment cut within its length", "jpeg", (it) => joined(it.slice(0, -2), new Uint8Array([0xff, 0xe1, 0]))],
+    ["another image instead of its end", "jpeg", (it) => joined(it.slice(0, -2), it, new Uint8Array(0xffff))],
+    [
+      "a marker that no decoder knows",
+      "jpeg",
+      (it) => joined(it.slice(0, -2), new Uint8Array([0xff, 0x02, 0, 2]), it.slice(-2)),
+    ],
+    [
+      "a chunk longer than the file",
+      "png",
+      (it) => joined(it.slice(0, 33), new Uint8Array([0xff, 0xff, 0xff, 0xff]), "tEXt", it.slice(33)),
+    ],
+    [
+      "a checksum behind the end",
+      "png",
+      (it) => joined(it.slice(0, 33), pngChunk("eXIf", Uint8Array.from(writeOrientation(6))).slice(0, -4)),
+    ],
+    ["cut in the middle of its picture", "png", (it) => it.slice(0, 90)],
+    ["without its end", "png", (it) => it.slice(0, -12)],
+    ["cut in its end", "png", (it) => it.slice(0, -1)],
+    [
+      "a chunk longer than RIFF",
+      "webp",
+      (it) => riff(it.slice(12), joined("EXIF", new Uint8Array([9, 0, 0, 0]), "12345678")),
+    ],
+    ["RIFF longer than the file", "webp", (it) => it.slice(0, -1)],
+  ])("%s (%s)", async (_what, kind, damage) => {
+    expect(strip(kind, damage(await drawPhoto(kind)))).toBeNull();
+  });
+});
+
+describe.each(PHOTO_KINDS)("any change to a %s", (kind) => {
+  test("→ taken for damaged, or the same image of no more bytes, in which nothing is left to remove", async () => {
+    const photo = withLocation(kind, await drawPhoto(kind), 6);
+    const place = fc.nat(photo.length - 1);
+    const change = fc.record({ at: place, insert: fc.uint8Array({ maxLength: 8 }), remove: fc.nat(8) });
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 8 }), place, (changes, cut) => {
+        let bytes = photo;
+        for (const { at, insert, remove } of changes) {
+          bytes = joined(bytes.slice(0, at), Uint8Array.from(insert), bytes.slice(at + remove));
+        }
+        for (const given of [bytes, bytes.slice(0, cut)]) {
+          const image = sniffImage(given);
+          if (image?.contentType !== `image/${kind}`) continue;
+          const result = strip(kind, given);
+          if (result === null) continue;
+          expect(result.length).toBeLessThanOrEqual(given.length);
+          expect(sniffImage(result)).toEqual(image);
+          expect(stripped(kind, result)).toEqual(result);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+test("a JPEG with any segments, in any order → of those that applications define only JFIF, a profile and Adobe's are left", async () => {
+  const plain = await drawPhoto("jpeg");
+  const words = fc.constantFrom(
+    "Exif\0\0",
+    "http://ns.adobe.com/xap/1.0/\0",
+    "Photoshop 3.0\0",
+    "MPF\0",
+    "JFXX\0",
+    "JFIX\0",
+    "",
+  );
+  const any = fc.tuple(fc.integer({ min: 0xe0, max: 0xfe }), words, fc.uint8Array({ maxLength: 100 }));
+  const pixels = await readPixels(plain);
+  await fc.assert(
+    fc.asyncProperty(fc.array(any, { maxLength: 50 }), async (segments) => {
+      const added = segments.map(([marker, begin, rest]) => segment(marker, begin, Uint8Array.from(rest), PLACE));
+      const result = stripped("jpeg", joined(plain.slice(0, 2), ...added, plain.slice(2)));
+      expect(result).toEqual(plain);
+      expect(await readPixels(result)).toEqual(pixels);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+describe("10 MiB of the smallest parts → comes to an end", () => {
+  const MOST = 10 * 1024 * 1024;
+  const repeated = (head: Uint8Array, ...unit: number[]) => {
+    const bytes = new Uint8Array(MOST);
+    bytes.set(head);
+    for (let at = head.length; at + unit.length <= MOST; at += unit.length) bytes.set(unit, at);
+    return bytes;
+  };
+  const empty = (name: string) => [0, 0, 0, 0, ...Buffer.from(name), 0, 0, 0, 0];
+
+  test.each<[string, number[]]>([
+    ["APP1", [0xff, 0xe1, 0, 2]],
+    ["a table, then a comment", [0xff, 0xdb, 0, 2, 0xff, 0xfe, 0, 2]],
+    ["scans", [0xff, 0xda, 0, 2]],
+    ["fill bytes", [0xff]],
+    ["nothing", [0]],
+  ])("of a JPEG: %s", (_what, unit) => {
+    expect(stripped("jpeg", repeated(new Uint8Array([0xff, 0xd8]), ...unit)).length).toBeLessThanOrEqual(MOST);
+  });
+
+  test.each(["tEXt", "IDAT"])("of a PNG: %s", async (name) => {
+    expect(strip("png", repeated((await drawPhoto("png")).slice(0, 33), ...empty(name)))).toBeNull();
+  });
+
+  test.each(["XMP ", "ALPH"])("of a WebP: %s", async (name) => {
+    const bytes = repeated(await drawPhoto("webp"), ...Buffer.from(name), 0, 0, 0, 0);
+    new DataView(bytes.buffer).setUint32(4, MOST - 8, true);
+    expect(stripped("webp", bytes).length).toBeLessThanOrEqual(MOST);
+  });
+});
