@@ -28,10 +28,7 @@ export const memoryBenchmark: Benchmark = {
   title: "Memory",
   work: `The resident set of the function's process, looked at every 20 ms: deliver while it empties a queue, generate while it copies a
 large video into Storage, and while senders hold unfinished bodies open, written straight to the
-function. Idle is after a little of the same work. A hosted function has 256 MB in all.`.replaceAll(
-    "\n",
-    " ",
-  ),
+function. Idle is after a little of the same work. A hosted function has 256 MB in all.`.replaceAll("\n", " "),
   run: measureMemory,
 };
 
