@@ -1,9 +1,10 @@
 import { Buffer } from "node:buffer";
 import { createCanvas } from "@napi-rs/canvas";
-import { beforeAll, expect, test } from "vitest";
 import { uploadedReferenceImage } from "../../shared/contract/predictions.ts";
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { fillBuckets } from "../support/api-buckets.ts";
 import { sendToApi } from "../support/api-call.ts";
-import { footprint, openDatabase } from "../support/api-database.ts";
+import { footprint, leftBehind, openDatabase } from "../support/api-database.ts";
 import { readReply } from "../support/api-envelope.ts";
 import { drawImage, imageOf } from "../support/api-images.ts";
 import { providerRuns, uniquePrompt } from "../support/api-provider.ts";
@@ -16,22 +17,17 @@ let stranger: User;
 beforeAll(async () => {
   [user, stranger] = await Promise.all([signUp(), signUp()]);
 });
+beforeEach(() => fillBuckets(sql, user.id));
 
 const PATH = "/api/projects/reference-images";
 const MIB = 1024 * 1024;
 const LIMIT = 10 * MIB;
 
-/** All but the token, which is taken before the body is read. */
-async function leftBehind() {
-  const { tokens: _, ...rest } = await footprint(sql, user.id);
-  return rest;
-}
-
 async function refused(body: BodyInit, contentType?: string) {
-  const before = await leftBehind();
+  const before = await leftBehind(sql, user.id);
   const headers = contentType === undefined ? {} : { "content-type": contentType };
   const { status, error } = await user.call(PATH, { body, headers });
-  expect(await leftBehind()).toEqual(before);
+  expect(await leftBehind(sql, user.id)).toEqual(before);
   return [status, error?.code];
 }
 
@@ -191,7 +187,7 @@ test("one byte more → 413 payload_too_large, as it is and in a form, and nothi
 });
 
 test("11 MiB in pieces without a Content-Length → 413, and nothing is stored", async () => {
-  const before = await leftBehind();
+  const before = await leftBehind(sql, user.id);
   const first = await imageOf(MIB);
   const pieces = Array.from({ length: 11 }, (_, index) => (index === 0 ? first : new Uint8Array(MIB)));
   const response = await sendToApi(PATH, {
@@ -201,7 +197,7 @@ test("11 MiB in pieces without a Content-Length → 413, and nothing is stored",
     body: new Blob(pieces).stream(), // a stream has no Content-Length
   });
   expect((await readReply(response)).error?.code).toBe("payload_too_large");
-  expect(await leftBehind()).toEqual(before);
+  expect(await leftBehind(sql, user.id)).toEqual(before);
 });
 
 test("an empty bucket of uploads → 429, and nothing is stored", async () => {

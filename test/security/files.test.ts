@@ -1,8 +1,9 @@
-import { beforeAll, describe, expect, inject, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import type { Step } from "../../shared/contract/fields.ts";
 import { createCheckedCopy } from "../../supabase/functions/generate/checked-copy.ts";
 import { OutputError } from "../../supabase/functions/generate/open-output.ts";
-import { footprint, openDatabase } from "../support/api-database.ts";
+import { fillBuckets } from "../support/api-buckets.ts";
+import { footprint, leftBehind, openDatabase } from "../support/api-database.ts";
 import { drawImage } from "../support/api-images.ts";
 import { signUp, type User } from "../support/api-user.ts";
 import { inParallel } from "../support/security-rest.ts";
@@ -14,12 +15,13 @@ let user: User;
 beforeAll(async () => {
   user = await signUp();
 });
+beforeEach(() => fillBuckets(sql, user.id));
 
 const TYPES = ["image/png", "image/jpeg", "image/webp", "application/octet-stream"];
 
 /** Sends a file as the body, under each type that is taken, and in a form; every time it must be refused. */
 async function expectRefused(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-  const before = await footprint(sql, user.id);
+  const before = await leftBehind(sql, user.id);
   const form = new FormData();
   form.append("file", new File([bytes], "a.png", { type: "image/png" }));
   const replies = await Promise.all([
@@ -29,10 +31,10 @@ async function expectRefused(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
   expect(replies.map(({ status, error }) => [status, error?.code])).toEqual(
     replies.map(() => [415, "unsupported_media_type"]),
   );
-  expect(await footprint(sql, user.id)).toEqual(before);
+  expect(await leftBehind(sql, user.id)).toEqual(before);
 }
 
-describe("a file that is no image, under each type that is taken → 415, and nothing is stored or counted", () => {
+describe("a file that is no image, under each type that is taken → 415, and nothing is stored", () => {
   test.each(Object.entries(NO_IMAGES))("%s", async (_name, make) => {
     await expectRefused(await make());
   });
