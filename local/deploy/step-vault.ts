@@ -17,13 +17,17 @@ export const vaultStep: Step = {
   plan: async (deployment) => {
     const kept = deployment.found.database?.vaultNames ?? [];
     const missing = NAMES.filter((name) => !kept.includes(name));
-    const more = kept.includes("functions_url") ? await compareUrl(deployment) : [];
+    const { isWrong, more } = kept.includes("functions_url") ? await compareUrl(deployment) : RIGHT;
+    const changes = [
+      ...(missing.length > 0 ? [`to add: ${missing.join(", ")}`] : []),
+      ...(isWrong ? ["to correct: functions_url"] : []),
+    ];
     return {
-      says: missing.length === 0 ? `${NAMES.join(" and ")} are there` : `to add: ${missing.join(", ")}`,
+      says: changes.length === 0 ? `${NAMES.join(" and ")} are there` : changes.join("; "),
       more,
       apply: async () => {
         deployment.found.kickSecret = await write(deployment);
-        return missing.length > 0 ? "added" : more.length > 0 ? "corrected" : "kept";
+        return changes.length === 0 ? "kept" : "written";
       },
     };
   },
@@ -31,18 +35,24 @@ export const vaultStep: Step = {
 
 const functionsUrl = (projectUrl: string) => `${projectUrl}/functions/v1`;
 
-/** A line when the database kicks another address than this project's. */
-async function compareUrl({ cli, settings }: Deployment): Promise<string[]> {
+type Comparison = { isWrong: boolean; more: string[] };
+const RIGHT: Comparison = { isWrong: false, more: [] };
+
+/** Whether the database kicks another address than this project's. */
+async function compareUrl({ cli, settings }: Deployment): Promise<Comparison> {
   const wanted = functionsUrl(settings.projectUrl);
   const query = "select decrypted_secret as url from vault.decrypted_secrets where name = 'functions_url'";
   const row = z.object({ url: z.string() });
   try {
     const [found] = await cli.query("reading functions_url", query, row, "read");
-    return found?.url === wanted ? [] : [`functions_url: ${found?.url} → ${wanted}`];
+    return found?.url === wanted ? RIGHT : { isWrong: true, more: [`functions_url: ${found?.url} → ${wanted}`] };
   } catch (error) {
     if (!(error instanceof DeployError)) throw error;
     // The platform may not let the role that only reads decrypt; writing puts it right in any case.
-    return [`functions_url could not be compared with ${wanted}: it is written if it differs`];
+    return {
+      isWrong: false,
+      more: [`functions_url could not be compared with ${wanted}: it is written if it differs`],
+    };
   }
 }
 

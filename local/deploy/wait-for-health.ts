@@ -13,7 +13,7 @@ type Problem = { name: FunctionName; said: string };
  * of those that do not.
  *
  * @param base where the functions are: `https://<ref>.supabase.co/functions/v1`
- * @param onProblems told who did not answer as it should, before they are asked again
+ * @param onProblems called with the answers that are not as they should be, before those functions are asked again
  */
 export async function waitForHealth(
   base: string,

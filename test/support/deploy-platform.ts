@@ -9,8 +9,8 @@ export const PROJECT = "abcdefghijklmnopqrst";
 export const REPLICATE_TOKEN = "r8_4b1f0e2d3c4b5a69788796a5b4c3d2e1f0";
 export const SIGNING_SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
-/** An answer instead of the ordinary one: `"GET /secrets": 403`, or with a body. A function may take its time. */
-type Fault = number | { status: number; body: unknown } | (() => Promise<Response>);
+/** An answer instead of the ordinary one: `"GET /secrets": 403`, or with a body. A function may take its time, and answer nothing. */
+type Fault = number | { status: number; body: unknown } | ((request: Request) => Promise<Response | undefined>);
 
 /** The hosted side of a deployment on loopback: Management API, Replicate's API and the deployed functions, in one server. */
 export class DeployPlatform {
@@ -56,10 +56,12 @@ export class DeployPlatform {
     const slug = searchParams.get("slug") ?? "";
     this.#lookForLeaks();
     const fault = this.faults[`${request.method} ${path}`] ?? this.faults[`${request.method} ${path} ${slug}`];
-    if (fault !== undefined) {
+    if (typeof fault === "function") {
+      const answer = await fault(request.clone());
+      if (answer !== undefined) return answer;
+    } else if (fault !== undefined) {
       await request.body?.cancel();
       this.requests.push(`${request.method} ${path}`);
-      if (typeof fault === "function") return await fault();
       const { status, body } = typeof fault === "number" ? { status: fault, body: { message: "refused" } } : fault;
       return Response.json(body, { status });
     }

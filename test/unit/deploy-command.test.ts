@@ -11,6 +11,7 @@ import { healthStep } from "../../local/deploy/step-health.ts";
 import { migrationsStep } from "../../local/deploy/step-migrations.ts";
 import { projectStep } from "../../local/deploy/step-project.ts";
 import { replicateStep } from "../../local/deploy/step-replicate.ts";
+import { vaultStep } from "../../local/deploy/step-vault.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { filesOfFunction } from "../support/deploy-graph.ts";
 import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/deploy-platform.ts";
@@ -246,6 +247,7 @@ describe("a later deployment", () => {
     const ran = await scene.deploy();
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toContain("to create: keyframe-sweep");
+    expect(ran.stdout).toMatch(/Vault +to correct: functions_url/);
     expect(ran.stdout).toContain(
       `functions_url: https://old.example.com → https://${PROJECT}.supabase.co/functions/v1`,
     );
@@ -257,6 +259,19 @@ describe("a later deployment", () => {
     ]);
     expect(scene.platform.secrets.get("KICK_SECRET")).toBe(rotated);
     expectNoSecretShown(ran);
+  });
+
+  test("a platform whose role for reading may not decrypt the Vault → functions_url is put right all the same", async () => {
+    await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'functions_url'`;
+    scene.platform.faults = {
+      "POST /database/query": async (request) => {
+        const reads = (await request.text()).includes("select decrypted_secret as url");
+        return reads ? Response.json({ message: "permission denied for function" }, { status: 400 }) : undefined;
+      },
+    };
+    await scene.take([databaseStep, vaultStep]);
+    const [url] = await vaultEntries();
+    expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
   });
 
   test("one function that is refused → which step, what the platform said, and which version of each runs now", async () => {

@@ -68,7 +68,9 @@ test("a function that imports a file that is not there → the deployment fails,
 });
 
 test("a platform that does not answer → the command is ended after its time, and what to do", async () => {
-  platform.faults = { "GET /secrets": () => new Promise(() => undefined) };
+  const silence = Promise.withResolvers<undefined>();
+  platform.faults = { "GET /secrets": () => silence.promise };
   const listing = createSupabaseCli(PROJECT, login, silent).run("looking", ["secrets", "list"], { limitMs: 1_000 });
   await expect(listing).rejects.toThrow(/looking: the Supabase CLI got no answer and was ended.*status\.supabase\.com/);
+  silence.resolve(undefined);
 });
