@@ -64,7 +64,7 @@ const APPLY: Record<FaultName, Apply> = {
   kill_replicate_webhook: kill("replicate-webhook"),
   kill_scheduler: async ({ stack, sql, isGiven }) => {
     stack.children.get("scheduler")?.kill("SIGKILL");
-    if (isGiven) await endWorkers(sql);
+    if (isGiven) await insist(() => endWorkers(sql), 5);
   },
   kill_gateway: kill("gateway"),
   restart_gateway: kill("gateway", "SIGTERM"),
