@@ -327,7 +327,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "a row that no check would let in",
     "constraints_hold",
-    "alter table public.projects drop constraint title_has_1_to_200_characters; update public.projects set title = ''; alter table public.projects add constraint title_has_1_to_200_characters check (title <> '') not valid",
+    "alter table public.projects drop constraint title_has_1_to_200_characters; update public.projects set title = repeat('x', 201); alter table public.projects add constraint title_has_1_to_200_characters check (char_length(title) <= 200) not valid",
   ],
   [
     "a delivery of an endpoint that never was",

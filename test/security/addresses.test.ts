@@ -210,8 +210,8 @@ test.each([
   "https://origin.test/path",
   "a_b",
   "",
-])('a list of output hosts "%s" → refused at the start, by the name of the variable', (list) => {
-  expect(() => parseOutputHosts(list)).toThrow("REPLICATE_OUTPUT_HOSTS");
+])('a list of output hosts "%s" → refused at the start, with what it has to be', (list) => {
+  expect(() => parseOutputHosts(list)).toThrow("must be host names or origins");
 });
 
 test("the running stack's api → told of a webhook at its own gateway or simulator, it is the owner's receiver and gets no key of ours", async () => {
