@@ -76,7 +76,7 @@ test("a first start → a superuser's address on 127.0.0.1, UTF-8, Postgres 17",
     major: 17,
     listens: "127.0.0.1",
   });
-  expect(await checkGivenPostgres(url)).toEqual({ major: 17 });
+  expect(await checkGivenPostgres(url)).toEqual({ major: 17, isUsed: false });
 });
 
 test("a wrong password → refused", async () => {
