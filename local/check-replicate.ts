@@ -1,4 +1,4 @@
-import { createProvider } from "../supabase/functions/generate/provider.ts";
+import { createProvider } from "../supabase/functions/keyframe-generate/provider.ts";
 import { ask } from "./check-replicate/ask.ts";
 import { describeImage } from "./check-replicate/describe-image.ts";
 import { keepImage } from "./check-replicate/keep-image.ts";
@@ -18,13 +18,13 @@ const HELP = `npm run check:replicate -- [options]   makes one image on the real
   --migrations         the model that this repository ships, whatever the environment names
   --database-url URL   the default model of this database (default: KEYFRAME_DATABASE_URL)
 
-  REPLICATE_API_TOKEN      needed; without it nothing is checked, which it says, and the exit code is 0
+  KEYFRAME_REPLICATE_API_TOKEN      needed; without it nothing is checked, which it says, and the exit code is 0
   SUPABASE_URL with SUPABASE_SECRET_KEY (or SUPABASE_SECRET_KEYS)   the default model of this project
-  REPLICATE_API_BASE_URL, REPLICATE_OUTPUT_HOSTS   as the function generate has them
+  KEYFRAME_REPLICATE_API_BASE_URL, KEYFRAME_REPLICATE_OUTPUT_HOSTS   as the function generate has them
 
   Ends with 0 when the image came and is whole, or when nothing was to be run, else with 1 and what to do.`;
 
-const SKIPPED = `SKIPPED: nothing was checked. REPLICATE_API_TOKEN is not set: get one at https://replicate.com/account/api-tokens (a run costs a few cents at most).`;
+const SKIPPED = `SKIPPED: nothing was checked. KEYFRAME_REPLICATE_API_TOKEN is not set: get one at https://replicate.com/account/api-tokens (a run costs a few cents at most).`;
 
 async function main(): Promise<number> {
   const given = readCheckArguments(Deno.args, (name) => Deno.env.get(name));

@@ -12,7 +12,7 @@ const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe 
   --dry-run       say what would change, and change nothing
   --dashboard     also build the dashboard for that project, as static files
 
-  REPLICATE_API_TOKEN     from https://replicate.com/account/api-tokens; later runs without it keep the project's
+  KEYFRAME_REPLICATE_API_TOKEN     from https://replicate.com/account/api-tokens; later runs without it keep the project's
   SUPABASE_ACCESS_TOKEN   instead of \`npx supabase login\`
   SUPABASE_DB_URL         the database's connection string, only where the CLI cannot reach it by itself
   KEYFRAME_CLIENT_URL     a custom domain, if apps use one

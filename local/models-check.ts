@@ -6,7 +6,7 @@ import { runCheck } from "./models-check/run-check.ts";
 import { oneLine } from "./stack/one-line.ts";
 import { stopSignals } from "./stack/stop-signals.ts";
 
-const HELP = `npm run models:check -- [options]   compares generation_models with what each model publishes on Replicate
+const HELP = `npm run models:check -- [options]   compares models with what each model publishes on Replicate
 
   --database-url URL   the table of this database (default: KEYFRAME_DATABASE_URL)
   --migrations         the rows this repository ships, whatever the environment names
@@ -14,8 +14,8 @@ const HELP = `npm run models:check -- [options]   compares generation_models wit
   --record             writes those schemas anew, from Replicate
 
   SUPABASE_URL with SUPABASE_SECRET_KEY (or SUPABASE_SECRET_KEYS)   the table of this project
-  REPLICATE_API_TOKEN      what Replicate publishes now, instead of the recorded schemas; costs nothing
-  REPLICATE_API_BASE_URL   another address of its API
+  KEYFRAME_REPLICATE_API_TOKEN      what Replicate publishes now, instead of the recorded schemas; costs nothing
+  KEYFRAME_REPLICATE_API_BASE_URL   another address of its API
 
   Without any of these: the rows of the migrations, against the recorded schemas.
   Ends with 0 when every row fits, 1 when one does not, 2 when it could not be found out.`;

@@ -12,8 +12,8 @@ const HELP = `npm start -- [options]   the whole of Keyframe on this machine
   --reset       throw the data away first
 
   KEYFRAME_DATABASE_URL   a superuser's address of an empty Postgres 15 to 17, instead of the embedded one
-  REPLICATE_API_TOKEN     the real Replicate instead of the simulator (it costs money), polled, inputs by its Files API;
-                          with KEYFRAME_PUBLIC_URL and REPLICATE_WEBHOOK_SECRET it calls back instead`;
+  KEYFRAME_REPLICATE_API_TOKEN     the real Replicate instead of the simulator (it costs money), polled, inputs by its Files API;
+                          with KEYFRAME_PUBLIC_URL and KEYFRAME_REPLICATE_WEBHOOK_SECRET it calls back instead`;
 
 async function main(): Promise<void> {
   const { stack: options, flag: reset, help } = readStackSettings(Deno.args, (name) => Deno.env.get(name), "reset");

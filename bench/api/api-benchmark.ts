@@ -24,9 +24,9 @@ export const apiBenchmark: Benchmark = {
     const stack = await open();
     const sql = postgres(stack.databaseUrl, { max: 2, onnotice: () => undefined });
     const load = startLoad();
-    const [before] = await sql<{ most: number }[]>`select max_active_per_owner as most from private.settings`;
+    const [before] = await sql<{ most: number }[]>`select max_active_per_owner as most from keyframe_private.settings`;
     try {
-      await sql`update private.settings set max_active_per_owner = ${MOST_ACTIVE}`;
+      await sql`update keyframe_private.settings set max_active_per_owner = ${MOST_ACTIVE}`;
       const users = await makeUsers(stack, sql, MOST_CLIENTS);
       const measured: Measured[] = [];
       await keepGenerateStill(sql, async () => {
@@ -35,7 +35,7 @@ export const apiBenchmark: Benchmark = {
       });
       return { tables: describe(measured), aims: measured.flatMap(aimsOf) };
     } finally {
-      if (before) await sql`update private.settings set max_active_per_owner = ${before.most}`;
+      if (before) await sql`update keyframe_private.settings set max_active_per_owner = ${before.most}`;
       await load.close();
       await sql.end({ timeout: 1 });
     }

@@ -10,18 +10,19 @@ const PATIENCE_MS = 60_000;
 export async function keepGenerateStill<Value>(sql: postgres.Sql, work: () => Promise<Value>): Promise<Value> {
   const began = performance.now();
   const isLooking = async () =>
-    (await sql`select from private.lookouts where function_name = 'generate' and looking_until > now()`).length > 0;
+    (await sql`select from keyframe_private.lookouts where function_name = 'generate' and looking_until > now()`)
+      .length > 0;
   while (await isLooking()) {
     if (performance.now() - began > PATIENCE_MS)
       throw new Error(`generate is looking for work after ${PATIENCE_MS} ms.`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
   await sql`
-    insert into private.lookouts (function_name, looking_until) values ('generate', 'infinity')
+    insert into keyframe_private.lookouts (function_name, looking_until) values ('generate', 'infinity')
     on conflict (function_name) do update set looking_until = excluded.looking_until`;
   try {
     return await work();
   } finally {
-    await sql`update private.lookouts set looking_until = '-infinity' where function_name = 'generate'`;
+    await sql`update keyframe_private.lookouts set looking_until = '-infinity' where function_name = 'generate'`;
   }
 }

@@ -32,7 +32,7 @@ export async function makeUsers(stack: BenchStack, sql: postgres.Sql, count: num
 /** A project for each of them, in their order. */
 export async function makeProjects(sql: postgres.Sql, users: BenchUser[]): Promise<string[]> {
   const ids = users.map(() => crypto.randomUUID());
-  await sql`insert into public.projects ${sql(
+  await sql`insert into keyframe.projects ${sql(
     users.map(({ id }, at) => ({ id: ids[at] ?? "", owner_id: id, title: "Bench", text_prompt: "A harbour at dawn" })),
   )}`;
   return ids;
@@ -41,11 +41,11 @@ export async function makeProjects(sql: postgres.Sql, users: BenchUser[]): Promi
 /** For each project a first frame that runs and goes on running: nobody asks the provider about it, which knows nothing of it. */
 export async function makeRunning(sql: postgres.Sql, projects: string[]): Promise<string[]> {
   const ids = projects.map(() => crypto.randomUUID());
-  await sql`insert into public.predictions ${sql(
+  await sql`insert into keyframe.predictions ${sql(
     projects.map((project_id, at) => ({ id: ids[at] ?? "", project_id, step: "first-frame" })),
   )}`;
   await sql`
-    update public.predictions
+    update keyframe.predictions
     set status = 'starting', provider_prediction_id = id, attempt = 1, started_at = now(), next_attempt_at = now() + interval '1 hour'
     where id in ${sql(ids)}`;
   return ids;

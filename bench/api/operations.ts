@@ -32,15 +32,15 @@ export async function listOperations(sql: postgres.Sql, users: BenchUser[]): Pro
       name: "create",
       api: { requests: each(createByApi), status: 201 },
       rest: { requests: each(createByRest), status: 201 },
-      countRows: () => count(sql`select count(*)::int from public.projects where owner_id in ${sql(owners)}`),
+      countRows: () => count(sql`select count(*)::int from keyframe.projects where owner_id in ${sql(owners)}`),
     },
     {
       name: "start",
       api: { requests: each((user, at) => startByApi(user, started[at] ?? "")), status: 202 },
       rest: { requests: each((user, at) => startByRest(user, started[at] ?? "")), status: 200 },
-      countRows: () => count(sql`select count(*)::int from public.predictions where project_id in ${sql(started)}`),
+      countRows: () => count(sql`select count(*)::int from keyframe.predictions where project_id in ${sql(started)}`),
       // They are all active, and each start counts what is active.
-      tidy: async () => void (await sql`delete from public.predictions where project_id in ${sql(started)}`),
+      tidy: async () => void (await sql`delete from keyframe.predictions where project_id in ${sql(started)}`),
     },
     {
       name: "status",

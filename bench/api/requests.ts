@@ -8,6 +8,8 @@ const headersOf = ({ token, apikey }: Caller) => ({
   authorization: `Bearer ${token}`,
   apikey,
   "content-type": "application/json",
+  "accept-profile": "keyframe",
+  "content-profile": "keyframe",
 });
 
 const post = (caller: Caller, path: string, body: unknown, headers: Record<string, string> = {}): LoadRequest => ({

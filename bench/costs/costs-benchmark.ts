@@ -113,7 +113,7 @@ async function waitUntilNoneRuns(sql: postgres.Sql, projects: string[], forever:
     const [left] = await sql<{ open: number; lost: number }[]>`
       select count(*) filter (where p.status in ('queued', 'starting', 'processing', 'storing'))::int as open,
         count(*) filter (where p.status in ('failed', 'canceled'))::int as lost
-      from public.predictions p where p.project_id in ${sql(projects)} and p.id not in ${sql(forever)}`;
+      from keyframe.predictions p where p.project_id in ${sql(projects)} and p.id not in ${sql(forever)}`;
     if (left?.lost) throw new Error(`${left.lost} runs have failed.`);
     if (left?.open === 0) return;
     if (performance.now() > end) throw new Error(`${left?.open} runs have not ended after ${PATIENCE_MS / 1000} s.`);
@@ -124,7 +124,7 @@ async function waitUntilNoneRuns(sql: postgres.Sql, projects: string[], forever:
 /** Functions look for more work for a while after the last of it. */
 async function waitUntilNobodyLooks(sql: postgres.Sql): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
-  while ((await sql`select from private.lookouts where looking_until > now()`).length > 0) {
+  while ((await sql`select from keyframe_private.lookouts where looking_until > now()`).length > 0) {
     if (performance.now() > end) throw new Error(`A function looks for work after ${PATIENCE_MS / 1000} s.`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }

@@ -18,7 +18,7 @@ export async function measureHostedDelivery(
 ): Promise<number | null> {
   if (hostedDenoMissing !== undefined) return null;
   const deliver = await startDeliver(stack, "hosted");
-  const own = stack.children.get("deliver");
+  const own = stack.children.get("keyframe-deliver");
   own?.kill("SIGSTOP");
   const kicks = setInterval(() => void deliver.kick().catch(() => undefined), KICK_EVERY_MS);
   try {

@@ -43,7 +43,7 @@ async function read(stack: Stack, sql: postgres.Sql): Promise<Used> {
   const [row] = await sql<{ wal: string; stored: string; kicks: string }[]>`
     select pg_current_wal_insert_lsn() - '0/0'::pg_lsn as wal,
       (select sum(pg_total_relation_size(c.oid)) from pg_class c
-        where c.relkind in ('r', 'm') and c.relnamespace in ('public'::regnamespace, 'private'::regnamespace, 'storage'::regnamespace)
+        where c.relkind in ('r', 'm') and c.relnamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace, 'storage'::regnamespace)
       ) as stored,
       (select last_value from net.http_request_queue_id_seq) as kicks`;
   if (!row) throw new Error("Postgres said nothing of itself.");

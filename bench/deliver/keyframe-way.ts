@@ -9,7 +9,7 @@ export function keyframeWay({ sql }: Pick<Scene, "sql">): Way {
       let sent = 0;
       await sql.begin(async (sql) => {
         await sql`
-          insert into public.projects (owner_id, title, text_prompt)
+          insert into keyframe.projects (owner_id, title, text_prompt)
           select e.owner_id, 'Event ' || n, repeat('A harbour at dawn. ', 36)
           from generate_series(1, ${events}::int) n
           join bench.endpoints e on e.number = (${endpoints}::int[])[1 + n % cardinality(${endpoints}::int[])]`;
@@ -21,7 +21,7 @@ export function keyframeWay({ sql }: Pick<Scene, "sql">): Way {
     isOpen: async () => {
       const found = await sql`
         select from bench.endpoints e
-        where exists (select from public.webhook_deliveries d where d.status = 'pending' and d.endpoint_id = e.id) limit 1`;
+        where exists (select from keyframe.webhook_deliveries d where d.status = 'pending' and d.endpoint_id = e.id) limit 1`;
       return found.length > 0;
     },
     close: async () => undefined,

@@ -27,9 +27,9 @@ export async function openScene(databaseUrl: string): Promise<Scene> {
       create table bench.endpoints (number integer primary key, owner_id uuid not null, id uuid not null, url text not null, secret text not null);
       create table bench.happenings (id uuid primary key, endpoint integer not null, body text not null);
       create function bench.body(number integer) returns text language sql stable as $$
-        select jsonb_build_object('type', 'project.created', 'timestamp', private.wire_time(now()), 'data', jsonb_build_object(
+        select jsonb_build_object('type', 'project.created', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object(
           'projectId', gen_random_uuid(), 'ownerId', gen_random_uuid(), 'title', 'Event ' || number,
-          'textPrompt', repeat('A harbour at dawn. ', 36), 'description', '', 'createdAt', private.wire_time(now())))::text
+          'textPrompt', repeat('A harbour at dawn. ', 36), 'description', '', 'createdAt', keyframe_private.wire_time(now())))::text
       $$`);
     const rows = await sql<{ secret: string }[]>`
       with users as (
@@ -38,7 +38,7 @@ export async function openScene(databaseUrl: string): Promise<Scene> {
       ), numbered as (
         select id, row_number() over () - 1 as number from users
       ), made as (
-        insert into public.webhook_endpoints (owner_id, url)
+        insert into keyframe.webhook_endpoints (owner_id, url)
         select n.id, ${receiver.url(0).slice(0, -1)} || n.number from numbered n returning id, owner_id, url
       )
       insert into bench.endpoints (number, owner_id, id, url, secret)
@@ -46,7 +46,7 @@ export async function openScene(databaseUrl: string): Promise<Scene> {
       returning number`;
     if (rows.length !== ENDPOINTS.length) throw new Error(`${rows.length} endpoints were made.`);
     // Their secrets are there only when the statement that made them has ended.
-    await sql`update bench.endpoints e set secret = private.webhook_secret(e.id) where e.number >= 0`;
+    await sql`update bench.endpoints e set secret = keyframe_private.webhook_secret(e.id) where e.number >= 0`;
     const kept = await sql<{ secret: string }[]>`select e.secret from bench.endpoints e order by e.number`;
     return {
       databaseUrl,
@@ -68,9 +68,9 @@ export async function openScene(databaseUrl: string): Promise<Scene> {
 
 /** Leaves the database as it was, for whoever measures next on the same stack. */
 async function forget(sql: postgres.Sql): Promise<void> {
-  await sql`delete from public.webhook_events v where v.owner_id in (select e.owner_id from bench.endpoints e)`;
-  await sql`delete from public.webhook_endpoints w where w.id in (select e.id from bench.endpoints e)`;
-  await sql`delete from public.projects p where p.owner_id in (select e.owner_id from bench.endpoints e)`;
+  await sql`delete from keyframe.webhook_events v where v.owner_id in (select e.owner_id from bench.endpoints e)`;
+  await sql`delete from keyframe.webhook_endpoints w where w.id in (select e.id from bench.endpoints e)`;
+  await sql`delete from keyframe.projects p where p.owner_id in (select e.owner_id from bench.endpoints e)`;
   await sql`delete from auth.users u where u.id in (select e.owner_id from bench.endpoints e)`;
   await sql`drop schema bench cascade`;
 }

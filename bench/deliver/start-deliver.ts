@@ -24,7 +24,7 @@ export async function startDeliver(
   runtime: "this" | "hosted" = "this",
 ): Promise<DeliverProcess> {
   const port = freePort();
-  const args = functionArguments("deliver", port, "anywhere");
+  const args = functionArguments("keyframe-deliver", port, "anywhere");
   // The older version does not know DENO_SERVE_ADDRESS.
   if (runtime === "hosted") args.splice(-1, 1, HOSTED_DELIVER, String(port));
   const child = new Deno.Command(runtime === "hosted" ? HOSTED_DENO : Deno.execPath(), {
@@ -32,7 +32,7 @@ export async function startDeliver(
     env: {
       SUPABASE_URL: url,
       SUPABASE_SECRET_KEYS: JSON.stringify({ default: keys.secretKey }),
-      KICK_SECRET: keys.kickSecret,
+      KEYFRAME_KICK_SECRET: keys.kickSecret,
       KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1",
       DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
     },

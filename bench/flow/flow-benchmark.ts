@@ -118,7 +118,7 @@ async function makeTable(sql: postgres.Sql): Promise<void> {
 async function scriptSettings(stack: BenchStack, sql: postgres.Sql): Promise<ScriptSettings> {
   if (!stack.simulator) throw new Error("There is no simulator on this stack.");
   const [model] = await sql<{ model: `${string}/${string}`; extras: Record<string, unknown>; prompt_field: string }[]>`
-    select model, extras, prompt_field from public.generation_models where step = 'first-frame' and is_default`;
+    select model, extras, prompt_field from keyframe.models where step = 'first-frame' and is_default`;
   if (!model) throw new Error("There is no default model for first frames.");
   const { prompt }: { prompt: string } = JSON.parse(startByApi(stack.caller, "").body ?? "");
   return {
@@ -128,7 +128,7 @@ async function scriptSettings(stack: BenchStack, sql: postgres.Sql): Promise<Scr
     token: stack.keys.replicateToken,
     model: model.model,
     input: { ...model.extras, [model.prompt_field]: prompt },
-    bucket: "generations",
+    bucket: "keyframe-outputs",
     table: TABLE,
   };
 }

@@ -25,10 +25,10 @@ export async function openOurWay(stack: BenchStack, sql: postgres.Sql, load: Loa
   const projects = await makeProjects(sql, everybody);
   const succeeded = () =>
     countOf(sql`
-      select count(*)::int from public.predictions where status = 'succeeded' and project_id in ${sql(projects)}`);
+      select count(*)::int from keyframe.predictions where status = 'succeeded' and project_id in ${sql(projects)}`);
   const active = () =>
     countOf(sql`
-      select count(*)::int from public.predictions
+      select count(*)::int from keyframe.predictions
       where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing')
         and owner_id in ${sql(everybody.map(({ id }) => id))}`);
   let started = 0;
@@ -76,7 +76,7 @@ export const openProviderWay =
 
 /** Waits until nobody looks for work, and pg_net would send at once. */
 export async function untilIdle(sql: postgres.Sql): Promise<void> {
-  const looking = () => countOf(sql`select count(*)::int from private.lookouts where looking_until > now()`);
+  const looking = () => countOf(sql`select count(*)::int from keyframe_private.lookouts where looking_until > now()`);
   await until(async () => (await looking()) === 0, IDLE_LOOK_EVERY_MS, "the end of looking for work");
   await new Promise((resolve) => setTimeout(resolve, PG_NET_PAUSE_MS));
 }
@@ -84,7 +84,7 @@ export async function untilIdle(sql: postgres.Sql): Promise<void> {
 /** The API tells everybody that their latest frame has succeeded, with an address. */
 async function expectReadable(sql: postgres.Sql, stack: BenchStack, users: BenchUser[], load: Load): Promise<void> {
   const rows = await sql<{ id: string; project_id: string; owner_id: string }[]>`
-    select distinct on (owner_id) id, project_id, owner_id from public.predictions
+    select distinct on (owner_id) id, project_id, owner_id from keyframe.predictions
     where owner_id in ${sql(users.map(({ id }) => id))} order by owner_id, created_at desc`;
   if (rows.length !== users.length) throw new Error(`${rows.length} of ${users.length} users have a frame.`);
   const requests = rows.map(({ id, project_id, owner_id }) => {

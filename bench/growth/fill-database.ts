@@ -1,14 +1,14 @@
 import type postgres from "postgres";
 
 const TABLES = [
-  "public.projects",
-  "public.predictions",
-  "private.provider_runs",
-  "public.webhook_endpoints",
-  "public.webhook_events",
-  "public.webhook_deliveries",
-  "public.webhook_attempts",
-  "private.webhook_hours",
+  "keyframe.projects",
+  "keyframe.predictions",
+  "keyframe_private.provider_runs",
+  "keyframe.webhook_endpoints",
+  "keyframe.webhook_events",
+  "keyframe.webhook_deliveries",
+  "keyframe.webhook_attempts",
+  "keyframe_private.webhook_hours",
 ];
 
 export type FillOptions = {
@@ -47,7 +47,7 @@ export async function fillDatabase(
       const [name = "", ...statements] = step.split("\n");
       if (name === "settings") await finish(session, sortedIndexes, progress);
       // Read by identifier further down; without it the joins would sort or hash what an index finds.
-      if (sortedIndexes && name === "predictions") await session.unsafe("reindex table public.projects");
+      if (sortedIndexes && name === "predictions") await session.unsafe("reindex table keyframe.projects");
       await session.unsafe(statements.join("\n"));
       progress(`${predictions.toLocaleString("en-US")} predictions: ${name}, ${seconds(start)}`);
     }

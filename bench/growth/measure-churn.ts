@@ -5,14 +5,14 @@ import { churnMinute } from "./churn.ts";
 import type { Size } from "./open-sizes.ts";
 
 const TABLES = [
-  "public.projects",
-  "public.predictions",
-  "public.webhook_events",
-  "public.webhook_deliveries",
-  "public.webhook_attempts",
-  "private.delivery_leases",
-  "private.webhook_hours",
-  "private.file_removals",
+  "keyframe.projects",
+  "keyframe.predictions",
+  "keyframe.webhook_events",
+  "keyframe.webhook_deliveries",
+  "keyframe.webhook_attempts",
+  "keyframe_private.delivery_leases",
+  "keyframe_private.webhook_hours",
+  "keyframe_private.file_removals",
 ];
 /** Of the rows, that a minute makes anew. */
 const SHARE = 50;
@@ -31,7 +31,7 @@ export async function measureChurn(
 ): Promise<{ table: Table; aims: Aim[] }> {
   const runIn = quick ? 0 : SHARE;
   const minutes = quick ? 5 : 60;
-  await sql`update private.settings set webhook_retention = '1 microsecond', max_active_per_owner = 1000`;
+  await sql`update keyframe_private.settings set webhook_retention = '1 microsecond', max_active_per_owner = 1000`;
   let before: Sizes = {};
   for (let minute = 1; minute <= runIn + minutes; minute++) {
     const start = performance.now();

@@ -29,8 +29,8 @@ const FAR_DOWN = "before_created_at => now() - interval '15 days', before_id => 
 const page = (of: string, call: string): [string, number] => [`jsonb_array_length(${call}::jsonb -> '${of}')`, 20];
 const one = (of: string, call: string): [string, number] => [`((${call} -> '${of}' ->> 'id') is not null)::int`, 1];
 const deliveries = (status: string): [string, number][] => [
-  page("deliveries", `public.list_webhook_deliveries(${SERVICE_WIDE}, ${status}, ${PAGE})`),
-  page("deliveries", `public.list_webhook_deliveries(${SERVICE_WIDE}, ${status}, ${PAGE}, ${FAR_DOWN})`),
+  page("deliveries", `keyframe.list_webhook_deliveries(${SERVICE_WIDE}, ${status}, ${PAGE})`),
+  page("deliveries", `keyframe.list_webhook_deliveries(${SERVICE_WIDE}, ${status}, ${PAGE}, ${FAR_DOWN})`),
 ];
 const as = (caller: Caller, name: string, ...expressions: [string, number][]): Operation => ({
   ...{ name, caller, expressions, aimed: true },
@@ -38,47 +38,54 @@ const as = (caller: Caller, name: string, ...expressions: [string, number][]): O
 
 /** Each claim finds other deliveries: rolled back, it would come back to the same, and to what is dead of its own leases. */
 const BATCH = 100;
-const exchange = (results: string, rows: number) => `public.exchange_deliveries(${results}, ${rows}, 60, 60000)::jsonb`;
+const exchange = (results: string, rows: number) =>
+  `keyframe_worker.exchange_deliveries(${results}, ${rows}, 60, 60000)::jsonb`;
 const CLAIM = `jsonb_array_length(${exchange("'[]'", BATCH)} -> 'deliveries')`;
 const RESULTS = "(select bench.results())";
 const record = (results: string) => `(${exchange(`${results}::jsonb`, 0)} ->> 'recorded')::int`;
 
 export const OPERATIONS: Operation[] = [
-  as(HOT, "create a project", one("project", "public.create_project('Harbour', 'A harbour at dawn')")),
-  as(HOT, "start a frame", one("prediction", `public.start_prediction(${HOT_PROJECT}, 'first-frame')`)),
-  as(HOT, "start a video", one("prediction", `public.start_prediction(${HOT_PROJECT}, 'video')`)),
+  as(HOT, "create a project", one("project", "keyframe.create_project('Harbour', 'A harbour at dawn')")),
+  as(HOT, "start a frame", one("prediction", `keyframe.start_prediction(${HOT_PROJECT}, 'first-frame')`)),
+  as(HOT, "start a video", one("prediction", `keyframe.start_prediction(${HOT_PROJECT}, 'video')`)),
   as(
     HOT,
     "status",
-    one("prediction", `public.read_prediction(${HOT_PROJECT}, 'video')`),
-    one("prediction", `public.read_prediction(${HOT_PROJECT}, 'last-frame', md5('prediction 5000')::uuid)`),
+    one("prediction", `keyframe.read_prediction(${HOT_PROJECT}, 'video')`),
+    one("prediction", `keyframe.read_prediction(${HOT_PROJECT}, 'last-frame', md5('prediction 5000')::uuid)`),
   ),
   as(
     HOT,
     "list projects",
-    page("projects", `public.list_projects(${PAGE}, with_predictions => true)`),
-    page("projects", `public.list_projects(${PAGE}, with_predictions => true, ${FAR_DOWN})`),
+    page("projects", `keyframe.list_projects(${PAGE}, with_predictions => true)`),
+    page("projects", `keyframe.list_projects(${PAGE}, with_predictions => true, ${FAR_DOWN})`),
   ),
   as(
     HOT,
     "list predictions",
-    page("predictions", `public.list_predictions(${HOT_PROJECT}, ${PAGE})`),
-    page("predictions", `public.list_predictions(${HOT_PROJECT}, 'video', ${PAGE}, ${FAR_DOWN})`),
+    page("predictions", `keyframe.list_predictions(${HOT_PROJECT}, ${PAGE})`),
+    page("predictions", `keyframe.list_predictions(${HOT_PROJECT}, 'video', ${PAGE}, ${FAR_DOWN})`),
   ),
   as("service_role", "page of deliveries", ...deliveries("null")),
   as("service_role", "page of delivered ones", ...deliveries("'delivered'")),
   as("service_role", "page of exhausted ones", ...deliveries("'exhausted'")),
-  as(HOT, "webhook_health", ["jsonb_array_length(public.webhook_health() -> 'endpoints')", 2]),
-  as("service_role", "claim predictions", ["(select count(*)::int from public.claim_predictions(20, 60, 60000))", 20]),
+  as(HOT, "webhook_health", ["jsonb_array_length(keyframe.webhook_health() -> 'endpoints')", 2]),
+  as("service_role", "claim predictions", [
+    "(select count(*)::int from keyframe_worker.claim_predictions(20, 60, 60000))",
+    20,
+  ]),
   { ...as("service_role", "claim deliveries", [CLAIM, BATCH]), after: record(RESULTS) },
   {
     ...as("service_role", "record deliveries", [record("$1::text"), BATCH]),
     ...{ before: [CLAIM, RESULTS], after: "1" },
   },
-  as("superuser", "sweep", ["(select count(*)::int from private.sweep())", 1]),
-  as("superuser", "prune 100 events", ["private.prune_webhooks(100)", 100]),
+  as("superuser", "sweep", ["(select count(*)::int from keyframe_private.sweep())", 1]),
+  as("superuser", "prune 100 events", ["keyframe_private.prune_webhooks(100)", 100]),
   // What dead endpoints hold is counted in it, and they grow with the rest.
-  { ...as("service_role", "figures of the service", ["(public.service_figures() is not null)::int", 1]), aimed: false },
+  {
+    ...as("service_role", "figures of the service", ["(keyframe.service_figures() is not null)::int", 1]),
+    aimed: false,
+  },
 ];
 
 /** ms that the operation took. Throws when it came to other rows than it should. */

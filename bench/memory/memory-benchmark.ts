@@ -42,7 +42,7 @@ async function measureMemory(context: BenchContext): Promise<Result> {
   try {
     await drain.drain(WARM_UP_DELIVERIES);
     context.progress(`deliver sends ${DELIVERIES[size]} deliveries`);
-    drained = await measure(stack, "deliver", 1, () => drain.drain(DELIVERIES[size]));
+    drained = await measure(stack, "keyframe-deliver", 1, () => drain.drain(DELIVERIES[size]));
   } finally {
     await drain.close();
   }
@@ -50,7 +50,7 @@ async function measureMemory(context: BenchContext): Promise<Result> {
   const store = await openVideoLoad(stack.caller);
   await store(WARM_UP_BYTES);
   context.progress(`generate stores ${VIDEOS[size]} videos of ${VIDEO_MB[size]} MB`);
-  const stored = await measure(stack, "generate", VIDEOS[size], () => store(VIDEO_MB[size] * 1_000_000));
+  const stored = await measure(stack, "keyframe-generate", VIDEOS[size], () => store(VIDEO_MB[size] * 1_000_000));
 
   const attacked = [];
   for (const attack of unfinishedBodies(stack)) {

@@ -7,7 +7,7 @@ const MIB = 1024 * 1024;
 
 /** An attack on one function, straight at where it listens, and what an innocent sender asks of it meanwhile. */
 export type Attack = {
-  name: "replicate-webhook" | "api";
+  name: "keyframe-replicate-webhook" | "api";
   what: string;
   unfinished: Unfinished;
   /** One request of somebody else, and whether it was answered as it should be. */
@@ -15,11 +15,11 @@ export type Attack = {
 };
 
 export function unfinishedBodies({ caller, functionUrls, keys }: BenchStack): Attack[] {
-  const webhook = `${functionUrls["replicate-webhook"]}/replicate-webhook`;
+  const webhook = `${functionUrls["keyframe-replicate-webhook"]}/replicate-webhook`;
   const session = { authorization: `Bearer ${caller.token}` };
   return [
     {
-      name: "replicate-webhook",
+      name: "keyframe-replicate-webhook",
       what: "400 unsigned callbacks of 1 MiB that stop before the end",
       unfinished: { url: webhook, headers: {}, announced: MIB, sent: MIB - 1, connections: 400 },
       ask: async () => {

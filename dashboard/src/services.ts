@@ -1,5 +1,4 @@
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
-import type { SupabaseClient } from "@supabase/supabase-js";
 import { createKeyframeClient, type KeyframeClient, KeyframeError, type KeyframeOptions } from "../../client/index.ts";
 import type { Config } from "./config.ts";
 import { type OnUploaded, sendWithProgress } from "./send-with-progress.ts";
@@ -12,8 +11,17 @@ export type Services = {
   /** The same, for one upload that says how far it is. */
   keyframeUploading: (onUploaded: OnUploaded) => KeyframeClient;
   /** The Data API and Storage, as the person. Loaded when a page first asks: sign-in needs nothing of supabase-js but Auth. */
-  openSupabase: () => Promise<SupabaseClient>;
+  openSupabase: () => Promise<DataClient>;
 };
+
+export type DataClient = Awaited<ReturnType<typeof createDataClient>>;
+
+async function createDataClient({ supabaseUrl, publishableKey }: Config, accessToken: () => Promise<string | null>) {
+  const { createClient } = await import("@supabase/supabase-js").catch(() => {
+    throw new KeyframeError("network", "A part of the dashboard could not be loaded.");
+  });
+  return createClient(supabaseUrl, publishableKey, { db: { schema: "keyframe" }, accessToken });
+}
 
 export function createServices(config: Config): Services {
   const { supabaseUrl, publishableKey } = config;
@@ -38,12 +46,12 @@ export function createServices(config: Config): Services {
   const keyframe = createKeyframeClient(options);
   const keyframeUploading: Services["keyframeUploading"] = (onUploaded) =>
     createKeyframeClient({ ...options, fetch: sendWithProgress(onUploaded) });
-  let supabase: SupabaseClient | undefined;
-  const openSupabase = async () => {
-    const { createClient } = await import("@supabase/supabase-js").catch(() => {
-      throw new KeyframeError("network", "A part of the dashboard could not be loaded.");
+  let supabase: Promise<DataClient> | undefined;
+  const openSupabase = () => {
+    supabase ??= createDataClient(config, getToken).catch((error) => {
+      supabase = undefined; // the next call tries again
+      throw error;
     });
-    supabase ??= createClient(supabaseUrl, publishableKey, { accessToken: getToken });
     return supabase;
   };
   return { config, auth, keyframe, keyframeUploading, openSupabase };

@@ -65,7 +65,7 @@ export async function addListener(user: User, world: World, kind: "steady" | "mo
 export async function learnSecrets({ sql, receivers }: World, slot: string): Promise<void> {
   const rows = await insist(
     () => sql<{ secrets: string[] }[]>`
-      select to_jsonb(private.webhook_secrets_of(e.id)) as secrets from public.webhook_endpoints e
+      select to_jsonb(keyframe_private.webhook_secrets_of(e.id)) as secrets from keyframe.webhook_endpoints e
       where e.url like ${`%/hooks/${slot}?%`}`,
   );
   for (const { secrets } of rows) receivers.know(slot, secrets);

@@ -51,7 +51,7 @@ const switchJobs = (sql: postgres.Sql, active: boolean): Promise<unknown> =>
 const tenMinutesOff = (dice: Dice): number => dice.pick([-1, 1]) * TEN_MINUTES_S * 1000;
 
 const second =
-  (name: "api" | "generate" | "deliver", hasWrongClock = false): Apply =>
+  (name: "api" | "keyframe-generate" | "keyframe-deliver", hasWrongClock = false): Apply =>
   (world, { forMs }, dice) => {
     const aheadMs = hasWrongClock ? tenMinutesOff(dice) : 0;
     return runSecondProcess(world, name, { forMs, aheadMs, killed: dice.chance(0.5) });
@@ -59,9 +59,9 @@ const second =
 
 const APPLY: Record<FaultName, Apply> = {
   kill_api: kill("api"),
-  kill_generate: kill("generate"),
-  kill_deliver: kill("deliver"),
-  kill_replicate_webhook: kill("replicate-webhook"),
+  kill_generate: kill("keyframe-generate"),
+  kill_deliver: kill("keyframe-deliver"),
+  kill_replicate_webhook: kill("keyframe-replicate-webhook"),
   kill_scheduler: async ({ stack, sql, isGiven }) => {
     stack.children.get("scheduler")?.kill("SIGKILL");
     if (isGiven) await insist(() => endWorkers(sql), 5);
@@ -97,10 +97,10 @@ const APPLY: Record<FaultName, Apply> = {
     await pause(forMs);
     await shiftTime(sql, TEN_MINUTES_S);
   },
-  second_generate: second("generate"),
-  second_deliver: second("deliver"),
-  generate_with_wrong_clock: second("generate", true),
-  deliver_with_wrong_clock: second("deliver", true),
+  second_generate: second("keyframe-generate"),
+  second_deliver: second("keyframe-deliver"),
+  generate_with_wrong_clock: second("keyframe-generate", true),
+  deliver_with_wrong_clock: second("keyframe-deliver", true),
   api_with_wrong_clock: second("api", true),
   replicate_webhook_with_wrong_clock: (world, { forMs }, dice) => standIn(world, tenMinutesOff(dice), forMs),
   account_deleted: (world, _planned, dice) => deleteAccount(world, dice),

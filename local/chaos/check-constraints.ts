@@ -21,7 +21,7 @@ export async function checkConstraints(sql: postgres.Sql | postgres.TransactionS
             join pg_attribute b on b.attrelid = c.confrelid and b.attnum = k.theirs))
       end as query
     from pg_constraint c join pg_namespace n on n.oid = c.connamespace
-    where n.nspname in ('public', 'private') and c.contype in ('c', 'f') and c.conrelid <> 0`;
+    where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.contype in ('c', 'f') and c.conrelid <> 0`;
   const broken: string[] = [];
   for (const { name, table, query } of constraints) {
     const [found] = await sql.unsafe<{ rows: number }[]>(query);

@@ -10,15 +10,15 @@ const THERE = `
     count(*) filter (where d.status = 'pending' and a.error is not null) as retrying,
     count(*) filter (where d.status = 'exhausted') as exhausted,
     max(a.started_at) as last_attempt_at, max(a.started_at) filter (where a.error is not null) as failed_at
-  from public.webhook_deliveries d
-  join public.webhook_endpoints e on e.id = d.endpoint_id
+  from keyframe.webhook_deliveries d
+  join keyframe.webhook_endpoints e on e.id = d.endpoint_id
   cross join lateral (
-    select t.started_at, t.error from public.webhook_attempts t where t.delivery_id = d.id order by t.attempt desc limit 1
+    select t.started_at, t.error from keyframe.webhook_attempts t where t.delivery_id = d.id order by t.attempt desc limit 1
   ) a
   group by d.endpoint_id, 2`;
 
 /**
- * The hours (private.webhook_hours) that say something else than deliveries and attempts do, one row for each. Of endpoints that
+ * The hours (keyframe_private.webhook_hours) that say something else than deliveries and attempts do, one row for each. Of endpoints that
  * are gone the hours stay for a while, and have nothing left to be compared with.
  */
 export const MISCOUNTED = `
@@ -27,7 +27,7 @@ export const MISCOUNTED = `
     coalesce(t.delivered, 0), coalesce(t.retrying, 0), coalesce(t.exhausted, 0)) as broken
   from (
     select h.endpoint_id, h.hour, sum(h.delivered) as delivered, sum(h.retrying) as retrying, sum(h.exhausted) as exhausted
-    from private.webhook_hours h join public.webhook_endpoints e on e.id = h.endpoint_id group by h.endpoint_id, h.hour
+    from keyframe_private.webhook_hours h join keyframe.webhook_endpoints e on e.id = h.endpoint_id group by h.endpoint_id, h.hour
   ) c
   full join (${THERE}) t using (endpoint_id, hour)
   where (coalesce(c.delivered, 0), coalesce(c.retrying, 0), coalesce(c.exhausted, 0))
@@ -43,8 +43,8 @@ export async function noteMiscounted(sql: postgres.TransactionSql): Promise<void
 
 /** Counts anew. Moved times are in other hours than those they were counted in. */
 export async function recount(sql: postgres.TransactionSql): Promise<void> {
-  await sql`delete from private.webhook_hours`;
+  await sql`delete from keyframe_private.webhook_hours`;
   await sql.unsafe(`
-    insert into private.webhook_hours (endpoint_id, hour, slot, delivered, retrying, exhausted, last_attempt_at, failed_at)
+    insert into keyframe_private.webhook_hours (endpoint_id, hour, slot, delivered, retrying, exhausted, last_attempt_at, failed_at)
     select endpoint_id, hour, 0, delivered, retrying, exhausted, last_attempt_at, failed_at from (${THERE}) t`);
 }

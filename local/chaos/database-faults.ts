@@ -12,7 +12,10 @@ const STRUCK_PRIVATE = ["provider_runs", "file_removals"];
  * sequence, for a row would be rolled back with the error.
  */
 export async function prepareStrikes(sql: postgres.Sql): Promise<void> {
-  const tables = [...STRUCK.map((name) => `public.${name}`), ...STRUCK_PRIVATE.map((name) => `private.${name}`)];
+  const tables = [
+    ...STRUCK.map((name) => `keyframe.${name}`),
+    ...STRUCK_PRIVATE.map((name) => `keyframe_private.${name}`),
+  ];
   await sql.unsafe(`
     create schema chaos;
     ${MISCOUNTED_TABLE};
@@ -51,7 +54,7 @@ export async function makeDeadlock({ sql, clients }: World, forMs: number): Prom
   return await sql.begin(async (mine) => {
     await mine`select set_config('deadlock_timeout', '30s', true), set_config('lock_timeout', '5s', true)`;
     const [row] = await mine<{ id: string; project_id: string; owner_id: string }[]>`
-      select id, project_id, owner_id from public.predictions
+      select id, project_id, owner_id from keyframe.predictions
       where status in ('queued', 'starting', 'processing') order by created_at desc limit 1 for update skip locked`;
     const client = row && clients.get(row.owner_id);
     if (!client) return false;
@@ -59,11 +62,11 @@ export async function makeDeadlock({ sql, clients }: World, forMs: number): Prom
     while (performance.now() < end) {
       const [waiting] = await sql<{ pid: number }[]>`
         select l.pid from pg_locks l where not l.granted and pg_backend_pid() <> l.pid
-          and exists (select from pg_locks h where h.pid = l.pid and h.granted and h.relation = 'private.rate_buckets'::regclass
+          and exists (select from pg_locks h where h.pid = l.pid and h.granted and h.relation = 'keyframe_private.rate_buckets'::regclass
             and h.mode = 'RowExclusiveLock') limit 1`;
       if (waiting) {
         // Who cancels holds the token's row and waits for the prediction; now the other way round, too.
-        await mine`update private.rate_buckets set tokens = tokens where owner_id = ${row.owner_id}`;
+        await mine`update keyframe_private.rate_buckets set tokens = tokens where owner_id = ${row.owner_id}`;
         return true;
       }
       await pause(20);

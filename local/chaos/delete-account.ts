@@ -10,7 +10,7 @@ export async function deleteAccount(world: World, dice: Dice): Promise<boolean> 
   const there = users.filter(({ gone }) => !gone);
   if (there.length - 1 < users.length / 2) return false;
   const [unheard] = await sql<{ owner_id: string }[]>`
-    select owner_id from public.predictions where unanswered_since is not null group by 1 order by count(*) desc limit 1`;
+    select owner_id from keyframe.predictions where unanswered_since is not null group by 1 order by count(*) desc limit 1`;
   const leaver = there.find(({ userId }) => userId === unheard?.owner_id) ?? dice.pick(there);
   leaver.gone = true;
   await leaver.busy;
@@ -18,7 +18,7 @@ export async function deleteAccount(world: World, dice: Dice): Promise<boolean> 
     sql.begin(async (transaction) => {
       const rows = await transaction<
         { id: string }[]
-      >`select id from public.projects where owner_id = ${leaver.userId}`;
+      >`select id from keyframe.projects where owner_id = ${leaver.userId}`;
       await transaction`delete from auth.users where id = ${leaver.userId}`;
       return rows.map(({ id }) => id);
     }),

@@ -50,18 +50,18 @@ export const describe = (work: OpenWork): string =>
 async function openWork(sql: World["sql"]): Promise<OpenWork> {
   const [row] = await sql<OpenWork[]>`
     select
-      (select count(*)::int from public.predictions where status in ('queued', 'starting', 'processing', 'storing')) as predictions,
-      (select count(*)::int from public.webhook_deliveries d join public.webhook_endpoints e on e.id = d.endpoint_id
+      (select count(*)::int from keyframe.predictions where status in ('queued', 'starting', 'processing', 'storing')) as predictions,
+      (select count(*)::int from keyframe.webhook_deliveries d join keyframe.webhook_endpoints e on e.id = d.endpoint_id
         where d.status = 'pending' and (e.enabled or exists (
-          select from private.delivery_leases l where l.delivery_id = d.id and l.leased_until > now()))) as deliveries,
-      (select count(*)::int from private.provider_runs where cancel_due_at is not null) as runs,
-      (select count(*) from public.predictions where unanswered_since is not null and status in ('failed', 'canceled'))::int
-        + (select count(*) from private.unanswered_submits where sought is not null)::int as searches,
-      (select count(*)::int from private.file_removals)
+          select from keyframe_private.delivery_leases l where l.delivery_id = d.id and l.leased_until > now()))) as deliveries,
+      (select count(*)::int from keyframe_private.provider_runs where cancel_due_at is not null) as runs,
+      (select count(*) from keyframe.predictions where unanswered_since is not null and status in ('failed', 'canceled'))::int
+        + (select count(*) from keyframe_private.unanswered_submits where sought is not null)::int as searches,
+      (select count(*)::int from keyframe_private.file_removals)
         + (select count(*) from storage.objects o where o.bucket_id = 'projects'
             and not exists (select from auth.users u where u.id::text = o.owner_id))::int as removals,
       (select count(*)::int from net.http_request_queue) as kicks,
-      (select count(*)::int from private.lookouts where looking_until > now()) as looking`;
+      (select count(*)::int from keyframe_private.lookouts where looking_until > now()) as looking`;
   if (!row) throw new Error("Postgres counted nothing.");
   return row;
 }

@@ -13,7 +13,7 @@ export async function farewell({ sql, ledger, users }: World): Promise<number> {
   for (const { client, userId } of users.filter(({ gone }, number) => !gone && number % 2 === 0)) {
     const [made] = await insist(
       () => sql<Made[]>`
-        select id as "predictionId", project_id as "projectId", step from public.predictions
+        select id as "predictionId", project_id as "projectId", step from keyframe.predictions
         where owner_id = ${userId} and status = 'succeeded' order by reference_image_path is null limit 1`,
     );
     if (!made) continue;

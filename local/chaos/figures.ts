@@ -5,26 +5,26 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
   const [row] = await insist(
     () => sql<Record<string, number>[]>`
       select
-        (select count(*)::int from public.projects) as projects,
+        (select count(*)::int from keyframe.projects) as projects,
         (select count(*)::int from chaos.starts where prediction_id is not null) as "accepted starts",
-        (select count(*)::int from public.predictions where status = 'succeeded') as succeeded,
-        (select count(*)::int from public.predictions where status = 'failed') as failed,
-        (select count(*)::int from public.predictions where status = 'canceled') as canceled,
+        (select count(*)::int from keyframe.predictions where status = 'succeeded') as succeeded,
+        (select count(*)::int from keyframe.predictions where status = 'failed') as failed,
+        (select count(*)::int from keyframe.predictions where status = 'canceled') as canceled,
         (select count(*)::int from chaos.runs) as "runs at the provider",
         (select count(*)::int from (select from chaos.starts where prediction_id is not null
           group by prompt having count(*) > 1) pair) as "pairs of equal starts",
         (select count(*)::int from chaos.runs r where not exists (
-          select from private.provider_runs o where o.provider_prediction_id = r.id)) as "runs of equal texts in no row",
-        (select count(*)::int from private.unanswered_submits) as "submits unanswered when their prediction was deleted",
+          select from keyframe_private.provider_runs o where o.provider_prediction_id = r.id)) as "runs of equal texts in no row",
+        (select count(*)::int from keyframe_private.unanswered_submits) as "submits unanswered when their prediction was deleted",
         (select count(*)::int from chaos.deleted_projects d
-          where not exists (select from public.projects p where p.id = d.project_id)) as "deleted projects",
+          where not exists (select from keyframe.projects p where p.id = d.project_id)) as "deleted projects",
         (select count(*)::int from chaos.addresses) as "signed addresses",
-        (select count(*)::int from public.webhook_events) as events,
-        (select count(*)::int from public.webhook_deliveries where status = 'delivered') as "deliveries delivered",
-        (select count(*)::int from public.webhook_deliveries where status = 'exhausted') as "deliveries exhausted",
-        (select count(*)::int from public.webhook_deliveries where status = 'pending') as "deliveries waiting for a disabled endpoint",
-        (select count(*)::int from public.webhook_attempts) as "delivery attempts",
-        (select count(*)::int from private.webhook_hours) as "hours counted for endpoints",
+        (select count(*)::int from keyframe.webhook_events) as events,
+        (select count(*)::int from keyframe.webhook_deliveries where status = 'delivered') as "deliveries delivered",
+        (select count(*)::int from keyframe.webhook_deliveries where status = 'exhausted') as "deliveries exhausted",
+        (select count(*)::int from keyframe.webhook_deliveries where status = 'pending') as "deliveries waiting for a disabled endpoint",
+        (select count(*)::int from keyframe.webhook_attempts) as "delivery attempts",
+        (select count(*)::int from keyframe_private.webhook_hours) as "hours counted for endpoints",
         (select count(*)::int from storage.objects) as "files in Storage",
         (select count(*)::int from chaos.seen_objects) as "files that ever had a row",
         (select count(*)::int from chaos.files f where not exists (

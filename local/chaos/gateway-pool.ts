@@ -8,7 +8,7 @@ const PATIENCE_MS = 15_000;
 /** The lock is never held longer, also when nobody comes to wait. */
 const LOCKED_MS = 12_000;
 /** Read through the Data API, and by nothing else when all is at rest. */
-const TABLE = "generation_models";
+const TABLE = "models";
 
 /**
  * How many connections the gateway can use at once. A table is locked for a moment and asked for by more requests than any pool
@@ -20,7 +20,7 @@ export async function usableConnections({ stack, sql }: Pick<World, "stack" | "s
   using client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 }); // what is asked here leaves no connection
   const ask = () => {
     const init: RequestInit & { client: Deno.HttpClient } = {
-      headers: { apikey: secretKey, authorization: `Bearer ${secretKey}` },
+      headers: { apikey: secretKey, authorization: `Bearer ${secretKey}`, "accept-profile": "keyframe" },
       signal: AbortSignal.timeout(PATIENCE_MS),
       client,
     };
@@ -34,7 +34,7 @@ export async function usableConnections({ stack, sql }: Pick<World, "stack" | "s
   const most = await inTime(
     sql.begin(async (mine) => {
       await mine`select set_config('lock_timeout', '3s', true)`;
-      await mine`lock table ${mine(`public.${TABLE}`)} in access exclusive mode`;
+      await mine`lock table ${mine(`keyframe.${TABLE}`)} in access exclusive mode`;
       asked.push(...Array.from({ length: MORE_THAN_ANY_POOL }, ask));
       let most = 0;
       const end = performance.now() + LOCKED_MS;
@@ -42,7 +42,7 @@ export async function usableConnections({ stack, sql }: Pick<World, "stack" | "s
       while (performance.now() < end && (most === 0 || performance.now() - stillSince < STILL_MS)) {
         const [row] = await mine<{ waiting: number }[]>`
           select count(distinct pid)::int as waiting from pg_locks
-          where not granted and relation = ${`public.${TABLE}`}::regclass`;
+          where not granted and relation = ${`keyframe.${TABLE}`}::regclass`;
         if ((row?.waiting ?? 0) > most) {
           most = row?.waiting ?? 0;
           stillSince = performance.now();

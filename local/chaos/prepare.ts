@@ -15,20 +15,20 @@ export const SERVICE_WIDE = [
 /** The settings an administrator would choose for a busy and impatient service; all that is promised holds with any. */
 export async function prepare({ sql, stack, receivers }: World): Promise<void> {
   await sql`
-    update private.settings set max_active_per_owner = 12, poll_interval = '2 seconds', retry_base = '200 milliseconds', retry_most = '5 seconds',
+    update keyframe_private.settings set max_active_per_owner = 12, poll_interval = '2 seconds', retry_base = '200 milliseconds', retry_most = '5 seconds',
       webhook_retry_schedule = '{1s,1s,2s,2s,4s,4s,8s,8s,15s,15s,30s,30s}'`;
-  await sql`update private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
+  await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
   await prepareStrikes(sql);
   await watchObjects(sql);
   const owner = postgres(stack.migrationUrl, { max: 1, fetch_types: false });
-  await owner`select cron.schedule('keyframe-sweep', '2 seconds', 'select private.sweep()')`;
+  await owner`select cron.schedule('keyframe-sweep', '2 seconds', 'select keyframe_private.sweep()')`;
   // By the hour, usually. What deleted accounts never used is to be gone at the end.
-  await owner`select cron.schedule('keyframe-prune-references', '10 seconds', 'select private.note_unused_references()')`;
+  await owner`select cron.schedule('keyframe-prune-references', '10 seconds', 'select keyframe_private.note_unused_references()')`;
   await owner.end();
   // Receivers of everybody's events, as an administrator adds them in Studio.
   for (const { slot, types } of SERVICE_WIDE) {
     await sql`
-      insert into public.webhook_endpoints (url, event_types, max_in_flight)
+      insert into keyframe.webhook_endpoints (url, event_types, max_in_flight)
       values (${receivers.urlOf(slot)}, ${types}::text::text[], 20)`;
   }
 }

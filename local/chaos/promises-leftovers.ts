@@ -7,21 +7,21 @@ export const leftoverPromises = {
   no_lease_is_left: {
     sentence: "nobody holds a lease (one of a delivery that ran out stays in its place until the place is used again)",
     broken: `
-      select format('prediction %s', id) as broken from public.predictions where lease_token is not null
+      select format('prediction %s', id) as broken from keyframe.predictions where lease_token is not null
       union all
-      select format('delivery %s until %s', delivery_id, leased_until) from private.delivery_leases
+      select format('delivery %s until %s', delivery_id, leased_until) from keyframe_private.delivery_leases
       where delivery_id is not null and leased_until > now()
-      union all select format('removal of %s/%s', bucket, name) from private.file_removals where lease_token is not null`,
+      union all select format('removal of %s/%s', bucket, name) from keyframe_private.file_removals where lease_token is not null`,
   },
   no_removal_is_left: {
     sentence: "every file that had to go is gone",
-    broken: `select format('%s/%s, failed %s times', bucket, name, failures) as broken from private.file_removals`,
+    broken: `select format('%s/%s, failed %s times', bucket, name, failures) as broken from keyframe_private.file_removals`,
   },
   no_kick_is_left: {
     sentence: "no kick waits, nobody says to be looking",
     broken: `
       select format('request %s to %s', id, url) as broken from net.http_request_queue
-      union all select format('%s looks until %s', function_name, looking_until) from private.lookouts where looking_until > now()`,
+      union all select format('%s looks until %s', function_name, looking_until) from keyframe_private.lookouts where looking_until > now()`,
   },
   no_lock_is_left: {
     lasting: true, // a sweep takes locks too
@@ -41,7 +41,7 @@ export const leftoverPromises = {
     sentence: "looked at all the while, nobody had more places than the limit",
     broken: `
       select format('%s places at once', places) as broken from chaos.places
-      where places > (select max_active_per_owner from private.settings)`,
+      where places > (select max_active_per_owner from keyframe_private.settings)`,
   },
   service_stays_polite: {
     sentence:

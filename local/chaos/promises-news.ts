@@ -23,7 +23,7 @@ export const newsPromises = {
       from (
         select distinct on (reader, prediction_id) * from chaos.tellings order by reader, prediction_id, n desc
       ) t
-      join public.predictions p on p.id = t.prediction_id
+      join keyframe.predictions p on p.id = t.prediction_id
       where p.status::text <> t.status`,
   },
 } satisfies Record<string, Promised>;

@@ -11,21 +11,21 @@ export const predictionPromises = {
     sentence: "each accepted start has its row, unless its project was deleted",
     broken: `
       select format('prediction %s of project %s is not there', s.prediction_id, s.project_id) as broken
-      from chaos.starts s left join public.predictions p on p.id = s.prediction_id
+      from chaos.starts s left join keyframe.predictions p on p.id = s.prediction_id
       where s.prediction_id is not null and p.id is null
         and not (s.project_id in (select project_id from chaos.deleted_projects)
-          and not exists (select from public.projects j where j.id = s.project_id))`,
+          and not exists (select from keyframe.projects j where j.id = s.project_id))`,
   },
   starts_have_ended: {
     sentence: "each start has reached its end",
-    broken: `select format('prediction %s is %s', id, status) as broken from public.predictions where status in ${ACTIVE}`,
+    broken: `select format('prediction %s is %s', id, status) as broken from keyframe.predictions where status in ${ACTIVE}`,
   },
   ends_have_one_event: {
     sentence: "each end (succeeded, failed) has exactly one event, of its kind; what was cancelled has none",
     broken: `
       select format('prediction %s is %s and has %s events: %s', p.id, p.status, count(e.id), string_agg(e.type, ', ')) as broken
-      from public.predictions p
-      left join public.webhook_events e on e.prediction_id = p.id and e.type like 'generation.%'
+      from keyframe.predictions p
+      left join keyframe.webhook_events e on e.prediction_id = p.id and e.type like 'generation.%'
       group by p.id, p.status
       having coalesce(array_agg(e.type) filter (where e.id is not null), '{}')
         <> case when p.status in ('succeeded', 'failed') then array['generation.' || p.status] else '{}' end`,
@@ -34,14 +34,14 @@ export const predictionPromises = {
     sentence: "no receiver ever heard of two ends of one prediction",
     broken: `
       select format('prediction %s: %s', e.prediction_id, string_agg(distinct e.type || ' ' || e.id, ', ')) as broken
-      from chaos.arrivals a join public.webhook_events e on e.id = a.event_id
+      from chaos.arrivals a join keyframe.webhook_events e on e.id = a.event_id
       where e.prediction_id is not null group by e.prediction_id having count(distinct e.id) > 1`,
   },
   projects_have_one_event: {
     sentence: "each project has exactly one project.created",
     broken: `
       select format('project %s has %s', p.id, count(e.id)) as broken
-      from public.projects p left join public.webhook_events e on e.project_id = p.id and e.type = 'project.created'
+      from keyframe.projects p left join keyframe.webhook_events e on e.project_id = p.id and e.type = 'project.created'
       group by p.id having count(e.id) <> 1`,
   },
   keys_have_one_effect: {
@@ -51,10 +51,10 @@ export const predictionPromises = {
       from chaos.answers group by key having count(distinct id) > 1
       union all
       select format('%s predictions have the prompt of key %s', count(*), s.key)
-      from chaos.starts s join public.predictions p on p.prompt = s.prompt and p.project_id = s.project_id
+      from chaos.starts s join keyframe.predictions p on p.prompt = s.prompt and p.project_id = s.project_id
       group by s.key having count(*) > 1
       union all
-      select format('%s projects have the title %s', count(*), title) from public.projects group by title having count(*) > 1`,
+      select format('%s projects have the title %s', count(*), title) from keyframe.projects group by title having count(*) > 1`,
   },
   runs_have_a_row: {
     sentence:
@@ -62,29 +62,29 @@ export const predictionPromises = {
     broken: `
       select format('run %s (%s) of prediction %s (%s, %s) is in no row', r.id, r.status, coalesce(p.id::text, 'that is gone'),
         coalesce(p.status::text, '-'), coalesce(p.error_code, '-')) as broken
-      from chaos.runs r left join public.predictions p on p.id = r.made_for
-      left join private.provider_runs o on o.provider_prediction_id = r.id
+      from chaos.runs r left join keyframe.predictions p on p.id = r.made_for
+      left join keyframe_private.provider_runs o on o.provider_prediction_id = r.id
       where o.provider_prediction_id is null and not (${UNPROVABLE})`,
   },
   runs_are_their_predictions: {
     sentence: "each run belongs to the prediction it was made for, and none is cancelled for another one",
     broken: `
       select format('run %s was made for %s and is in a row of %s', r.id, r.made_for, o.prediction_id) as broken
-      from chaos.runs r join private.provider_runs o on o.provider_prediction_id = r.id where o.prediction_id <> r.made_for
+      from chaos.runs r join keyframe_private.provider_runs o on o.provider_prediction_id = r.id where o.prediction_id <> r.made_for
       union all
       select format('run %s was made for %s, and %s follows it', r.id, r.made_for, p.id)
-      from chaos.runs r join public.predictions p on p.provider_prediction_id = r.id where p.id <> r.made_for
+      from chaos.runs r join keyframe.predictions p on p.provider_prediction_id = r.id where p.id <> r.made_for
       union all
       select format('run %s of %s was cancelled, which is %s', r.id, r.made_for, coalesce(p.status::text, 'not known as its prediction'))
-      from chaos.runs r left join private.provider_runs o on o.provider_prediction_id = r.id and o.prediction_id = r.made_for
-      left join public.predictions p on p.provider_prediction_id = r.id
+      from chaos.runs r left join keyframe_private.provider_runs o on o.provider_prediction_id = r.id and o.prediction_id = r.made_for
+      left join keyframe.predictions p on p.provider_prediction_id = r.id
       where r.cancel_asked and (o.provider_prediction_id is null or p.status = 'succeeded')`,
   },
   runs_are_real: {
     sentence: "no run in a row that the provider never made (a forged callback's)",
     broken: `
       select format('run %s of prediction %s', o.provider_prediction_id, o.prediction_id) as broken
-      from private.provider_runs o left join chaos.runs r on r.id = o.provider_prediction_id where r.id is null`,
+      from keyframe_private.provider_runs o left join chaos.runs r on r.id = o.provider_prediction_id where r.id is null`,
   },
   wrong_clocks_take_nothing: {
     sentence: "where the clock is ten minutes off, no callback is taken",
@@ -98,27 +98,27 @@ export const predictionPromises = {
       select format('run %s is %s: %s', r.id, r.status, r.prompt) as broken from chaos.runs r
       where r.status in ('starting', 'processing')
       union all
-      select format('run %s is still to be cancelled', provider_prediction_id) from private.provider_runs where cancel_due_at is not null
+      select format('run %s is still to be cancelled', provider_prediction_id) from keyframe_private.provider_runs where cancel_due_at is not null
       union all
-      select format('a run of prediction %s is still to be looked for', id) from public.predictions
+      select format('a run of prediction %s is still to be looked for', id) from keyframe.predictions
       where unanswered_since is not null and status in ('failed', 'canceled')
       union all
       select format('a run of prediction %s, which is gone, is still to be looked for', prediction_id)
-      from private.unanswered_submits where sought is not null`,
+      from keyframe_private.unanswered_submits where sought is not null`,
   },
   rows_are_possible: {
     sentence: "no prediction is in a state that cannot be",
     broken: `
-      select format('%s: %s has a run that no row of provider_runs names', p.id, p.status) as broken from public.predictions p
-      left join private.provider_runs r on r.provider_prediction_id = p.provider_prediction_id and r.prediction_id = p.id
+      select format('%s: %s has a run that no row of provider_runs names', p.id, p.status) as broken from keyframe.predictions p
+      left join keyframe_private.provider_runs r on r.provider_prediction_id = p.provider_prediction_id and r.prediction_id = p.id
       where p.provider_prediction_id is not null and r.provider_prediction_id is null
       union all
-      select format('%s succeeded without a run', id) from public.predictions where status = 'succeeded' and provider_prediction_id is null
+      select format('%s succeeded without a run', id) from keyframe.predictions where status = 'succeeded' and provider_prediction_id is null
       union all
-      select format('%s: its owner is not its project''s', p.id) from public.predictions p
-      join public.projects j on j.id = p.project_id where j.owner_id <> p.owner_id
+      select format('%s: its owner is not its project''s', p.id) from keyframe.predictions p
+      join keyframe.projects j on j.id = p.project_id where j.owner_id <> p.owner_id
       union all
-      select format('event %s is of another prediction than it tells', id) from public.webhook_events
+      select format('event %s is of another prediction than it tells', id) from keyframe.webhook_events
       where prediction_id is not null and payload -> 'data' ->> 'predictionId' is distinct from prediction_id::text`,
   },
 } satisfies Record<string, Promised>;

@@ -8,9 +8,9 @@ export const storagePromises = {
       select format('prediction %s: %s is %s', p.id, p.output_path,
         case when o.id is null then 'no object' when f.name is null then 'an object without a file'
           else format('%s bytes, %s, not %s, %s', f.bytes, f.sha256, p.output_bytes, p.output_sha256) end) as broken
-      from public.predictions p
-      left join storage.objects o on o.bucket_id = 'generations' and o.name = p.output_path
-      left join chaos.files f on f.bucket = 'generations' and f.name = p.output_path
+      from keyframe.predictions p
+      left join storage.objects o on o.bucket_id = 'keyframe-outputs' and o.name = p.output_path
+      left join chaos.files f on f.bucket = 'keyframe-outputs' and f.name = p.output_path
       where p.status = 'succeeded'
         and (o.id is null or f.name is null or f.sha256 <> p.output_sha256 or f.bytes <> p.output_bytes)`,
   },
@@ -18,7 +18,7 @@ export const storagePromises = {
     sentence: "each reference image that a prediction uses is in Storage",
     broken: `
       select format('prediction %s: %s', p.id, p.reference_image_path) as broken
-      from public.predictions p
+      from keyframe.predictions p
       left join storage.objects o on o.bucket_id = 'projects' and 'projects/' || o.name = p.reference_image_path
       left join chaos.files f on f.bucket = 'projects' and f.name = o.name
       where p.reference_image_path is not null and f.name is null`,
@@ -40,13 +40,13 @@ export const storagePromises = {
     broken: `
       select format('%s/%s', o.bucket_id, o.name) as broken
       from storage.objects o
-      where not exists (select from private.file_removals r where r.bucket = o.bucket_id and r.name = o.name)
+      where not exists (select from keyframe_private.file_removals r where r.bucket = o.bucket_id and r.name = o.name)
         and case o.bucket_id
-          when 'generations' then not exists (select from public.predictions p where p.output_path = o.name)
-          when 'projects' then not exists (select from public.predictions p where p.reference_image_path = 'projects/' || o.name)
+          when 'keyframe-outputs' then not exists (select from keyframe.predictions p where p.output_path = o.name)
+          when 'projects' then not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || o.name)
             and (
               -- Without a prediction stays only what an upload made and no start has used.
-              not exists (select from private.idempotency_keys k where k.resource_id::text = split_part(o.name, '.', 1))
+              not exists (select from keyframe_private.idempotency_keys k where k.resource_id::text = split_part(o.name, '.', 1))
               or exists (select from chaos.starts s where s.prediction_id is not null and s.reference = 'projects/' || o.name))
           else true end
       union all

@@ -20,7 +20,7 @@ export type Second = {
  */
 export async function runSecondProcess(
   world: World,
-  name: Extract<FunctionName, "api" | "generate" | "deliver">,
+  name: Extract<FunctionName, "api" | "keyframe-generate" | "keyframe-deliver">,
   { forMs, aheadMs, killed }: Second,
 ): Promise<void> {
   const clock = aheadMs === 0 ? undefined : { aheadMs, jumps: name === "api" };

@@ -13,7 +13,7 @@ export async function shiftTime(sql: postgres.Sql, seconds: number): Promise<voi
     () => sql<{ name: string; columns: string[] }[]>`
       select format('%I.%I', n.nspname, c.relname) as name, jsonb_agg(format('%I', a.attname)) as columns
       from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname in ('public', 'private') and c.relkind = 'r' and a.atttypid = 'timestamptz'::regtype and not a.attisdropped
+      where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.relkind = 'r' and a.atttypid = 'timestamptz'::regtype and not a.attisdropped
         and not exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary and a.attnum = any (i.indkey))
       group by 1 order by 1`,
   );

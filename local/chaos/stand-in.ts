@@ -5,7 +5,7 @@ import { socketsOf } from "./open-sockets.ts";
 import { type SecondProcess, startSecondProcess } from "./start-second-process.ts";
 import { insist, pause, type World } from "./world.ts";
 
-const NAME = "replicate-webhook";
+const NAME = "keyframe-replicate-webhook";
 /** Where such a process writes its log. */
 export const strayLog = (dataDir: string) => join(dataDir, "logs", `${NAME}-wrong-clock.log`);
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { buildInput } from "../../shared/provider/build-input.ts";
 import { providerState, type ProviderPrediction } from "../../shared/provider/provider-prediction.ts";
-import { createCheckedCopy } from "../../supabase/functions/generate/checked-copy.ts";
-import { type OutputSource, readOutput } from "../../supabase/functions/generate/open-output.ts";
-import type { Provider } from "../../supabase/functions/generate/provider.ts";
+import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/checked-copy.ts";
+import { type OutputSource, readOutput } from "../../supabase/functions/keyframe-generate/open-output.ts";
+import type { Provider } from "../../supabase/functions/keyframe-generate/provider.ts";
 import type { MediaFacts, MediaType } from "../../shared/media/media.ts";
 import type { ModelRow } from "../models-check/model-row.ts";
 import { waitForRun } from "./wait-for-run.ts";

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { readEnvironment } from "../../shared/environment.ts";
-import { generateEnvironment } from "../../supabase/functions/generate/environment.ts";
+import { generateEnvironment } from "../../supabase/functions/keyframe-generate/environment.ts";
 import type { RowSource } from "../models-check/read-rows.ts";
 import { readArguments } from "../models-check/read-arguments.ts";
 
@@ -17,8 +17,12 @@ export type LiveCheckArguments = {
 
 /** What the function `generate` reads about the provider, except that here the token may be missing. */
 const providerEnvironment = generateEnvironment
-  .pick({ REPLICATE_API_TOKEN: true, REPLICATE_API_BASE_URL: true, REPLICATE_OUTPUT_HOSTS: true })
-  .partial({ REPLICATE_API_TOKEN: true });
+  .pick({
+    KEYFRAME_REPLICATE_API_TOKEN: true,
+    KEYFRAME_REPLICATE_API_BASE_URL: true,
+    KEYFRAME_REPLICATE_OUTPUT_HOSTS: true,
+  })
+  .partial({ KEYFRAME_REPLICATE_API_TOKEN: true });
 
 /** What the command line and the environment say. Throws one line that names what is wrong, never a secret. */
 export function readCheckArguments(
@@ -35,9 +39,9 @@ export function readCheckArguments(
   return {
     help,
     yes,
-    token: env.REPLICATE_API_TOKEN ?? null,
-    baseUrl: env.REPLICATE_API_BASE_URL,
-    isAllowedOutput: env.REPLICATE_OUTPUT_HOSTS,
+    token: env.KEYFRAME_REPLICATE_API_TOKEN ?? null,
+    baseUrl: env.KEYFRAME_REPLICATE_API_BASE_URL,
+    isAllowedOutput: env.KEYFRAME_REPLICATE_OUTPUT_HOSTS,
     rows: chosen.rows,
   };
 }

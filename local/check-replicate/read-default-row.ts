@@ -5,6 +5,6 @@ import { readRows, type RowSource } from "../models-check/read-rows.ts";
 export async function readDefaultRow(rows: RowSource, signal: AbortSignal): Promise<ModelRow> {
   const all = await readRows(rows, signal);
   const row = all.find(({ step, is_default }) => step === "first-frame" && is_default);
-  if (!row) throw new Error("generation_models has no default model for first-frame.");
+  if (!row) throw new Error("models has no default model for first-frame.");
   return row;
 }

@@ -1,7 +1,7 @@
 import type { ProviderPrediction } from "../../shared/provider/provider-prediction.ts";
-import type { Provider } from "../../supabase/functions/generate/provider.ts";
-import { ProviderError } from "../../supabase/functions/generate/provider-error.ts";
-import { laterVerdict } from "../../supabase/functions/generate/provider-verdict.ts";
+import type { Provider } from "../../supabase/functions/keyframe-generate/provider.ts";
+import { ProviderError } from "../../supabase/functions/keyframe-generate/provider-error.ts";
+import { laterVerdict } from "../../supabase/functions/keyframe-generate/provider-verdict.ts";
 
 const ASK_EVERY_MS = 1000;
 const CANCEL_MS = 10_000;

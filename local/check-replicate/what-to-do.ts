@@ -1,19 +1,20 @@
 import { UnsupportedInput } from "../../shared/provider/build-input.ts";
-import { OutputError } from "../../supabase/functions/generate/open-output.ts";
-import { ProviderError } from "../../supabase/functions/generate/provider-error.ts";
-import { createVerdict, laterVerdict } from "../../supabase/functions/generate/provider-verdict.ts";
+import { OutputError } from "../../supabase/functions/keyframe-generate/open-output.ts";
+import { ProviderError } from "../../supabase/functions/keyframe-generate/provider-error.ts";
+import { createVerdict, laterVerdict } from "../../supabase/functions/keyframe-generate/provider-verdict.ts";
 import { oneLine } from "../stack/one-line.ts";
 
 /** By the code that a prediction would have failed with. */
 const REMEDY: Record<string, string> = {
-  provider_unauthorized: "Make a token at https://replicate.com/account/api-tokens and set it as REPLICATE_API_TOKEN.",
+  provider_unauthorized:
+    "Make a token at https://replicate.com/account/api-tokens and set it as KEYFRAME_REPLICATE_API_TOKEN.",
   provider_payment_required: "Look at https://replicate.com/account/billing.",
-  provider_model_not_found: "npm run models:check tells which row of generation_models is wrong.",
+  provider_model_not_found: "npm run models:check tells which row of models is wrong.",
   provider_rejected_input: "npm run models:check tells whether the model's inputs have changed.",
   provider_rate_limited: "Wait a minute and run it again.",
   provider_unavailable: "Look at https://www.replicatestatus.com and run it again.",
-  provider_unreachable: "Is there a network, and is REPLICATE_API_BASE_URL right?",
-  output_not_usable: "Is the host of the output in REPLICATE_OUTPUT_HOSTS?",
+  provider_unreachable: "Is there a network, and is KEYFRAME_REPLICATE_API_BASE_URL right?",
+  output_not_usable: "Is the host of the output in KEYFRAME_REPLICATE_OUTPUT_HOSTS?",
 };
 
 /** How far it had come: whether it was asked to stop, and the run's id once one is known to exist. */

@@ -41,7 +41,7 @@ const ENTRIES = {
     from supabase_migrations.schema_migrations`,
   jobs: "select 'jobs' as kind, jobname::text as name, null as digest from cron.job where active and jobname is not null",
   vault:
-    "select 'vault' as kind, name, null as digest from vault.secrets where name in ('functions_url', 'kick_secret')",
+    "select 'vault' as kind, name, null as digest from vault.secrets where name in ('keyframe_functions_url', 'keyframe_kick_secret')",
 };
 
 /** Reads it with two queries of a read-only transaction. */

@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
-import { deliverEnvironment } from "../../supabase/functions/deliver/environment.ts";
-import { generateEnvironment } from "../../supabase/functions/generate/environment.ts";
-import { webhookEnvironment } from "../../supabase/functions/replicate-webhook/environment.ts";
+import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
+import { generateEnvironment } from "../../supabase/functions/keyframe-generate/environment.ts";
+import { webhookEnvironment } from "../../supabase/functions/keyframe-replicate-webhook/environment.ts";
 import { DeployError } from "./deploy-error.ts";
 import { type GivenDatabase, readDatabaseUrl } from "./read-database-url.ts";
 import type { DeployArguments } from "./read-deploy-arguments.ts";
@@ -12,8 +12,8 @@ export const OPTIONAL_SECRETS = [
   "KEYFRAME_CLIENT_URL",
   "KEYFRAME_JWT_SECRET",
   "KEYFRAME_PUBLIC_URL",
-  "REPLICATE_API_BASE_URL",
-  "REPLICATE_OUTPUT_HOSTS",
+  "KEYFRAME_REPLICATE_API_BASE_URL",
+  "KEYFRAME_REPLICATE_OUTPUT_HOSTS",
 ] as const;
 
 /** What each function demands of its variables: one that it refuses would end it at its start. */
@@ -49,7 +49,7 @@ export function readDeploySettings(
     const value = get(name);
     if (value !== undefined) optional[name] = checkVariable(name, value);
   }
-  const token = get("REPLICATE_API_TOKEN");
+  const token = get("KEYFRAME_REPLICATE_API_TOKEN");
   const databaseUrl = get("SUPABASE_DB_URL");
   const projectUrl = `https://${project}.supabase.co`;
   return {
@@ -59,8 +59,8 @@ export function readDeploySettings(
     projectUrl,
     clientUrl: optional.KEYFRAME_CLIENT_URL ?? projectUrl,
     replicate: {
-      token: token && checkVariable("REPLICATE_API_TOKEN", token),
-      baseUrl: optional.REPLICATE_API_BASE_URL ?? "https://api.replicate.com/v1",
+      token: token && checkVariable("KEYFRAME_REPLICATE_API_TOKEN", token),
+      baseUrl: optional.KEYFRAME_REPLICATE_API_BASE_URL ?? "https://api.replicate.com/v1",
     },
     database: databaseUrl === undefined ? undefined : readDatabaseUrl(databaseUrl, project),
     optional,

@@ -14,10 +14,12 @@ export const replicateStep: Step = {
     const { settings, found, keeper, progress } = deployment;
     if (settings.replicate.token === undefined) {
       const { secretDigests } = found;
-      if (secretDigests.has("REPLICATE_API_TOKEN") && secretDigests.has("REPLICATE_WEBHOOK_SECRET")) {
-        return { says: "the project keeps its token (REPLICATE_API_TOKEN is not set here)" };
+      if (secretDigests.has("KEYFRAME_REPLICATE_API_TOKEN") && secretDigests.has("KEYFRAME_REPLICATE_WEBHOOK_SECRET")) {
+        return { says: "the project keeps its token (KEYFRAME_REPLICATE_API_TOKEN is not set here)" };
       }
-      throw new DeployError(`Set REPLICATE_API_TOKEN: make a token at ${TOKENS_PAGE} and run the command again.`);
+      throw new DeployError(
+        `Set KEYFRAME_REPLICATE_API_TOKEN: make a token at ${TOKENS_PAGE} and run the command again.`,
+      );
     }
     found.signingSecret = keeper.add(
       await progress.during("asking Replicate", fetchSigningSecret(deployment, settings.replicate.token)),
@@ -39,7 +41,7 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
   if (response.status === 401 || response.status === 403) {
     await response.body?.cancel();
     throw new DeployError(
-      `Replicate refuses REPLICATE_API_TOKEN (HTTP ${response.status}): make a new one at ${TOKENS_PAGE}.`,
+      `Replicate refuses KEYFRAME_REPLICATE_API_TOKEN (HTTP ${response.status}): make a new one at ${TOKENS_PAGE}.`,
     );
   }
   const answer = keyed.safeParse(await response.json().catch(() => undefined));

@@ -13,8 +13,8 @@ export const secretsStep: Step = {
     const wanted = wantedSecrets({ found, settings });
     const names = await secretsToSet(wanted, found.secretDigests);
     // In a dry run nobody has looked into the Vault.
-    const withKick = found.kickSecret === undefined && !found.secretDigests.has("KICK_SECRET");
-    const shown = withKick ? [...names, "KICK_SECRET"] : names;
+    const withKick = found.kickSecret === undefined && !found.secretDigests.has("KEYFRAME_KICK_SECRET");
+    const shown = withKick ? [...names, "KEYFRAME_KICK_SECRET"] : names;
     if (shown.length === 0) return { says: "every one is there, with the value it should have" };
     return {
       says: `to set: ${shown.join(", ")}`,
@@ -33,9 +33,9 @@ export const secretsStep: Step = {
 
 function wantedSecrets({ found, settings }: Pick<Deployment, "found" | "settings">): Record<string, string> {
   const values = {
-    REPLICATE_API_TOKEN: settings.replicate.token,
-    REPLICATE_WEBHOOK_SECRET: found.signingSecret,
-    KICK_SECRET: found.kickSecret,
+    KEYFRAME_REPLICATE_API_TOKEN: settings.replicate.token,
+    KEYFRAME_REPLICATE_WEBHOOK_SECRET: found.signingSecret,
+    KEYFRAME_KICK_SECRET: found.kickSecret,
     ...settings.optional,
   };
   const known = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);

@@ -15,6 +15,8 @@ type Options = {
   /** Where it works instead of on the project. */
   at?: Database;
   limitMs?: number;
+  /** A folder with another `supabase` folder in it. */
+  root?: string;
 };
 
 /** The Supabase CLI, bound to one project. Every method throws a DeployError that says what to do. */
@@ -39,13 +41,13 @@ export function createSupabaseCli(
   root = PROJECT_ROOT,
 ): SupabaseCli {
   const quiet = { SUPABASE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1" };
-  const run: SupabaseCli["run"] = async (doing, args, { at, ...options } = {}) => {
+  const run: SupabaseCli["run"] = async (doing, args, { at, root: cwd = root, ...options } = {}) => {
     // The password by its environment: everybody on the machine can read a command line.
     const env = at === undefined || at.password === "" ? quiet : { ...quiet, PGPASSWORD: at.password };
     const command = runCommand(
       findProgram(),
       [...args, `--remote=${at?.url ?? project}`, "--output-format=json", "--agent=no"],
-      { cwd: root, environment, env, ...options },
+      { cwd, environment, env, ...options },
     );
     const ended = await progress.during(doing, command);
     if (ended.isTooLate) {

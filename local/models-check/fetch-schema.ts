@@ -20,11 +20,12 @@ export async function fetchSchema(model: string, { baseUrl, token, fetch }: Prov
   const text = await readBody(url, response);
   if (response.status === 404) return "gone";
   if (response.status === 401 || response.status === 403) {
-    throw new CheckFailed(`Replicate refuses the token (${response.status}): check REPLICATE_API_TOKEN.`);
+    throw new CheckFailed(`Replicate refuses the token (${response.status}): check KEYFRAME_REPLICATE_API_TOKEN.`);
   }
   if (!response.ok) throw new CheckFailed(`${url} answered ${response.status}: try again later.`);
   const parsed = published.safeParse(parseJson(text));
-  if (!parsed.success) throw new CheckFailed(`${url} answered with no model: is REPLICATE_API_BASE_URL right?`);
+  if (!parsed.success)
+    throw new CheckFailed(`${url} answered with no model: is KEYFRAME_REPLICATE_API_BASE_URL right?`);
   const version = parsed.data.latest_version;
   return version ? { version: version.id, openapi: version.openapi_schema } : "no version";
 }

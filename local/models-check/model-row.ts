@@ -2,7 +2,7 @@ import { z } from "zod";
 import { step } from "../../shared/contract/fields.ts";
 import { modelSettings } from "../../shared/provider/model-settings.ts";
 
-/** A row of `generation_models`, as far as it is compared with its model's schema. */
+/** A row of `models`, as far as it is compared with its model's schema. */
 export const modelRow = modelSettings.extend({ step, model: z.string(), is_default: z.boolean() });
 export type ModelRow = z.infer<typeof modelRow>;
 

@@ -16,8 +16,8 @@ const environmentOf = z.object({
   SUPABASE_URL: supabaseUrl.optional(),
   SUPABASE_SECRET_KEYS: supabaseSecretKeys.optional(),
   SUPABASE_SECRET_KEY: z.string().optional(),
-  REPLICATE_API_TOKEN: z.string().optional(),
-  REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
+  KEYFRAME_REPLICATE_API_TOKEN: z.string().optional(),
+  KEYFRAME_REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
 });
 type Environment = z.output<typeof environmentOf>;
 
@@ -25,11 +25,11 @@ type Environment = z.output<typeof environmentOf>;
 export function readArguments(args: string[], environment: (name: string) => string | undefined): CheckArguments {
   const given = parse(args);
   const env = readEnvironment(environmentOf, environment);
-  const { REPLICATE_API_TOKEN: token, REPLICATE_API_BASE_URL: baseUrl } = env;
+  const { KEYFRAME_REPLICATE_API_TOKEN: token, KEYFRAME_REPLICATE_API_BASE_URL: baseUrl } = env;
   if (given.record && given.recorded)
     throw new Error("--record reads from Replicate, --recorded does not: choose one.");
   if (given.record && token === undefined && !given.help) {
-    throw new Error("--record reads from Replicate: set REPLICATE_API_TOKEN.");
+    throw new Error("--record reads from Replicate: set KEYFRAME_REPLICATE_API_TOKEN.");
   }
   const live = token !== undefined && !given.recorded;
   return {

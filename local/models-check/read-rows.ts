@@ -5,7 +5,7 @@ import { rowsFromDatabase } from "./rows-from-database.ts";
 import { rowsFromMigrations } from "./rows-from-migrations.ts";
 import { rowsFromProject } from "./rows-from-project.ts";
 
-/** Whose `generation_models` is checked. */
+/** Whose `models` is checked. */
 export type RowSource =
   | { from: "migrations" }
   | { from: "database"; databaseUrl: string }
@@ -14,7 +14,7 @@ export type RowSource =
 /** Reads the rows. Throws CheckFailed when they cannot be read, or there are none: nothing would have been checked. */
 export async function readRows(source: RowSource, signal: AbortSignal): Promise<ModelRow[]> {
   const rows = await read(source, signal);
-  if (rows.length === 0) throw new CheckFailed(`generation_models has no rows in ${nameRows(source)}.`);
+  if (rows.length === 0) throw new CheckFailed(`models has no rows in ${nameRows(source)}.`);
   return rows;
 }
 

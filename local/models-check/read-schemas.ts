@@ -15,7 +15,7 @@ export function fromRecords(models: string[], recorded: Record<string, RecordedS
 
 function ofRecord(openapi: RecordedSchema | undefined): Found {
   if (openapi === undefined) {
-    const todo = "Set REPLICATE_API_TOKEN to compare it with what Replicate publishes.";
+    const todo = "Set KEYFRAME_REPLICATE_API_TOKEN to compare it with what Replicate publishes.";
     return { missing: "nothing: none is recorded for this model", todo };
   }
   const { how, date } = openapi["x-source"];

@@ -3,7 +3,7 @@ import type { Checked, CheckResult } from "./run-check.ts";
 
 /** What the command prints: a table of what was checked, the notes, the findings, and the sum. */
 export function report({ checked, findings, notes }: CheckResult, rowsFrom: string): string {
-  const sum = `${checked.length} rows of generation_models, from ${rowsFrom}`;
+  const sum = `${checked.length} rows of models, from ${rowsFrom}`;
   const verdict =
     findings.length === 0
       ? `Every one fits its model's schema: ${sum}.`

@@ -9,10 +9,10 @@ export async function rowsFromDatabase(databaseUrl: string): Promise<ModelRow[]>
   const sql = postgres(databaseUrl, { max: 1, connect_timeout: 15, onnotice: () => undefined });
   try {
     const rows = await sql`
-      select ${sql(modelColumns)} from public.generation_models order by step, is_default desc, model`;
+      select ${sql(modelColumns)} from keyframe.models order by step, is_default desc, model`;
     return z.array(modelRow).parse([...rows]);
   } catch (error) {
-    throw new CheckFailed(`generation_models cannot be read from the database: ${oneLine(error)}`);
+    throw new CheckFailed(`models cannot be read from the database: ${oneLine(error)}`);
   } finally {
     await sql.end({ timeout: 1 });
   }

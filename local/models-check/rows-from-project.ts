@@ -9,11 +9,11 @@ const PATIENCE_MS = 30_000;
 /** Reads the rows through the Data API of a Supabase project, with its secret key. Throws CheckFailed, without the key. */
 export async function rowsFromProject(url: string, secretKey: string, fetcher: typeof fetch): Promise<ModelRow[]> {
   const query = `select=${modelColumns.join(",")}&order=step,is_default.desc,model`;
-  const address = `${url.replace(/\/+$/, "")}/rest/v1/generation_models`;
+  const address = `${url.replace(/\/+$/, "")}/rest/v1/models`;
   let response: Response;
   let text: string;
   try {
-    const headers = { apikey: secretKey, authorization: `Bearer ${secretKey}` };
+    const headers = { apikey: secretKey, authorization: `Bearer ${secretKey}`, "accept-profile": "keyframe" };
     // Not followed: the key is for this host alone.
     response = await fetcher(`${address}?${query}`, {
       headers,
@@ -29,7 +29,6 @@ export async function rowsFromProject(url: string, secretKey: string, fetcher: t
   }
   if (!response.ok) throw new CheckFailed(`${address} answered ${response.status}: ${text.slice(0, 200)}`);
   const parsed = z.array(modelRow).safeParse(parseJson(text));
-  if (!parsed.success)
-    throw new CheckFailed(`${address} answered with no rows of generation_models: is SUPABASE_URL right?`);
+  if (!parsed.success) throw new CheckFailed(`${address} answered with no rows of models: is SUPABASE_URL right?`);
   return parsed.data;
 }

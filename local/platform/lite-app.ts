@@ -4,6 +4,9 @@ import { log } from "./log.ts";
 import type { PlatformConnection } from "./platform-connection.ts";
 import { createStorageFiles } from "./storage-files.ts";
 
+/** As in supabase/config.toml. */
+export const EXPOSED_SCHEMAS = ["public", "keyframe", "keyframe_worker"];
+
 // Storage is switched off in lite until somebody asks for it.
 setExperimental("storage", true);
 
@@ -11,7 +14,7 @@ setExperimental("storage", true);
 export function createApp(connection: PlatformConnection, options: LiteOptions): App<IAppConfig> {
   const app = new App<IAppConfig>({
     connection,
-    api: { enabled: true, schemas: ["public"] },
+    api: { enabled: true, schemas: EXPOSED_SCHEMAS },
     auth: {
       enabled: true,
       jwt_secret: options.liteSecret,

@@ -82,7 +82,7 @@ export class PlatformConnection extends PostgresConnection {
     if (schema.tables.length === 0) throw new DatabaseUnavailable("the schema cannot be read");
     if (version !== this.schemaVersion) await super.clearSchemaCache();
     // lite searches the text of every view for each of its columns, at each request to REST. For those it does not serve that is in vain.
-    for (const view of schema.views) if (view.schema !== "public") view.sql = "";
+    for (const view of schema.views) if (view.schema !== "public" && view.schema !== "keyframe") view.sql = "";
     return schema;
   }
 }

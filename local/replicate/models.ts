@@ -117,7 +117,7 @@ const recorded = readRecordedSchemas();
 
 /**
  * The models the simulator serves: the schema that is recorded of each, and beside it what the model does and keeps
- * without its schema saying so. They stand for the provider, and must not be derived from the project's `generation_models`.
+ * without its schema saying so. They stand for the provider, and must not be derived from the project's `models`.
  */
 export const models: Readonly<Record<string, Model>> = Object.fromEntries(
   Object.entries(behaviours).map(([name, behaviour]) => [name, modelOf(name, behaviour)]),

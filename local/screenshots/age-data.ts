@@ -18,9 +18,9 @@ export async function ageData(databaseUrl: string): Promise<void> {
 /** Each a good day before the next; their order stays. */
 async function spreadProjects(sql: postgres.Sql): Promise<void> {
   await sql`
-    update public.projects p
+    update keyframe.projects p
     set created_at = now() - make_interval(hours => (26 * o.newer + 3)::int)
-    from (select id, row_number() over (order by created_at desc) - 1 as newer from public.projects) o
+    from (select id, row_number() over (order by created_at desc) - 1 as newer from keyframe.projects) o
     where p.id = o.id`;
 }
 
@@ -33,11 +33,11 @@ async function giveRunsTime(sql: postgres.Sql): Promise<void> {
   ];
   for (const { step, after, took } of runs) {
     await sql`
-      update public.predictions r
+      update keyframe.predictions r
       set created_at = p.created_at + make_interval(secs => ${after}),
         started_at = p.created_at + make_interval(secs => ${after + 1}),
         completed_at = p.created_at + make_interval(secs => ${after + took})
-      from public.projects p
+      from keyframe.projects p
       where p.id = r.project_id and r.step = ${step} and r.completed_at is not null`;
   }
 }
@@ -50,20 +50,20 @@ async function spreadDeliveries(sql: postgres.Sql): Promise<void> {
       from unnest(${SHARES}::int[]) with ordinality as shares (share, hour)
     ), placed as (
       select id, cume_dist() over (partition by endpoint_id order by created_at) as rank
-      from public.webhook_deliveries
+      from keyframe.webhook_deliveries
       where status <> 'pending'
     ), moved as (
       select p.id, now() - make_interval(mins => (60 * h.hours_ago + 7)::int) as at
       from placed p
       cross join lateral (select hours_ago from hours where upto >= p.rank::numeric order by upto limit 1) h
     ), deliveries as (
-      update public.webhook_deliveries d
+      update keyframe.webhook_deliveries d
       set created_at = m.at, last_attempt_at = m.at + interval '1 second', completed_at = m.at + interval '1 second'
       from moved m
       where d.id = m.id
       returning d.id, m.at
     )
-    update public.webhook_attempts a
+    update keyframe.webhook_attempts a
     set started_at = d.at + make_interval(secs => a.attempt)
     from deliveries d
     where a.delivery_id = d.id`;

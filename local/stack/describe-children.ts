@@ -111,24 +111,24 @@ function functionVariables(setting: Setting, name: FunctionName): Record<string,
         SUPABASE_PUBLISHABLE_KEYS: JSON.stringify({ default: keys.publishableKey }),
         SUPABASE_JWKS: JSON.stringify(publicKeySet(keys.signingKey)),
       };
-    case "replicate-webhook":
+    case "keyframe-replicate-webhook":
       return {
         ...secretKeys,
-        REPLICATE_WEBHOOK_SECRET: keys.replicateWebhookSecret,
+        KEYFRAME_REPLICATE_WEBHOOK_SECRET: keys.replicateWebhookSecret,
         ...(provider ? providerVariables(provider, name) : {}),
       };
-    case "deliver":
-      return { ...secretKeys, KICK_SECRET: keys.kickSecret, KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1" };
-    case "generate":
+    case "keyframe-deliver":
+      return { ...secretKeys, KEYFRAME_KICK_SECRET: keys.kickSecret, KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1" };
+    case "keyframe-generate":
       return {
         ...secretKeys,
-        KICK_SECRET: keys.kickSecret,
+        KEYFRAME_KICK_SECRET: keys.kickSecret,
         ...(provider
           ? providerVariables(provider, name)
           : {
-              REPLICATE_API_TOKEN: keys.replicateToken,
-              REPLICATE_API_BASE_URL: `${simulator}/v1`,
-              REPLICATE_OUTPUT_HOSTS: simulator,
+              KEYFRAME_REPLICATE_API_TOKEN: keys.replicateToken,
+              KEYFRAME_REPLICATE_API_BASE_URL: `${simulator}/v1`,
+              KEYFRAME_REPLICATE_OUTPUT_HOSTS: simulator,
               KEYFRAME_PUBLIC_URL: url,
             }),
       };
@@ -137,9 +137,9 @@ function functionVariables(setting: Setting, name: FunctionName): Record<string,
 
 function reachableHosts(setting: Setting, name: FunctionName): string[] | "anywhere" {
   // Receivers may be anywhere; deliver itself checks every address it connects to.
-  if (name === "deliver") return "anywhere";
+  if (name === "keyframe-deliver") return "anywhere";
   const gateway = `127.0.0.1:${setting.port}`;
-  if (name !== "generate") return [gateway];
+  if (name !== "keyframe-generate") return [gateway];
   const provider = setting.provider ? providerHosts(setting.provider) : [`127.0.0.1:${setting.simulatorPort}`];
   return [gateway, ...provider];
 }

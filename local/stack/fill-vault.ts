@@ -1,6 +1,6 @@
 import type { Sql } from "postgres";
 
-/** Puts secrets into the Vault by name, replacing older values: what `private.kick` reads. */
+/** Puts secrets into the Vault by name, replacing older values: what `keyframe_private.kick` reads. */
 export async function fillVault(sql: Sql, secrets: Record<string, string>): Promise<void> {
   for (const [name, secret] of Object.entries(secrets)) {
     const [kept] = await sql<{ id: string }[]>`select id from vault.secrets where name = ${name}`;

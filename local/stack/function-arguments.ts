@@ -1,20 +1,20 @@
 import { join } from "node:path";
 import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
-import { deliverEnvironment } from "../../supabase/functions/deliver/environment.ts";
-import { generateEnvironment } from "../../supabase/functions/generate/environment.ts";
-import { webhookEnvironment } from "../../supabase/functions/replicate-webhook/environment.ts";
+import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
+import { generateEnvironment } from "../../supabase/functions/keyframe-generate/environment.ts";
+import { webhookEnvironment } from "../../supabase/functions/keyframe-replicate-webhook/environment.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
 
 /** The edge functions, by the name in their address and of their folder. */
-export const FUNCTION_NAMES = ["api", "generate", "replicate-webhook", "deliver"] as const;
+export const FUNCTION_NAMES = ["api", "keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"] as const;
 export type FunctionName = (typeof FUNCTION_NAMES)[number];
 
 /** What each function reads of its environment; it may see nothing else. */
 export const FUNCTION_VARIABLES: Record<FunctionName, string[]> = {
   api: Object.keys(apiEnvironment.shape),
-  generate: Object.keys(generateEnvironment.shape),
-  "replicate-webhook": Object.keys(webhookEnvironment.shape),
-  deliver: Object.keys(deliverEnvironment.shape),
+  "keyframe-generate": Object.keys(generateEnvironment.shape),
+  "keyframe-replicate-webhook": Object.keys(webhookEnvironment.shape),
+  "keyframe-deliver": Object.keys(deliverEnvironment.shape),
 };
 
 /**

@@ -10,7 +10,7 @@ export type StackOptions = {
   port: number;
   /** KEYFRAME_DATABASE_URL: a superuser's address of an otherwise empty Postgres to use instead of the embedded one. */
   databaseUrl?: string | undefined;
-  /** REPLICATE_API_TOKEN: the real Replicate instead of the simulator. */
+  /** KEYFRAME_REPLICATE_API_TOKEN: the real Replicate instead of the simulator. */
   provider?: ProviderSettings | undefined;
   /** How long the simulator takes, in ms. */
   simulator?: { startDelayMs: number; runDelayMs: number } | undefined;
@@ -49,7 +49,7 @@ export type Stack = {
   extensions: Installed;
   /** Null with the real Replicate. */
   simulator: { url: string } | null;
-  /** By name: api, generate, replicate-webhook, gateway, scheduler, simulator. For fault tests. */
+  /** By name: api, keyframe-generate, keyframe-deliver, keyframe-replicate-webhook, gateway, scheduler, simulator. For fault tests. */
   children: Map<string, ChildProcess>;
   /** By name: where each function itself listens, behind the gateway. For tests and benchmarks. */
   functionUrls: Record<string, string>;

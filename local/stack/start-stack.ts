@@ -103,7 +103,7 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
   });
   const migrationUrl = await database.migrationUrl(keys.postgresPassword);
   await stage("Migrations", () => applyMigrations(migrationUrl, join(dataDir, "cli-home"), signal));
-  await fillVault(sql, { functions_url: `${url}/functions/v1`, kick_secret: keys.kickSecret });
+  await fillVault(sql, { keyframe_functions_url: `${url}/functions/v1`, keyframe_kick_secret: keys.kickSecret });
 
   await stage("Gateway, functions, scheduler", () =>
     Promise.all([

@@ -42,7 +42,7 @@ export const generationSucceeded = z.strictObject({
     .strictObject({
       ...generation,
       output: z.strictObject({
-        /** `<ownerId>/<projectId>/<predictionId>.<extension>` in the private bucket `generations`. */
+        /** `<ownerId>/<projectId>/<predictionId>.<extension>` in the private bucket `keyframe-outputs`. */
         path: z.string(),
         contentType: z.enum(["image/png", "image/jpeg", "image/webp", "video/mp4"]),
         bytes: z.int().positive(),

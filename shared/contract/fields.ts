@@ -19,7 +19,7 @@ const VISIBLE = /[^\p{Cc}\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/
 
 /**
  * A text without what `refused` finds, of so many characters (code points, as Postgres counts them). One that must not be
- * empty has at least one visible character. Postgres checks the same (private.has_visible_character and its neighbours).
+ * empty has at least one visible character. Postgres checks the same (keyframe_private.has_visible_character and its neighbours).
  */
 const textWithout = (refused: RegExp, sentence: string) => (least: 0 | 1, most: number) =>
   z

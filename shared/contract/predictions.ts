@@ -60,9 +60,9 @@ export type PredictionStatus = z.infer<typeof predictionStatus>;
 export const output = z
   .object({
     url: z.url().meta({ description: "Signed; works until expiresAt. Each read makes a fresh one." }),
-    path: z
-      .string()
-      .meta({ description: "<ownerId>/<projectId>/<predictionId>.<extension> in the private bucket generations." }),
+    path: z.string().meta({
+      description: "<ownerId>/<projectId>/<predictionId>.<extension> in the private bucket keyframe-outputs.",
+    }),
     contentType: z.string(),
     bytes: z.int(),
     sha256: z.string().meta({ description: "Of the stored file, in lower-case hex." }),

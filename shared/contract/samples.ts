@@ -35,7 +35,7 @@ export const SAMPLE_PREDICTION = {
   startedAt: "2026-11-21T12:00:01.200Z",
   completedAt: "2026-11-21T12:00:09.500Z",
   output: {
-    url: `https://abcdefghijklmnopqrst.supabase.co/storage/v1/object/sign/generations/${path}?token=eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl`,
+    url: `https://abcdefghijklmnopqrst.supabase.co/storage/v1/object/sign/keyframe-outputs/${path}?token=eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl`,
     path,
     contentType: "image/png",
     bytes: 1_483_223,

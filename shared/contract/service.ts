@@ -68,7 +68,7 @@ export const serviceFigures = z
         unsent: count("Kicks that pg_net has not sent yet."),
         oldestUnsentSeconds: age("How long the oldest of those has been there."),
         accepted: count("Kicks that a function accepted."),
-        refused: count("Kicks that a function refused: most often another kick_secret."),
+        refused: count("Kicks that a function refused: most often another keyframe_kick_secret."),
         failed: count("Requests of pg_net without an answer, whoever made them."),
         lastAcceptedSeconds: age("Since the last kick was accepted; null: none in the last hour."),
         servedDatabase: z.string().nullable().meta({

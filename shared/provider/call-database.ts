@@ -1,4 +1,4 @@
-import type { PostgrestClient } from "@supabase/postgrest-js";
+import type { WorkerClient } from "./secret-client.ts";
 
 const PATIENCE_MS = 10_000;
 
@@ -20,7 +20,7 @@ export class DatabaseError extends Error {
 /** Calls one SQL function by name. The answer is for the caller to parse. Throws DatabaseError. */
 export type CallDatabase = (called: string, args: Record<string, unknown>) => Promise<unknown>;
 
-export function createCallDatabase(client: PostgrestClient, patienceMs = PATIENCE_MS): CallDatabase {
+export function createCallDatabase(client: WorkerClient, patienceMs = PATIENCE_MS): CallDatabase {
   return async (called, args) => {
     const { data, error, status } = await client.rpc(called, args).abortSignal(AbortSignal.timeout(patienceMs));
     if (error) throw new DatabaseError(called, status, error.code ?? "");

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const fields = z.record(z.string(), z.unknown());
 
-/** A row of generation_models: how our inputs map onto a model's fields. */
+/** A row of models: how our inputs map onto a model's fields. */
 export const modelSettings = z.object({
   prompt_field: z.string(),
   reference_field: z.string().nullable(),

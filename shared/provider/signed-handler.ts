@@ -12,7 +12,7 @@ const MOST_SLOW = 4;
 const MOST_BODY_MS = 30_000;
 
 export type SignedHandlerSettings = {
-  /** The one path that exists, as the function sees it: `/generate`. */
+  /** The one path that exists, as the function sees it: `/keyframe-generate`. */
   path: string;
   secret: string;
   maxBytes: number;

@@ -1,5 +1,18 @@
 -- What everything else stands on: extensions, the private schema, no default grants, errors, settings.
 
+-- Keyframe takes over nothing of an app's. A schema or policy that exists already stops its migration; a bucket is looked for here,
+-- before anything is written.
+do $$
+declare
+  taken text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
+begin
+  if taken is not null then
+    raise exception 'The bucket % exists already.', taken
+      using hint = 'Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own.';
+  end if;
+end
+$$;
+
 create schema if not exists extensions;
 create extension if not exists pgcrypto with schema extensions;
 
@@ -18,20 +31,23 @@ begin
 end
 $$;
 
--- Nothing in public is reachable unless its own migration grants it.
-alter default privileges in schema public revoke all on tables from anon, authenticated, service_role;
-alter default privileges in schema public revoke all on sequences from anon, authenticated, service_role;
-alter default privileges in schema public revoke all on functions from public, anon, authenticated, service_role;
-alter default privileges revoke execute on functions from public;
+-- Three schemas of our own, in which nobody has a right that no migration grants. Nothing is made in public, and no default of
+-- the database changes: the tables of an app that shares the project stay as they are.
+create schema keyframe;
+comment on schema keyframe is 'Keyframe: projects, predictions, models and webhooks, and the functions that users call. Exposed through the Data API.';
+grant usage on schema keyframe to anon, authenticated, service_role;
 
-create schema private;
-comment on schema private is 'Keyframe internals: settings, limits and helper functions. Never exposed through the Data API.';
-revoke all on schema private from public;
-grant usage on schema private to authenticated, service_role;
+create schema keyframe_worker;
+comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
+grant usage on schema keyframe_worker to service_role;
+
+create schema keyframe_private;
+comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
+grant usage on schema keyframe_private to authenticated, service_role;
 
 -- Raises an error of the API: the SQLSTATE KEYFR marks it as ours, the message is the stable code, the detail a sentence for a
 -- person.
-create function private.raise_error(code text, sentence text, hint text default '')
+create function keyframe_private.raise_error(code text, sentence text, hint text default '')
 returns void
 language plpgsql
 immutable
@@ -41,15 +57,14 @@ begin
   raise exception using errcode = 'KEYFR', message = code, detail = sentence, hint = raise_error.hint;
 end
 $$;
-revoke execute on function private.raise_error(text, text, text) from public, anon;
-grant execute on function private.raise_error(text, text, text) to authenticated, service_role;
+grant execute on function keyframe_private.raise_error(text, text, text) to authenticated, service_role;
 
 -- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/texts.test.ts compares both for
 -- every character. Ranges of code points do not depend on the collation.
 
 -- At least one character that is not white space, a control character, or one that Unicode lets a display ignore: zero-width
 -- characters, fillers, variation selectors, tags. Beside a visible character those are allowed: Persian, Hindi and emoji need them.
-create function private.has_visible_character(value text)
+create function keyframe_private.has_visible_character(value text)
 returns boolean
 language plpgsql
 immutable
@@ -62,7 +77,7 @@ end
 $$;
 
 -- No control characters (terminal escapes are made of them) but tabs and line breaks.
-create function private.is_plain_text(value text)
+create function keyframe_private.is_plain_text(value text)
 returns boolean
 language plpgsql
 immutable
@@ -75,7 +90,7 @@ end
 $$;
 
 -- No control characters, no line breaks, and no bidirectional overrides, which change the direction of the text that follows.
-create function private.is_one_line(value text)
+create function keyframe_private.is_one_line(value text)
 returns boolean
 language plpgsql
 immutable
@@ -88,14 +103,11 @@ end
 $$;
 
 -- Checks run with the rights of the role that writes the row.
-revoke execute on function
-  private.has_visible_character(text), private.is_plain_text(text), private.is_one_line(text)
-from public, anon;
 grant execute on function
-  private.has_visible_character(text), private.is_plain_text(text), private.is_one_line(text)
+  keyframe_private.has_visible_character(text), keyframe_private.is_plain_text(text), keyframe_private.is_one_line(text)
 to authenticated, service_role;
 
-create table private.settings (
+create table keyframe_private.settings (
   only_row boolean primary key default true check (only_row),
   max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),
   max_failures integer not null default 8 check (max_failures between 1 and 100),
@@ -106,15 +118,14 @@ create table private.settings (
   retry_most interval not null default interval '2 minutes' check (retry_most >= retry_base),
   unused_references_after interval not null default interval '30 days' check (unused_references_after >= interval '1 hour')
 );
-comment on table private.settings is 'One row. Changes take effect with the next statement, no deploy needed.';
-comment on column private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; the rest wait in queued, oldest first.';
-comment on column private.settings.max_failures is 'How often a submit may fail in a row before the prediction is failed; also how many workers may die over one task.';
-comment on column private.settings.frame_deadline is 'How long a frame may take from its admission to its end.';
-comment on column private.settings.video_deadline is 'How long a video may take from its admission to its end.';
-comment on column private.settings.poll_interval is 'How long to wait for a callback before the provider is asked.';
-comment on column private.settings.retry_base is 'The first back-off after a failure; it doubles each time.';
-comment on column private.settings.retry_most is 'The longest back-off.';
-comment on column private.settings.unused_references_after is 'How long after its upload a reference image is kept that no prediction uses.';
-insert into private.settings default values;
-alter table private.settings enable row level security;
-revoke all on private.settings from public, anon, authenticated, service_role;
+comment on table keyframe_private.settings is 'One row. Changes take effect with the next statement, no deploy needed.';
+comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; the rest wait in queued, oldest first.';
+comment on column keyframe_private.settings.max_failures is 'How often a submit may fail in a row before the prediction is failed; also how many workers may die over one task.';
+comment on column keyframe_private.settings.frame_deadline is 'How long a frame may take from its admission to its end.';
+comment on column keyframe_private.settings.video_deadline is 'How long a video may take from its admission to its end.';
+comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before the provider is asked.';
+comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles each time.';
+comment on column keyframe_private.settings.retry_most is 'The longest back-off.';
+comment on column keyframe_private.settings.unused_references_after is 'How long after its upload a reference image is kept that no prediction uses.';
+insert into keyframe_private.settings default values;
+alter table keyframe_private.settings enable row level security;

@@ -1,34 +1,32 @@
 -- Token buckets: one per owner and route class, refilled by the clock, changed without a deploy.
 
-create table private.rate_limits (
+create table keyframe_private.rate_limits (
   route_class text primary key,
   capacity integer not null check (capacity > 0),
   per_second double precision not null check (per_second > 0)
 );
-comment on table private.rate_limits is 'How many requests of a class an owner may make: capacity at once, then per_second. A class without a row has no limit.';
-comment on column private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions.';
-insert into private.rate_limits (route_class, capacity, per_second) values
+comment on table keyframe_private.rate_limits is 'How many requests of a class an owner may make: capacity at once, then per_second. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions.';
+insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
   ('upload', 30, 0.5),
   ('change', 120, 2),
   ('read', 1200, 20);
-alter table private.rate_limits enable row level security;
-revoke all on private.rate_limits from public, anon, authenticated, service_role;
+alter table keyframe_private.rate_limits enable row level security;
 
 -- Unlogged: a crash hands everybody a full bucket, which costs less than writing each request to the log.
 -- The low fillfactor keeps the one hot row of an owner on its page (HOT updates, no index writes).
-create unlogged table private.rate_buckets (
+create unlogged table keyframe_private.rate_buckets (
   owner_id uuid not null,
-  route_class text not null references private.rate_limits on delete cascade,
+  route_class text not null references keyframe_private.rate_limits on delete cascade,
   tokens double precision not null,
   refilled_at timestamptz not null,
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
-comment on table private.rate_buckets is 'What is left in each bucket, as of refilled_at.';
-create index rate_buckets_route_class_idx on private.rate_buckets (route_class);
-alter table private.rate_buckets enable row level security;
-revoke all on private.rate_buckets from public, anon, authenticated, service_role;
+comment on table keyframe_private.rate_buckets is 'What is left in each bucket, as of refilled_at.';
+create index rate_buckets_route_class_idx on keyframe_private.rate_buckets (route_class);
+alter table keyframe_private.rate_buckets enable row level security;
 
 -- Takes one token of the caller's bucket and says how the bucket then stands, as rate_state does. When it is empty: rate_limited,
 -- with {policy, limit, window_seconds, wait_seconds} as hint. Null, and nothing taken, without a caller or without a limit.
@@ -42,7 +40,7 @@ revoke all on private.rate_buckets from public, anon, authenticated, service_rol
 -- rows that others may hold. A request takes the tokens of one class only, so nobody waits for a token while holding what the
 -- holder of that token may wait for. (A start has locked its project against deletion by then: whoever deletes it waits for no
 -- token any more.) What one owner's long change (a big recovery) keeps waiting is that owner's other changes.
-create function private.take_token(route_class text)
+create function keyframe_private.take_token(route_class text)
 returns jsonb
 language plpgsql
 volatile
@@ -55,9 +53,9 @@ declare
   bucket record;
 begin
   with limited as (
-    select l.* from private.rate_limits l where l.route_class = take_token.route_class and caller is not null
+    select l.* from keyframe_private.rate_limits l where l.route_class = take_token.route_class and caller is not null
   ), taken as (
-    insert into private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
+    insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
     select caller, l.route_class, l.capacity - 1, now() from limited l
     on conflict (owner_id, route_class) do update
       set tokens = least(
@@ -72,7 +70,7 @@ begin
   if not found then
     return null;
   elsif bucket.tokens < 0 then
-    perform private.raise_error(
+    perform keyframe_private.raise_error(
       'rate_limited',
       'Too many requests of this kind. Wait the seconds named in Retry-After, then try again.',
       jsonb_build_object(
@@ -92,13 +90,12 @@ begin
   );
 end
 $$;
-revoke execute on function private.take_token(text) from public, anon, service_role;
-grant execute on function private.take_token(text) to authenticated;
+grant execute on function keyframe_private.take_token(text) to authenticated;
 
 -- What the RateLimit headers say: the class, its limit, what remains, seconds until it is full again. Null without a caller.
 -- This, and whatever else a user's request calls, is plpgsql: a session keeps its plans, while a function in SQL that cannot be
 -- inlined (none with a search_path can) is parsed and planned anew at each call, which was half of the time of a start.
-create function private.rate_state(route_class text)
+create function keyframe_private.rate_state(route_class text)
 returns jsonb
 language plpgsql
 stable
@@ -116,11 +113,10 @@ begin
       'reset_seconds', ceil((l.capacity - coalesce(b.tokens, l.capacity)) / l.per_second),
       'window_seconds', ceil(l.capacity / l.per_second)
     )
-    from private.rate_limits l
-    left join private.rate_buckets b on b.route_class = l.route_class and b.owner_id = caller
+    from keyframe_private.rate_limits l
+    left join keyframe_private.rate_buckets b on b.route_class = l.route_class and b.owner_id = caller
     where l.route_class = rate_state.route_class and caller is not null
   );
 end
 $$;
-revoke execute on function private.rate_state(text) from public, anon, service_role;
-grant execute on function private.rate_state(text) to authenticated;
+grant execute on function keyframe_private.rate_state(text) to authenticated;

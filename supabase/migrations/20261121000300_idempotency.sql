@@ -1,6 +1,6 @@
 -- Idempotency-Key: the same key and body give the first answer again. A unique key decides, not a look before.
 
-create table private.idempotency_keys (
+create table keyframe_private.idempotency_keys (
   resource_id uuid primary key,
   owner_id uuid references auth.users on delete cascade,
   key text not null check (key ~ '^[\x21-\x7e]{1,255}$'),
@@ -9,20 +9,19 @@ create table private.idempotency_keys (
   created_at timestamptz not null default now(),
   constraint idempotency_keys_owner_id_key_key unique nulls not distinct (owner_id, key)
 );
-comment on table private.idempotency_keys is 'Which resource a key made, for 24 hours.';
-comment on column private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
-comment on column private.idempotency_keys.owner_id is 'Whose key it is; null: the secret key''s.';
-comment on column private.idempotency_keys.resource_id is 'What the request made. Where it made nothing with an identifier of its own, only a mark of the first request.';
-comment on column private.idempotency_keys.answer is 'What the first request answered, where no row tells it later (a recovery: how many). Never a secret: those stay in the Vault.';
-create index idempotency_keys_created_at_idx on private.idempotency_keys (created_at);
-alter table private.idempotency_keys enable row level security;
-revoke all on private.idempotency_keys from public, anon, authenticated, service_role;
+comment on table keyframe_private.idempotency_keys is 'Which resource a key made, for 24 hours.';
+comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
+comment on column keyframe_private.idempotency_keys.owner_id is 'Whose key it is; null: the secret key''s.';
+comment on column keyframe_private.idempotency_keys.resource_id is 'What the request made. Where it made nothing with an identifier of its own, only a mark of the first request.';
+comment on column keyframe_private.idempotency_keys.answer is 'What the first request answered, where no row tells it later (a recovery: how many). Never a secret: those stay in the Vault.';
+create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
+alter table keyframe_private.idempotency_keys enable row level security;
 
 -- Reserves a key for the caller, or says what it made before. Runs in the transaction of the effect it guards,
 -- so an equal request that comes at the same time waits here until the first has committed or failed.
--- Without a hash, because the body has not been read yet, the key is reserved: nothing is compared before private.complete_request.
+-- Without a hash, because the body has not been read yet, the key is reserved: nothing is compared before keyframe_private.complete_request.
 -- A replay writes its row unchanged: that is what makes reserving and looking one statement, with nothing between them.
-create function private.remember_request(key text, request_hash text)
+create function keyframe_private.remember_request(key text, request_hash text)
 returns table (resource_id uuid, replayed boolean, answer jsonb)
 language plpgsql
 volatile
@@ -33,13 +32,13 @@ as $$
 declare
   caller uuid := auth.uid();
   fresh uuid := gen_random_uuid();
-  kept private.idempotency_keys;
+  kept keyframe_private.idempotency_keys;
 begin
   -- Without a user only the secret key has keys; a session that names nobody must not write among them.
   if caller is null and auth.role() is distinct from 'service_role' then
-    perform private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
+    perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
   end if;
-  insert into private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
+  insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
   values (fresh, caller, remember_request.key, remember_request.request_hash)
   on conflict (owner_id, key) do update
     set (resource_id, request_hash, answer, created_at) = (
@@ -52,7 +51,7 @@ begin
     )
   returning k.* into kept;
   if remember_request.request_hash is not null and kept.request_hash is distinct from remember_request.request_hash then
-    perform private.raise_error(
+    perform keyframe_private.raise_error(
       'idempotency_mismatch',
       'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
     );
@@ -63,7 +62,7 @@ $$;
 
 -- Says what a request was that has reserved its key without a hash, now that its body has been read. Returns what the key made;
 -- null when nothing is reserved: the key is new, or an equal request, for whose row this one waited, has said it before.
-create function private.complete_request(key text, request_hash text)
+create function keyframe_private.complete_request(key text, request_hash text)
 returns uuid
 language plpgsql
 volatile
@@ -74,7 +73,7 @@ as $$
 declare
   made uuid;
 begin
-  update private.idempotency_keys k set request_hash = complete_request.request_hash
+  update keyframe_private.idempotency_keys k set request_hash = complete_request.request_hash
   where k.owner_id = auth.uid() and k.key = complete_request.key and k.request_hash is null
   returning k.resource_id into made;
   return made;
@@ -82,17 +81,14 @@ end
 $$;
 
 -- Keeps what a replay is to answer, for a request whose rows will not tell it.
-create function private.remember_answer(resource_id uuid, answer jsonb)
+create function keyframe_private.remember_answer(resource_id uuid, answer jsonb)
 returns void
 language sql
 volatile
 set search_path = ''
 as $$
-  update private.idempotency_keys k set answer = remember_answer.answer where k.resource_id = remember_answer.resource_id
+  update keyframe_private.idempotency_keys k set answer = remember_answer.answer where k.resource_id = remember_answer.resource_id
 $$;
 
-revoke execute on function private.remember_request(text, text), private.complete_request(text, text),
-  private.remember_answer(uuid, jsonb)
-from public, anon, authenticated, service_role;
-grant execute on function private.remember_request(text, text) to authenticated, service_role;
-grant execute on function private.complete_request(text, text) to authenticated;
+grant execute on function keyframe_private.remember_request(text, text) to authenticated, service_role;
+grant execute on function keyframe_private.complete_request(text, text) to authenticated;

@@ -1,6 +1,6 @@
 -- A project: what the film is about. Frames and videos are predictions of it.
 
-create table public.projects (
+create table keyframe.projects (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null default auth.uid() references auth.users on delete cascade,
   title text not null constraint title_has_1_to_200_characters check (char_length(title) between 1 and 200),
@@ -8,35 +8,34 @@ create table public.projects (
   description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  constraint title_has_a_visible_character check (private.has_visible_character(title)),
-  constraint title_is_one_line check (private.is_one_line(title)),
-  constraint text_prompt_has_a_visible_character check (private.has_visible_character(text_prompt)),
-  constraint text_prompt_is_plain_text check (private.is_plain_text(text_prompt)),
-  constraint description_is_plain_text check (private.is_plain_text(description)),
+  constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
+  constraint title_is_one_line check (keyframe_private.is_one_line(title)),
+  constraint text_prompt_has_a_visible_character check (keyframe_private.has_visible_character(text_prompt)),
+  constraint text_prompt_is_plain_text check (keyframe_private.is_plain_text(text_prompt)),
+  constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
   constraint projects_id_owner_id_key unique (id, owner_id)
 );
-comment on table public.projects is 'One film in the making. Owned by the user who created it.';
-comment on column public.projects.text_prompt is 'The scene to generate; each prediction copies it unless it brings a prompt of its own.';
-comment on column public.projects.description is 'Free text, for example how the look should be kept. Not sent to the provider.';
-create index projects_owner_id_created_at_idx on public.projects (owner_id, created_at desc, id desc);
+comment on table keyframe.projects is 'One film in the making. Owned by the user who created it.';
+comment on column keyframe.projects.text_prompt is 'The scene to generate; each prediction copies it unless it brings a prompt of its own.';
+comment on column keyframe.projects.description is 'Free text, for example how the look should be kept. Not sent to the provider.';
+create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
 
-alter table public.projects enable row level security;
-revoke all on public.projects from public, anon, authenticated, service_role;
-create policy projects_select_owner on public.projects for select to authenticated
+alter table keyframe.projects enable row level security;
+create policy projects_select_owner on keyframe.projects for select to authenticated
   using (owner_id = (select auth.uid()));
-create policy projects_insert_owner on public.projects for insert to authenticated
+create policy projects_insert_owner on keyframe.projects for insert to authenticated
   with check (owner_id = (select auth.uid()));
-create policy projects_update_owner on public.projects for update to authenticated
+create policy projects_update_owner on keyframe.projects for update to authenticated
   using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
-create policy projects_delete_owner on public.projects for delete to authenticated
+create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using (owner_id = (select auth.uid()));
 -- Not id: one that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
 grant select, insert (title, text_prompt, description), update (title, text_prompt, description), delete
-  on public.projects to authenticated;
-grant select on public.projects to service_role;
+  on keyframe.projects to authenticated;
+grant select on keyframe.projects to service_role;
 
 -- Counts each insert of a user against the rate limit, through the functions and through the Data API alike.
-create function private.limit_projects()
+create function keyframe_private.limit_projects()
 returns trigger
 language plpgsql
 volatile
@@ -44,17 +43,16 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform private.take_token('create');
+  perform keyframe_private.take_token('create');
   return new;
 end
 $$;
-revoke execute on function private.limit_projects() from public, anon, authenticated, service_role;
-create trigger _100_limit before insert on public.projects
-  for each row execute function private.limit_projects();
+create trigger _100_limit before insert on keyframe.projects
+  for each row execute function keyframe_private.limit_projects();
 
 -- Counts each request of a user that changes or deletes, before it locks any project: a request that waits for its token holds
 -- nothing.
-create function private.limit_project_changes()
+create function keyframe_private.limit_project_changes()
 returns trigger
 language plpgsql
 volatile
@@ -63,15 +61,15 @@ set search_path = ''
 as $$
 begin
   if pg_trigger_depth() = 1 then -- an account's end is nobody's request
-    perform private.take_token('change');
+    perform keyframe_private.take_token('change');
   end if;
   return null;
 end
 $$;
-create trigger _100_limit_changes before update or delete on public.projects
-  for each statement execute function private.limit_project_changes();
+create trigger _100_limit_changes before update or delete on keyframe.projects
+  for each statement execute function keyframe_private.limit_project_changes();
 
-create function private.date_project()
+create function keyframe_private.date_project()
 returns trigger
 language plpgsql
 volatile
@@ -82,12 +80,12 @@ begin
   return new;
 end
 $$;
-create trigger _200_date before update on public.projects
-  for each row execute function private.date_project();
+create trigger _200_date before update on keyframe.projects
+  for each row execute function keyframe_private.date_project();
 
 -- Refuses a user's deletion while something of the project runs: it would be paid for and thrown away.
 -- Administrators may, and the end of an account takes its projects along. Runs under way are then cancelled, files removed.
-create function private.guard_project_deletion()
+create function keyframe_private.guard_project_deletion()
 returns trigger
 language plpgsql
 volatile
@@ -100,14 +98,14 @@ begin
   end if;
   -- The project is locked by now: a start that came first has been waited for and is seen here, a later one finds no project.
   if exists (
-    select from public.predictions p
+    select from keyframe.predictions p
     where p.owner_id = old.owner_id and p.project_id = old.id
       and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
   ) or exists (
-    select from public.predictions p
+    select from keyframe.predictions p
     where p.owner_id = old.owner_id and p.project_id = old.id and p.admitted_at is null and p.status = 'queued'
   ) then
-    perform private.raise_error(
+    perform keyframe_private.raise_error(
       'generation_in_progress',
       'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
     );
@@ -115,8 +113,6 @@ begin
   return old;
 end
 $$;
-create trigger _200_guard_deletion before delete on public.projects
-  for each row execute function private.guard_project_deletion();
+create trigger _200_guard_deletion before delete on keyframe.projects
+  for each row execute function keyframe_private.guard_project_deletion();
 
-revoke execute on function private.limit_project_changes(), private.date_project(), private.guard_project_deletion()
-from public, anon, authenticated, service_role;

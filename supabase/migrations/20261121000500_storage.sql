@@ -1,10 +1,8 @@
--- Two private buckets: projects holds what users upload, generations what the provider made. Owners read, nobody else.
+-- Two private buckets: projects holds what users upload, keyframe-outputs what the provider made. Owners read, nobody else.
 
 insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
   ('projects', 'projects', false, 10485760, array['image/png', 'image/jpeg', 'image/webp']),
-  ('generations', 'generations', false, 209715200, array['image/png', 'image/jpeg', 'image/webp', 'video/mp4'])
-on conflict (id) do update
-  set public = excluded.public, file_size_limit = excluded.file_size_limit, allowed_mime_types = excluded.allowed_mime_types;
+  ('keyframe-outputs', 'keyframe-outputs', false, 209715200, array['image/png', 'image/jpeg', 'image/webp', 'video/mp4']);
 
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'projects' and owner_id = (select auth.uid()::text));
@@ -14,6 +12,6 @@ create policy keyframe_references_insert_owner on storage.objects for insert to 
     and owner_id = (select auth.uid()::text)
     and name ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(png|jpg|webp)$'
   );
--- Names in generations are <owner_id>/<project_id>/<prediction_id>.<extension>; only the functions write there.
-create policy keyframe_generations_select_owner on storage.objects for select to authenticated
-  using (bucket_id = 'generations' and (storage.foldername(name))[1] = (select auth.uid()::text));
+-- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>; only the functions write there.
+create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
+  using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select auth.uid()::text));

@@ -1,18 +1,18 @@
--- A prediction: one run of one step. The row is the workflow; its status only moves as private.prediction_moves allows.
+-- A prediction: one run of one step. The row is the workflow; its status only moves as keyframe_private.prediction_moves allows.
 
-create type public.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
-comment on type public.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
+create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
+comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
 
-create table public.predictions (
+create table keyframe.predictions (
   id uuid primary key default gen_random_uuid(),
   project_id uuid not null,
   owner_id uuid not null,
-  step public.generation_step not null,
-  status public.prediction_status not null default 'queued',
+  step keyframe.generation_step not null,
+  status keyframe.prediction_status not null default 'queued',
   prompt text not null,
   reference_image_path text,
-  first_frame_prediction_id uuid references public.predictions on delete set null,
-  last_frame_prediction_id uuid references public.predictions on delete set null,
+  first_frame_prediction_id uuid references keyframe.predictions on delete set null,
+  last_frame_prediction_id uuid references keyframe.predictions on delete set null,
   duration_seconds integer,
   model text not null,
   provider_prediction_id text unique,
@@ -40,11 +40,11 @@ create table public.predictions (
   started_at timestamptz,
   completed_at timestamptz,
   updated_at timestamptz not null default now(),
-  constraint predictions_project_fkey foreign key (project_id, owner_id) references public.projects (id, owner_id) on delete cascade,
-  constraint predictions_model_fkey foreign key (step, model) references public.generation_models (step, model) on update cascade,
+  constraint predictions_project_fkey foreign key (project_id, owner_id) references keyframe.projects (id, owner_id) on delete cascade,
+  constraint predictions_model_fkey foreign key (step, model) references keyframe.models (step, model) on update cascade,
   constraint prompt_has_1_to_4000_characters check (char_length(prompt) between 1 and 4000),
-  constraint prompt_has_a_visible_character check (private.has_visible_character(prompt)),
-  constraint prompt_is_plain_text check (private.is_plain_text(prompt)),
+  constraint prompt_has_a_visible_character check (keyframe_private.has_visible_character(prompt)),
+  constraint prompt_is_plain_text check (keyframe_private.is_plain_text(prompt)),
   constraint reference_image_path_is_in_projects check (reference_image_path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$'),
   constraint only_video_has_a_duration check (duration_seconds is null or step = 'video'),
   constraint video_has_a_first_frame check (step <> 'video' or first_frame_prediction_id is not null or status in ('succeeded', 'failed', 'canceled')),
@@ -74,71 +74,69 @@ create table public.predictions (
 -- The room on the page keeps the versions together all the same: five in six stay on it, against one in eight without. Vacuum
 -- comes after 2 % and not after a fifth: a million rows would have 200,000 dead versions, and each claim steps over dead entries.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-comment on table public.predictions is 'One run of one step of a project. Users insert what to generate; only the service moves the status.';
-comment on column public.predictions.prompt is 'What was asked for; the project''s text_prompt unless the request brought its own.';
-comment on column public.predictions.reference_image_path is 'projects/<file_name>: an image in the bucket projects that belongs to the owner.';
-comment on column public.predictions.first_frame_prediction_id is 'Video: where it starts. Last frame: the look to keep.';
-comment on column public.predictions.last_frame_prediction_id is 'Video: where it ends.';
-comment on column public.predictions.provider_prediction_id is 'The identifier at the provider, once it accepted the run.';
-comment on column public.predictions.attempt is 'How often the run was handed to the provider, this time included.';
-comment on column public.predictions.failures is 'Failures of the present task in a row; progress sets it back to 0.';
-comment on column public.predictions.retry_reason is 'Why the present task is tried again: the code of the last failure.';
-comment on column public.predictions.unanswered_since is 'Since when a submit has no answer: the provider''s list is asked for it before the next one, and once more when the prediction ends without one.';
-comment on column public.predictions.lease_token is 'Who works on it; only the holder may record a result. Runs out at next_attempt_at.';
-comment on column public.predictions.admitted_at is 'When it got one of its owner''s places; null while it waits in line.';
-comment on column public.predictions.next_attempt_at is 'When somebody should look at it next.';
-comment on column public.predictions.deadline_at is 'When it is failed if it has not ended.';
-comment on column public.predictions.provider_output_url is 'Where the provider keeps the output for an hour.';
-comment on column public.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket generations.';
-comment on column public.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service moves the status.';
+comment on column keyframe.predictions.prompt is 'What was asked for; the project''s text_prompt unless the request brought its own.';
+comment on column keyframe.predictions.reference_image_path is 'projects/<file_name>: an image in the bucket projects that belongs to the owner.';
+comment on column keyframe.predictions.first_frame_prediction_id is 'Video: where it starts. Last frame: the look to keep.';
+comment on column keyframe.predictions.last_frame_prediction_id is 'Video: where it ends.';
+comment on column keyframe.predictions.provider_prediction_id is 'The identifier at the provider, once it accepted the run.';
+comment on column keyframe.predictions.attempt is 'How often the run was handed to the provider, this time included.';
+comment on column keyframe.predictions.failures is 'Failures of the present task in a row; progress sets it back to 0.';
+comment on column keyframe.predictions.retry_reason is 'Why the present task is tried again: the code of the last failure.';
+comment on column keyframe.predictions.unanswered_since is 'Since when a submit has no answer: the provider''s list is asked for it before the next one, and once more when the prediction ends without one.';
+comment on column keyframe.predictions.lease_token is 'Who works on it; only the holder may record a result. Runs out at next_attempt_at.';
+comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s places; null while it waits in line.';
+comment on column keyframe.predictions.next_attempt_at is 'When somebody should look at it next.';
+comment on column keyframe.predictions.deadline_at is 'When it is failed if it has not ended.';
+comment on column keyframe.predictions.provider_output_url is 'Where the provider keeps the output for an hour.';
+comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
+comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 
-create index predictions_project_id_step_idx on public.predictions (project_id, step, created_at desc, id desc);
+create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
 -- For the pages of a project's list and for the cascade from projects, which looks for both columns.
-create index predictions_project_id_owner_id_idx on public.predictions (project_id, owner_id, created_at desc, id desc);
+create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id, created_at desc, id desc);
 -- Whether somebody still needs a reference image.
-create index predictions_reference_image_path_idx on public.predictions (reference_image_path) where reference_image_path is not null;
-create index predictions_step_model_idx on public.predictions (step, model);
-create index predictions_first_frame_prediction_id_idx on public.predictions (first_frame_prediction_id) where first_frame_prediction_id is not null;
-create index predictions_last_frame_prediction_id_idx on public.predictions (last_frame_prediction_id) where last_frame_prediction_id is not null;
+create index predictions_reference_image_path_idx on keyframe.predictions (reference_image_path) where reference_image_path is not null;
+create index predictions_step_model_idx on keyframe.predictions (step, model);
+create index predictions_first_frame_prediction_id_idx on keyframe.predictions (first_frame_prediction_id) where first_frame_prediction_id is not null;
+create index predictions_last_frame_prediction_id_idx on keyframe.predictions (last_frame_prediction_id) where last_frame_prediction_id is not null;
 -- The queue: only what is active is in these, so they stay small however many predictions have ended.
-create index predictions_due_idx on public.predictions (next_attempt_at)
+create index predictions_due_idx on keyframe.predictions (next_attempt_at)
   where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing');
-create index predictions_deadline_idx on public.predictions (deadline_at)
+create index predictions_deadline_idx on keyframe.predictions (deadline_at)
   where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing');
-create index predictions_active_owner_idx on public.predictions (owner_id)
+create index predictions_active_owner_idx on keyframe.predictions (owner_id)
   where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing');
-create index predictions_waiting_idx on public.predictions (owner_id, created_at, id)
+create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued';
 -- Ended, and a run of it may be under way at the provider that nobody here has heard of. Empty, as a rule.
-create index predictions_unheard_idx on public.predictions (next_attempt_at)
+create index predictions_unheard_idx on keyframe.predictions (next_attempt_at)
   where unanswered_since is not null and status in ('failed', 'canceled');
 
-alter table public.predictions enable row level security;
-revoke all on public.predictions from public, anon, authenticated, service_role;
-create policy predictions_select_owner on public.predictions for select to authenticated
+alter table keyframe.predictions enable row level security;
+create policy predictions_select_owner on keyframe.predictions for select to authenticated
   using (owner_id = (select auth.uid()));
-create policy predictions_insert_owner on public.predictions for insert to authenticated
+create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (owner_id = (select auth.uid()));
-grant select on public.predictions to authenticated, service_role;
+grant select on keyframe.predictions to authenticated, service_role;
 grant insert (project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds)
-  on public.predictions to authenticated;
+  on keyframe.predictions to authenticated;
 
-create table private.prediction_moves (
-  from_status public.prediction_status not null,
-  to_status public.prediction_status not null,
+create table keyframe_private.prediction_moves (
+  from_status keyframe.prediction_status not null,
+  to_status keyframe.prediction_status not null,
   primary key (from_status, to_status)
 );
-comment on table private.prediction_moves is 'Every legal move of a prediction''s status. What is not here cannot happen, whoever tries.';
-insert into private.prediction_moves (from_status, to_status) values
+comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. What is not here cannot happen, whoever tries.';
+insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
   ('processing', 'storing'), ('processing', 'failed'), ('processing', 'canceled'),
   ('storing', 'succeeded'), ('storing', 'failed'), ('storing', 'canceled');
-alter table private.prediction_moves enable row level security;
-revoke all on private.prediction_moves from public, anon, authenticated, service_role;
+alter table keyframe_private.prediction_moves enable row level security;
 
 -- Refuses a move of the status that is not in prediction_moves.
-create function private.guard_prediction_move()
+create function keyframe_private.guard_prediction_move()
 returns trigger
 language plpgsql
 volatile
@@ -146,12 +144,11 @@ security definer
 set search_path = ''
 as $$
 begin
-  if not exists (select from private.prediction_moves m where m.from_status = old.status and m.to_status = new.status) then
+  if not exists (select from keyframe_private.prediction_moves m where m.from_status = old.status and m.to_status = new.status) then
     raise exception 'A prediction cannot move from % to %.', old.status, new.status using errcode = 'check_violation';
   end if;
   return new;
 end
 $$;
-revoke execute on function private.guard_prediction_move() from public, anon, authenticated, service_role;
-create trigger _100_guard_move before update of status on public.predictions
-  for each row when (old.status is distinct from new.status) execute function private.guard_prediction_move();
+create trigger _100_guard_move before update of status on keyframe.predictions
+  for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();

@@ -2,7 +2,7 @@
 -- Waiting rows are outside the queue's index, so a long line of one owner costs the others nothing.
 
 -- Serialises what counts and fills the places of one owner. Held to the end of the transaction.
-create function private.lock_places(owner uuid)
+create function keyframe_private.lock_places(owner uuid)
 returns void
 language plpgsql
 volatile
@@ -12,10 +12,9 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('keyframe places of ' || owner::text, 0));
 end
 $$;
-revoke execute on function private.lock_places(uuid) from public, anon, authenticated, service_role;
 
 -- How many more predictions of this owner may run now. Meaningful only while lock_places is held.
-create function private.free_places(owner uuid)
+create function keyframe_private.free_places(owner uuid)
 returns integer
 language plpgsql
 volatile
@@ -23,29 +22,27 @@ set search_path = ''
 as $$
 begin
   return (
-    select (select s.max_active_per_owner from private.settings s) - count(*)::integer
-    from public.predictions p
+    select (select s.max_active_per_owner from keyframe_private.settings s) - count(*)::integer
+    from keyframe.predictions p
     where p.owner_id = owner and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
   );
 end
 $$;
-revoke execute on function private.free_places(uuid) from public, anon, authenticated, service_role;
 
 -- How long a prediction of this step may take once admitted.
-create function private.deadline_of(step public.generation_step)
+create function keyframe_private.deadline_of(step keyframe.generation_step)
 returns interval
 language plpgsql
 stable
 set search_path = ''
 as $$
 begin
-  return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from private.settings s);
+  return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from keyframe_private.settings s);
 end
 $$;
-revoke execute on function private.deadline_of(public.generation_step) from public, anon, authenticated, service_role;
 
 -- Gives the free places of an owner to those who have waited longest.
-create function private.admit_waiting(owner uuid)
+create function keyframe_private.admit_waiting(owner uuid)
 returns integer
 language plpgsql
 volatile
@@ -57,18 +54,18 @@ declare
   places integer;
   admitted integer;
 begin
-  perform private.lock_places(owner);
+  perform keyframe_private.lock_places(owner);
   -- Taken under the lock, so that the order of admitted_at is the order of the line, whichever transaction began first.
   moment := clock_timestamp();
-  places := private.free_places(owner);
+  places := keyframe_private.free_places(owner);
   if places <= 0 then
     return 0;
   end if;
-  update public.predictions p
-  set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + private.deadline_of(p.step), updated_at = now()
+  update keyframe.predictions p
+  set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
   -- An array is read once. A join with the subquery may run it again for each row, and would admit as many more each time.
   where p.id = any (array(
-    select w.id from public.predictions w
+    select w.id from keyframe.predictions w
     where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
     order by w.created_at, w.id
     limit places
@@ -77,10 +74,9 @@ begin
   return admitted;
 end
 $$;
-revoke execute on function private.admit_waiting(uuid) from public, anon, authenticated, service_role;
 
 -- The end of one prediction frees a place for the next.
-create function private.admit_next()
+create function keyframe_private.admit_next()
 returns trigger
 language plpgsql
 volatile
@@ -88,19 +84,18 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform private.admit_waiting(new.owner_id);
+  perform keyframe_private.admit_waiting(new.owner_id);
   return null;
 end
 $$;
-revoke execute on function private.admit_next() from public, anon, authenticated, service_role;
-create trigger _500_admit_next after update of status on public.predictions
+create trigger _500_admit_next after update of status on keyframe.predictions
   for each row
   when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
-  execute function private.admit_next();
+  execute function keyframe_private.admit_next();
 
 -- 1 for the next in line of this owner, 2 for the one after; 0 once it has its place; null when it is not queued.
 -- Counted no further than 1000, which means that or later: a page of a very long line would count it again for each row.
-create function private.queue_position(prediction public.predictions)
+create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer
 language plpgsql
 stable
@@ -115,7 +110,7 @@ begin
   end if;
   return (
     select count(*)::integer + 1 from (
-      select from public.predictions w
+      select from keyframe.predictions w
       where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null
         and (w.created_at, w.id) < (prediction.created_at, prediction.id)
       limit 999
@@ -123,5 +118,4 @@ begin
   );
 end
 $$;
-revoke execute on function private.queue_position(public.predictions) from public, anon;
-grant execute on function private.queue_position(public.predictions) to authenticated, service_role;
+grant execute on function keyframe_private.queue_position(keyframe.predictions) to authenticated, service_role;

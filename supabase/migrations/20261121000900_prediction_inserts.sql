@@ -1,7 +1,7 @@
 -- What a user asks for is checked and completed before the row exists, whichever way the insert came.
 
 -- The latest prediction of a step that succeeded, or null.
-create function private.latest_succeeded(project uuid, wanted public.generation_step)
+create function keyframe_private.latest_succeeded(project uuid, wanted keyframe.generation_step)
 returns uuid
 language plpgsql
 stable
@@ -9,31 +9,30 @@ set search_path = ''
 as $$
 begin
   return (
-    select p.id from public.predictions p
+    select p.id from keyframe.predictions p
     where p.project_id = project and p.step = wanted and p.status = 'succeeded'
     order by p.created_at desc, p.id desc
     limit 1
   );
 end
 $$;
-revoke execute on function private.latest_succeeded(uuid, public.generation_step) from public, anon, authenticated, service_role;
 
 -- Raises unless the frame belongs to the project, is of the wanted step and has succeeded.
-create function private.require_frame(frame uuid, project uuid, wanted public.generation_step)
+create function keyframe_private.require_frame(frame uuid, project uuid, wanted keyframe.generation_step)
 returns void
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  frame_status public.prediction_status;
+  frame_status keyframe.prediction_status;
 begin
-  select p.status into frame_status from public.predictions p
+  select p.status into frame_status from keyframe.predictions p
   where p.id = frame and p.project_id = project and p.step = wanted;
   if not found then
-    perform private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, frame));
+    perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, frame));
   elsif frame_status <> 'succeeded' then
-    perform private.raise_error(
+    perform keyframe_private.raise_error(
       'frame_not_ready',
       format('The %s prediction %s is %s, not succeeded. Wait for it, or run the step again.', wanted, frame,
         case when frame_status = 'storing' then 'processing' else frame_status::text end)
@@ -41,10 +40,9 @@ begin
   end if;
 end
 $$;
-revoke execute on function private.require_frame(uuid, uuid, public.generation_step) from public, anon, authenticated, service_role;
 
 -- Raises unless the image is in the bucket projects and belongs to the owner.
-create function private.require_reference(path text, owner uuid)
+create function keyframe_private.require_reference(path text, owner uuid)
 returns void
 language plpgsql
 stable
@@ -52,20 +50,19 @@ set search_path = ''
 as $$
 begin
   if path !~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' or path like '%..%' then
-    perform private.raise_error('invalid_request', 'referenceImagePath must have the shape projects/<file_name>.');
+    perform keyframe_private.raise_error('invalid_request', 'referenceImagePath must have the shape projects/<file_name>.');
   end if;
   if not exists (
     select from storage.objects o
     where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_reference.owner::text
   ) then
-    perform private.raise_error('not_found', 'There is no reference image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+    perform keyframe_private.raise_error('not_found', 'There is no reference image of yours at this path. Upload it first: POST /api/projects/reference-images.');
   end if;
 end
 $$;
-revoke execute on function private.require_reference(text, uuid) from public, anon, authenticated, service_role;
 
 -- Raises unsupported_input when the model would drop or refuse something that was asked for: before any charge.
-create function private.require_supported(wanted public.predictions, chosen public.generation_models)
+create function keyframe_private.require_supported(wanted keyframe.predictions, chosen keyframe.models)
 returns void
 language plpgsql
 stable
@@ -76,26 +73,26 @@ declare
     + case when wanted.step = 'last-frame' then num_nonnulls(wanted.first_frame_prediction_id) else 0 end;
 begin
   if references_given > chosen.max_references then
-    perform private.raise_error(
+    perform keyframe_private.raise_error(
       'unsupported_input',
       format('The model %s takes %s reference images, but %s would be sent (the first frame counts as one for a last frame). Leave out referenceImagePath, or ask the administrator for another model.',
         chosen.model, chosen.max_references, references_given)
     );
   end if;
   if chosen.references_exclude_frames and wanted.step = 'video' and wanted.reference_image_path is not null then
-    perform private.raise_error(
+    perform keyframe_private.raise_error(
       'unsupported_input',
       format('The model %s takes either frames or reference images: one of them would be dropped. Leave out referenceImagePath, or ask the administrator for another model.', chosen.model)
     );
   end if;
   if wanted.last_frame_prediction_id is not null and chosen.last_frame_field is null then
-    perform private.raise_error(
+    perform keyframe_private.raise_error(
       'unsupported_input',
       format('The model %s has no last frame: it would be dropped. Ask the administrator for a model that takes one.', chosen.model)
     );
   end if;
   if wanted.duration_seconds is not null and not wanted.duration_seconds = any (chosen.durations) then
-    perform private.raise_error(
+    perform keyframe_private.raise_error(
       'unsupported_input',
       format('The model %s makes videos of %s seconds, not of %s.', chosen.model,
         coalesce(nullif(array_to_string(chosen.durations, ' or '), ''), 'a fixed number of'), wanted.duration_seconds)
@@ -103,11 +100,9 @@ begin
   end if;
 end
 $$;
-revoke execute on function private.require_supported(public.predictions, public.generation_models)
-  from public, anon, authenticated, service_role;
 
 -- Completes and checks a new prediction: owner, prompt, frames, model, place in line.
-create function private.prepare_prediction()
+create function keyframe_private.prepare_prediction()
 returns trigger
 language plpgsql
 volatile
@@ -116,57 +111,56 @@ set search_path = ''
 as $$
 declare
   caller uuid := auth.uid();
-  project public.projects;
-  chosen public.generation_models;
+  project keyframe.projects;
+  chosen keyframe.models;
 begin
   -- Locked against deletion: whoever is deleting the project is waited for, and then there is none.
-  select p.* into project from public.projects p
+  select p.* into project from keyframe.projects p
   where p.id = new.project_id and (caller is null or p.owner_id = caller)
   for key share;
   if not found then
-    perform private.raise_error('not_found', 'There is no project of yours with this projectId.');
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  perform private.take_token('generate');
+  perform keyframe_private.take_token('generate');
   new.owner_id := project.owner_id;
   new.prompt := coalesce(new.prompt, project.text_prompt);
 
   if new.reference_image_path is not null then
-    perform private.require_reference(new.reference_image_path, new.owner_id);
+    perform keyframe_private.require_reference(new.reference_image_path, new.owner_id);
   end if;
   if new.first_frame_prediction_id is not null then
-    perform private.require_frame(new.first_frame_prediction_id, new.project_id, 'first-frame');
+    perform keyframe_private.require_frame(new.first_frame_prediction_id, new.project_id, 'first-frame');
   elsif new.step <> 'first-frame' then
-    new.first_frame_prediction_id := private.latest_succeeded(new.project_id, 'first-frame');
+    new.first_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'first-frame');
   end if;
   if new.last_frame_prediction_id is not null then
-    perform private.require_frame(new.last_frame_prediction_id, new.project_id, 'last-frame');
+    perform keyframe_private.require_frame(new.last_frame_prediction_id, new.project_id, 'last-frame');
   elsif new.step = 'video' then
-    new.last_frame_prediction_id := private.latest_succeeded(new.project_id, 'last-frame');
+    new.last_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'last-frame');
   end if;
   if new.step = 'video' and new.first_frame_prediction_id is null then
-    perform private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+    perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
   end if;
 
-  select m.* into chosen from public.generation_models m where m.step = new.step and m.is_default;
+  select m.* into chosen from keyframe.models m where m.step = new.step and m.is_default;
   if not found then
-    raise exception 'generation_models has no default model for step %.', new.step;
+    raise exception 'models has no default model for step %.', new.step;
   end if;
-  perform private.require_supported(new, chosen);
+  perform keyframe_private.require_supported(new, chosen);
   new.model := chosen.model;
 
-  perform private.lock_places(new.owner_id);
+  perform keyframe_private.lock_places(new.owner_id);
   -- Taken under the lock, so that the order of created_at is the order of the line.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
-  if private.free_places(new.owner_id) > 0 and not exists (
-    select from public.predictions w where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null
+  if keyframe_private.free_places(new.owner_id) > 0 and not exists (
+    select from keyframe.predictions w where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null
   ) then
     new.admitted_at := new.created_at;
-    new.deadline_at := new.created_at + private.deadline_of(new.step);
+    new.deadline_at := new.created_at + keyframe_private.deadline_of(new.step);
   end if;
   return new;
 end
 $$;
-revoke execute on function private.prepare_prediction() from public, anon, authenticated, service_role;
-create trigger _200_prepare before insert on public.predictions
-  for each row execute function private.prepare_prediction();
+create trigger _200_prepare before insert on keyframe.predictions
+  for each row execute function keyframe_private.prepare_prediction();

@@ -1,7 +1,7 @@
 -- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or doubled caller.
 
 -- Every run the provider accepted, so that none is paid for without a row and none goes on after its prediction has ended.
-create table private.provider_runs (
+create table keyframe_private.provider_runs (
   provider_prediction_id text primary key,
   prediction_id uuid not null,
   attempt integer not null,
@@ -9,23 +9,22 @@ create table private.provider_runs (
   cancel_due_at timestamptz,
   cancel_failures integer not null default 0
 );
-comment on table private.provider_runs is 'Runs at the provider. Kept without a foreign key: a run must be cancelled even when its prediction is gone.';
-comment on column private.provider_runs.cancel_due_at is 'When to ask the provider to cancel this run; null when nobody needs to.';
-create index provider_runs_cancel_due_at_idx on private.provider_runs (cancel_due_at) where cancel_due_at is not null;
-create index provider_runs_prediction_id_idx on private.provider_runs (prediction_id);
-create index provider_runs_seen_at_idx on private.provider_runs (seen_at);
-alter table private.provider_runs enable row level security;
-revoke all on private.provider_runs from public, anon, authenticated, service_role;
+comment on table keyframe_private.provider_runs is 'Runs at the provider. Kept without a foreign key: a run must be cancelled even when its prediction is gone.';
+comment on column keyframe_private.provider_runs.cancel_due_at is 'When to ask the provider to cancel this run; null when nobody needs to.';
+create index provider_runs_cancel_due_at_idx on keyframe_private.provider_runs (cancel_due_at) where cancel_due_at is not null;
+create index provider_runs_prediction_id_idx on keyframe_private.provider_runs (prediction_id);
+create index provider_runs_seen_at_idx on keyframe_private.provider_runs (seen_at);
+alter table keyframe_private.provider_runs enable row level security;
 
 -- queued → starting: the provider accepted the run.
-create function private.mark_starting(prediction uuid, provider_prediction text, poll_after interval)
+create function keyframe_private.mark_starting(prediction uuid, provider_prediction text, poll_after interval)
 returns boolean
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  update public.predictions p
+  update keyframe.predictions p
   set status = 'starting', provider_prediction_id = provider_prediction, started_at = now(), unanswered_since = null,
       lease_token = null, failures = 0, retry_reason = null, next_attempt_at = now() + poll_after, updated_at = now()
   where p.id = prediction and p.status = 'queued';
@@ -34,14 +33,14 @@ end
 $$;
 
 -- queued, starting → processing, and processing → processing with more progress: the provider works on it.
-create function private.mark_processing(prediction uuid, provider_prediction text, done real, poll_after interval)
+create function keyframe_private.mark_processing(prediction uuid, provider_prediction text, done real, poll_after interval)
 returns boolean
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  update public.predictions p
+  update keyframe.predictions p
   set status = 'processing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
       unanswered_since = null, progress = greatest(p.progress, done), lease_token = null, failures = 0, retry_reason = null,
       next_attempt_at = now() + poll_after, updated_at = now()
@@ -52,14 +51,14 @@ $$;
 
 -- queued, starting, processing → storing: the output is ready to be copied, at once.
 -- The provider keeps it for an hour, so the deadline leaves most of that for copying, however late it came.
-create function private.mark_storing(prediction uuid, provider_prediction text, output_url text)
+create function keyframe_private.mark_storing(prediction uuid, provider_prediction text, output_url text)
 returns boolean
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  update public.predictions p
+  update keyframe.predictions p
   set status = 'storing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
       unanswered_since = null, provider_output_url = output_url, progress = 1, lease_token = null, failures = 0,
       retry_reason = null, next_attempt_at = now(), deadline_at = greatest(p.deadline_at, now() + interval '50 minutes'),
@@ -70,14 +69,14 @@ end
 $$;
 
 -- active → failed. heard = false: a submit may have been accepted without our hearing of it, and is still to be looked for.
-create function private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, heard boolean default true)
+create function keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, heard boolean default true)
 returns boolean
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  update public.predictions p
+  update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
       completed_at = clock_timestamp(), lease_token = null,
       unanswered_since = case when not heard then p.unanswered_since end, updated_at = now()
@@ -88,14 +87,14 @@ $$;
 
 -- active → canceled. A submit that is under way finds out when it records its answer; one whose answer is lost is looked for,
 -- once its lease has ended.
-create function private.mark_canceled(prediction uuid)
+create function keyframe_private.mark_canceled(prediction uuid)
 returns boolean
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  update public.predictions p
+  update keyframe.predictions p
   set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
   return found;
@@ -103,7 +102,7 @@ end
 $$;
 
 -- storing → succeeded: the file is in Storage and has been checked. Only the holder of the lease may say so.
-create function public.complete_prediction(
+create function keyframe_worker.complete_prediction(
   prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text,
   width integer, height integer, duration_seconds double precision default null
 )
@@ -114,7 +113,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  update public.predictions p
+  update keyframe.predictions p
   set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
       output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
       output_duration_seconds = complete_prediction.duration_seconds, completed_at = clock_timestamp(), progress = 1,
@@ -123,10 +122,10 @@ begin
   return found;
 end
 $$;
-comment on function public.complete_prediction is 'storing → succeeded, for the holder of the lease. False: too late.';
+comment on function keyframe_worker.complete_prediction is 'storing → succeeded, for the holder of the lease. False: too late.';
 
 -- active → failed, for the holder of the lease.
-create function public.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean)
+create function keyframe_worker.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean)
 returns boolean
 language plpgsql
 volatile
@@ -134,17 +133,17 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform from public.predictions p
+  perform from keyframe.predictions p
   where p.id = fail_prediction.prediction_id and p.lease_token = fail_prediction.lease_token for update;
-  return found and private.mark_failed(prediction_id, code, message, retryable);
+  return found and keyframe_private.mark_failed(prediction_id, code, message, retryable);
 end
 $$;
-comment on function public.fail_prediction is 'active → failed, for the holder of the lease. False: too late.';
+comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: too late.';
 
 -- The present task did not work: try it again later, or fail the prediction when its failures are used up.
 -- A rate limit of the provider is waited out and is no failure. Once the provider accepted the run it is paid for:
 -- polling and storing are then tried until the deadline, however often they fail.
-create function public.retry_prediction_later(
+create function keyframe_worker.retry_prediction_later(
   prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision default null,
   answered boolean default true
 )
@@ -155,22 +154,22 @@ security definer
 set search_path = ''
 as $$
 declare
-  row_now public.predictions;
-  limits private.settings;
+  row_now keyframe.predictions;
+  limits keyframe_private.settings;
   counted integer;
 begin
-  select p.* into row_now from public.predictions p
+  select p.* into row_now from keyframe.predictions p
   where p.id = retry_prediction_later.prediction_id and p.lease_token = retry_prediction_later.lease_token for update;
   if not found then
     return 'too_late';
   end if;
-  select s.* into limits from private.settings s;
+  select s.* into limits from keyframe_private.settings s;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
   if row_now.status = 'queued' and counted >= limits.max_failures then
-    perform private.mark_failed(row_now.id, code, message, true, heard => answered);
+    perform keyframe_private.mark_failed(row_now.id, code, message, true, heard => answered);
     return 'failed';
   end if;
-  update public.predictions p
+  update keyframe.predictions p
   set failures = counted, retry_reason = code, lease_token = null,
       unanswered_since = case when answered then null else p.unanswered_since end,
       next_attempt_at = now() + greatest(
@@ -183,10 +182,10 @@ begin
   return 'later';
 end
 $$;
-comment on function public.retry_prediction_later is 'Puts the present task off (later), fails the prediction when its failures are used up (failed), or finds it gone on (too_late). answered = false keeps the search for a run whose submit was never answered.';
+comment on function keyframe_worker.retry_prediction_later is 'Puts the present task off (later), fails the prediction when its failures are used up (failed), or finds it gone on (too_late). answered = false keeps the search for a run whose submit was never answered.';
 
 -- Nothing new at the provider: look again after the poll interval. It did answer, so failures are no longer in a row.
-create function public.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
+create function keyframe_worker.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
 returns boolean
 language plpgsql
 volatile
@@ -194,31 +193,18 @@ security definer
 set search_path = ''
 as $$
 begin
-  update public.predictions p
+  update keyframe.predictions p
   set lease_token = null, failures = 0, retry_reason = null, updated_at = now(), next_attempt_at = now() + coalesce(
-    make_interval(secs => after_seconds), (select s.poll_interval from private.settings s))
+    make_interval(secs => after_seconds), (select s.poll_interval from keyframe_private.settings s))
   where p.id = poll_prediction_later.prediction_id and p.lease_token = poll_prediction_later.lease_token;
   return found;
 end
 $$;
-comment on function public.poll_prediction_later is 'Gives a lease back and asks for the next poll. False: too late.';
+comment on function keyframe_worker.poll_prediction_later is 'Gives a lease back and asks for the next poll. False: too late.';
 
-revoke execute on function
-  private.mark_starting(uuid, text, interval),
-  private.mark_processing(uuid, text, real, interval),
-  private.mark_storing(uuid, text, text),
-  private.mark_failed(uuid, text, text, boolean, boolean),
-  private.mark_canceled(uuid)
-from public, anon, authenticated, service_role;
-revoke execute on function
-  public.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
-  public.fail_prediction(uuid, uuid, text, text, boolean),
-  public.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
-  public.poll_prediction_later(uuid, uuid, double precision)
-from public, anon, authenticated;
 grant execute on function
-  public.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
-  public.fail_prediction(uuid, uuid, text, text, boolean),
-  public.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
-  public.poll_prediction_later(uuid, uuid, double precision)
+  keyframe_worker.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
+  keyframe_worker.fail_prediction(uuid, uuid, text, text, boolean),
+  keyframe_worker.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
+  keyframe_worker.poll_prediction_later(uuid, uuid, double precision)
 to service_role;

@@ -1,7 +1,7 @@
 -- Files that nobody needs any more. Noted in the transaction that made them so, removed soon after by generate:
 -- Storage lets go of a file only through its own API, which no transaction reaches.
 -- A queue: every row is updated and deleted, none in place, and what is dead each look has to step over until vacuum comes.
-create table private.file_removals (
+create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
   prediction_id uuid,
@@ -11,20 +11,19 @@ create table private.file_removals (
   failures integer not null default 0,
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
-comment on table private.file_removals is 'Files to remove from Storage. Tried until it works: Storage may be away for a day.';
-comment on column private.file_removals.prediction_id is 'Whose end or deletion left the file; null: an image that no prediction used.';
-comment on column private.file_removals.due_at is 'When to remove it next, or when the lease of who is removing it runs out.';
-comment on column private.file_removals.written_under is 'The lease under which somebody may still be writing the file: it can only be removed for good after that.';
-comment on column private.file_removals.lease_token is 'Under which it was handed out; then it may be gone already.';
-comment on column private.file_removals.failures is 'How often it could not be removed.';
-create index file_removals_due_at_idx on private.file_removals (due_at);
-create index file_removals_lease_token_idx on private.file_removals (lease_token, due_at) where lease_token is not null;
-create index file_removals_written_under_idx on private.file_removals (written_under) where written_under is not null;
-alter table private.file_removals enable row level security;
-revoke all on private.file_removals from public, anon, authenticated, service_role;
+comment on table keyframe_private.file_removals is 'Files to remove from Storage. Tried until it works: Storage may be away for a day.';
+comment on column keyframe_private.file_removals.prediction_id is 'Whose end or deletion left the file; null: an image that no prediction used.';
+comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of who is removing it runs out.';
+comment on column keyframe_private.file_removals.written_under is 'The lease under which somebody may still be writing the file: it can only be removed for good after that.';
+comment on column keyframe_private.file_removals.lease_token is 'Under which it was handed out; then it may be gone already.';
+comment on column keyframe_private.file_removals.failures is 'How often it could not be removed.';
+create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
+create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
+create index file_removals_written_under_idx on keyframe_private.file_removals (written_under) where written_under is not null;
+alter table keyframe_private.file_removals enable row level security;
 
--- The names under which the output of a prediction may lie in the bucket generations, before anybody has said which.
-create function private.output_names(prediction public.predictions)
+-- The names under which the output of a prediction may lie in the bucket keyframe-outputs, before anybody has said which.
+create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text
 language sql
 stable
@@ -35,7 +34,7 @@ as $$
 $$;
 
 -- Serialises who begins to use a reference image of this owner and who finds one unused. Held to the end of the transaction.
-create function private.lock_references(owner uuid)
+create function keyframe_private.lock_references(owner uuid)
 returns void
 language sql
 volatile
@@ -45,21 +44,21 @@ as $$
 $$;
 
 -- Notes what a worker may have written, or may yet write until its lease ends, for a prediction that will not get its output.
-create function private.note_partial_output(prediction public.predictions)
+create function keyframe_private.note_partial_output(prediction keyframe.predictions)
 returns void
 language sql
 volatile
 set search_path = ''
 as $$
-  insert into private.file_removals (bucket, name, prediction_id, due_at, written_under)
-  select 'generations', name, prediction.id,
+  insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at, written_under)
+  select 'keyframe-outputs', name, prediction.id,
     case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end, prediction.lease_token
-  from private.output_names(prediction) as name
+  from keyframe_private.output_names(prediction) as name
   on conflict do nothing
 $$;
 
 -- A prediction ends while its output is copied.
-create function private.remove_partial_output()
+create function keyframe_private.remove_partial_output()
 returns trigger
 language plpgsql
 volatile
@@ -67,17 +66,17 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform private.note_partial_output(old);
+  perform keyframe_private.note_partial_output(old);
   return null;
 end
 $$;
-create trigger _450_remove_partial_output after update of status on public.predictions
+create trigger _450_remove_partial_output after update of status on keyframe.predictions
   for each row when (old.status = 'storing' and new.status in ('failed', 'canceled'))
-  execute function private.remove_partial_output();
+  execute function keyframe_private.remove_partial_output();
 
 -- Predictions are deleted, most often all of a project: their outputs go, and the reference images that no prediction uses any
 -- more.
-create function private.remove_deleted_files()
+create function keyframe_private.remove_deleted_files()
 returns trigger
 language plpgsql
 volatile
@@ -87,34 +86,34 @@ as $$
 declare
   owner uuid;
 begin
-  perform private.note_partial_output(d) from deleted d where d.status = 'storing';
-  insert into private.file_removals (bucket, name, prediction_id)
-  select 'generations', d.output_path, d.id from deleted d where d.output_path is not null
+  perform keyframe_private.note_partial_output(d) from deleted d where d.status = 'storing';
+  insert into keyframe_private.file_removals (bucket, name, prediction_id)
+  select 'keyframe-outputs', d.output_path, d.id from deleted d where d.output_path is not null
   on conflict do nothing;
 
   for owner in select distinct d.owner_id from deleted d where d.reference_image_path is not null order by 1 loop
-    perform private.lock_references(owner);
+    perform keyframe_private.lock_references(owner);
   end loop;
   -- Under the lock: a prediction with the same image is either seen here, or finds the removal noted.
-  insert into private.file_removals (bucket, name, prediction_id)
+  insert into keyframe_private.file_removals (bucket, name, prediction_id)
   select distinct on (d.reference_image_path) 'projects', substr(d.reference_image_path, 10), d.id
   from deleted d
   where d.reference_image_path is not null
-    and not exists (select from public.predictions p where p.reference_image_path = d.reference_image_path)
+    and not exists (select from keyframe.predictions p where p.reference_image_path = d.reference_image_path)
   on conflict do nothing;
 
-  if exists (select from private.file_removals r where r.due_at <= now()) then
-    perform private.kick_unless_looking('generate');
+  if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
+    perform keyframe_private.kick_unless_looking('generate');
   end if;
   return null;
 end
 $$;
-create trigger _450_remove_deleted_files after delete on public.predictions
+create trigger _450_remove_deleted_files after delete on keyframe.predictions
   referencing old table as deleted
-  for each statement execute function private.remove_deleted_files();
+  for each statement execute function keyframe_private.remove_deleted_files();
 
 -- A new prediction uses an image that was about to be removed: it stays. One that is being removed this moment is gone.
-create function private.keep_reference()
+create function keyframe_private.keep_reference()
 returns trigger
 language plpgsql
 volatile
@@ -122,24 +121,24 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform private.lock_references(new.owner_id);
-  delete from private.file_removals r
+  perform keyframe_private.lock_references(new.owner_id);
+  delete from keyframe_private.file_removals r
   where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10) and r.lease_token is null;
   if exists (
-    select from private.file_removals r where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10)
+    select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10)
   ) then
-    perform private.raise_error('not_found', 'This reference image is being removed, for no project used it any more. Upload it again.');
+    perform keyframe_private.raise_error('not_found', 'This reference image is being removed, for no project used it any more. Upload it again.');
   end if;
-  perform private.require_reference(new.reference_image_path, new.owner_id); -- it may have gone since it was looked for
+  perform keyframe_private.require_reference(new.reference_image_path, new.owner_id); -- it may have gone since it was looked for
   return new;
 end
 $$;
-create trigger _300_keep_reference before insert on public.predictions
-  for each row when (new.reference_image_path is not null) execute function private.keep_reference();
+create trigger _300_keep_reference before insert on keyframe.predictions
+  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference();
 
 -- Leases up to 100 files to remove, as one task; null when there is nothing to do.
 -- One task at a time: that is quick enough, and while Storage is away it keeps a long list from crowding out the predictions.
-create function private.claim_removals(lease_seconds integer)
+create function keyframe_private.claim_removals(lease_seconds integer)
 returns jsonb
 language plpgsql
 volatile
@@ -149,22 +148,22 @@ declare
   lease uuid := gen_random_uuid();
   files jsonb;
 begin
-  if not exists (select from private.file_removals r where r.due_at <= now())
-     or exists (select from private.file_removals r where r.lease_token is not null and r.due_at > now()) then
+  if not exists (select from keyframe_private.file_removals r where r.due_at <= now())
+     or exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > now()) then
     return null;
   end if;
   with due as (
     select r.bucket, r.name,
-      r.bucket = 'projects' and exists (select from public.predictions p where p.reference_image_path = 'projects/' || r.name) as is_needed
-    from private.file_removals r
+      r.bucket = 'projects' and exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name) as is_needed
+    from keyframe_private.file_removals r
     where r.due_at <= now()
     order by r.due_at
     limit 100
     for update of r skip locked
   ), kept as (
-    delete from private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
+    delete from keyframe_private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
   ), leased as (
-    update private.file_removals r
+    update keyframe_private.file_removals r
     set lease_token = lease, due_at = now() + make_interval(secs => lease_seconds)
     from due
     where not due.is_needed and r.bucket = due.bucket and r.name = due.name
@@ -179,7 +178,7 @@ $$;
 
 -- What came of a task's removals: those that Storage refused (a list of {bucket, name}) are tried again later, the others are over.
 -- Answers how many are over.
-create function public.record_files_removed(lease_token uuid, refused jsonb default '[]')
+create function keyframe_worker.record_files_removed(lease_token uuid, refused jsonb default '[]')
 returns integer
 language plpgsql
 volatile
@@ -189,22 +188,22 @@ as $$
 declare
   counted integer;
 begin
-  update private.file_removals r
+  update keyframe_private.file_removals r
   set lease_token = null, failures = r.failures + 1,
-      due_at = now() + (select least(s.retry_most, s.retry_base * power(2, least(20, r.failures))) from private.settings s)
+      due_at = now() + (select least(s.retry_most, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s)
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
   where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
 
-  delete from private.file_removals r where r.lease_token = record_files_removed.lease_token;
+  delete from keyframe_private.file_removals r where r.lease_token = record_files_removed.lease_token;
   get diagnostics counted = row_count;
   return counted;
 end
 $$;
-comment on function public.record_files_removed is 'What came of a task that removes files: those refused are put off, the others done. Answers how many are done.';
+comment on function keyframe_worker.record_files_removed is 'What came of a task that removes files: those refused are put off, the others done. Answers how many are done.';
 
 -- Notes reference images that no prediction uses: a month after their upload, or when their owner's account is gone.
 -- Reads the whole list of images, since an index of ours may not stand on Storage's table: to be called now and then.
-create function private.note_unused_references(max_images integer default 1000)
+create function keyframe_private.note_unused_references(max_images integer default 1000)
 returns integer
 language plpgsql
 volatile
@@ -226,19 +225,19 @@ begin
       ) i
       where i.owner_id is not null
         and (
-          i.created_at < now() - (select s.unused_references_after from private.settings s)
+          i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
           or not exists (select from auth.users u where u.id = i.owner_id))
-        and not exists (select from public.predictions p where p.reference_image_path = 'projects/' || i.name)
-        and not exists (select from private.file_removals r where r.bucket = 'projects' and r.name = i.name)
+        and not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || i.name)
+        and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
       limit max_images
     ) o
     group by o.owner_id order by o.owner_id
   loop
-    perform private.lock_references(owner);
+    perform keyframe_private.lock_references(owner);
     -- Under the lock: a prediction that has begun to use one meanwhile is either seen here, or finds the removal noted.
-    insert into private.file_removals (bucket, name)
+    insert into keyframe_private.file_removals (bucket, name)
     select 'projects', unused.name from unnest(names) as unused (name)
-    where not exists (select from public.predictions p where p.reference_image_path = 'projects/' || unused.name)
+    where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
     on conflict do nothing;
     get diagnostics added = row_count;
     noted := noted + added;
@@ -248,7 +247,7 @@ end
 $$;
 
 -- The holder of a lease writes no more: what it wrote in vain need not wait for the end of the lease.
-create function public.give_up_output(lease_token uuid)
+create function keyframe_worker.give_up_output(lease_token uuid)
 returns boolean
 language plpgsql
 volatile
@@ -256,21 +255,15 @@ security definer
 set search_path = ''
 as $$
 begin
-  update private.file_removals r set due_at = now(), written_under = null
+  update keyframe_private.file_removals r set due_at = now(), written_under = null
   where r.written_under = give_up_output.lease_token and r.lease_token is null;
   if not found then
     return false;
   end if;
-  perform private.kick_unless_looking('generate');
+  perform keyframe_private.kick_unless_looking('generate');
   return true;
 end
 $$;
-comment on function public.give_up_output is 'Says that an output is no longer being written under this lease. True: it was in vain, and is removed now.';
+comment on function keyframe_worker.give_up_output is 'Says that an output is no longer being written under this lease. True: it was in vain, and is removed now.';
 
-revoke execute on function
-  private.output_names(public.predictions), private.lock_references(uuid), private.note_partial_output(public.predictions),
-  private.remove_partial_output(), private.remove_deleted_files(), private.keep_reference(), private.claim_removals(integer),
-  private.note_unused_references(integer)
-from public, anon, authenticated, service_role;
-revoke execute on function public.record_files_removed(uuid, jsonb), public.give_up_output(uuid) from public, anon, authenticated;
-grant execute on function public.record_files_removed(uuid, jsonb), public.give_up_output(uuid) to service_role;
+grant execute on function keyframe_worker.record_files_removed(uuid, jsonb), keyframe_worker.give_up_output(uuid) to service_role;

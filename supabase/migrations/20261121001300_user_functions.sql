@@ -4,7 +4,7 @@
 -- A prediction as its owner may see it, with its place in line. The columns are named: what is new is nobody's to see until it
 -- stands here. json and not jsonb, here and in whatever answers with it: each layer of jsonb copies all that is inside value by
 -- value, which was four fifths of a page of projects.
-create function private.prediction_json(prediction public.predictions)
+create function keyframe_private.prediction_json(prediction keyframe.predictions)
 returns json
 language plpgsql
 stable
@@ -24,15 +24,14 @@ begin
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at,
-    'updated_at', prediction.updated_at, 'queue_position', private.queue_position(prediction)
+    'updated_at', prediction.updated_at, 'queue_position', keyframe_private.queue_position(prediction)
   );
 end
 $$;
-revoke execute on function private.prediction_json(public.predictions) from public, anon;
-grant execute on function private.prediction_json(public.predictions) to authenticated, service_role;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions) to authenticated, service_role;
 
 -- Refuses a session that names nobody: without a caller the triggers take who inserts for an administrator.
-create function private.require_user()
+create function keyframe_private.require_user()
 returns void
 language plpgsql
 stable
@@ -40,14 +39,13 @@ set search_path = ''
 as $$
 begin
   if auth.uid() is null then
-    perform private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
+    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
   end if;
 end
 $$;
-revoke execute on function private.require_user() from public, anon, authenticated, service_role;
 
 -- Definer, because users may not choose identifiers; a key's is known before the row.
-create function public.create_project(
+create function keyframe.create_project(
   title text, text_prompt text, description text default '', idempotency_key text default null, request_hash text default null
 )
 returns jsonb
@@ -59,31 +57,31 @@ as $$
 declare
   project uuid := gen_random_uuid();
   replayed boolean := false;
-  created public.projects;
+  created keyframe.projects;
 begin
-  perform private.require_user();
+  perform keyframe_private.require_user();
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into project, replayed from private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into project, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
   end if;
   if replayed then
-    select p.* into created from public.projects p where p.id = project and p.owner_id = auth.uid();
+    select p.* into created from keyframe.projects p where p.id = project and p.owner_id = auth.uid();
     if not found then
-      perform private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
+      perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
   else
-    insert into public.projects (id, title, text_prompt, description)
+    insert into keyframe.projects (id, title, text_prompt, description)
     values (project, create_project.title, create_project.text_prompt, create_project.description)
     returning * into created;
   end if;
-  return jsonb_build_object('project', to_jsonb(created), 'replayed', replayed, 'rate', private.rate_state('create'));
+  return jsonb_build_object('project', to_jsonb(created), 'replayed', replayed, 'rate', keyframe_private.rate_state('create'));
 end
 $$;
-comment on function public.create_project is 'Creates a project of the caller.';
+comment on function keyframe.create_project is 'Creates a project of the caller.';
 
 -- Definer, as create_project is; whose project it is the insert checks.
-create function public.start_prediction(
+create function keyframe.start_prediction(
   project_id uuid,
-  step public.generation_step,
+  step keyframe.generation_step,
   prompt text default null,
   reference_image_path text default null,
   first_frame_prediction_id uuid default null,
@@ -101,19 +99,19 @@ as $$
 declare
   prediction uuid := gen_random_uuid();
   replayed boolean := false;
-  started public.predictions;
+  started keyframe.predictions;
 begin
-  perform private.require_user();
+  perform keyframe_private.require_user();
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into prediction, replayed from private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into prediction, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
   end if;
   if replayed then
-    select p.* into started from public.predictions p where p.id = prediction and p.owner_id = auth.uid();
+    select p.* into started from keyframe.predictions p where p.id = prediction and p.owner_id = auth.uid();
     if not found then
-      perform private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
+      perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
   else
-    insert into public.predictions (
+    insert into keyframe.predictions (
       id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds
     )
     values (
@@ -124,14 +122,14 @@ begin
     returning * into started;
   end if;
   return json_build_object(
-    'prediction', private.prediction_json(started), 'replayed', replayed, 'rate', private.rate_state('generate'));
+    'prediction', keyframe_private.prediction_json(started), 'replayed', replayed, 'rate', keyframe_private.rate_state('generate'));
 end
 $$;
-comment on function public.start_prediction is 'Starts one run of a step of a project of the caller.';
+comment on function keyframe.start_prediction is 'Starts one run of a step of a project of the caller.';
 
 -- Volatile, as every read that takes a token: PostgREST runs what is stable in a read-only transaction.
 -- Definer, with the owner in the WHERE: under a policy no condition on the step may use an index (enum_eq is not leakproof).
-create function public.read_prediction(project_id uuid, step public.generation_step, prediction_id uuid default null)
+create function keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid default null)
 returns json
 language plpgsql
 volatile
@@ -139,29 +137,29 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := private.take_token('read');
-  wanted public.predictions;
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.predictions;
 begin
   if prediction_id is null then
-    select p.* into wanted from public.predictions p
+    select p.* into wanted from keyframe.predictions p
     where p.project_id = read_prediction.project_id and p.step = read_prediction.step
     order by p.created_at desc, p.id desc
     limit 1;
   else
-    select p.* into wanted from public.predictions p
+    select p.* into wanted from keyframe.predictions p
     where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
   end if;
   -- All predictions of a project have its owner, so looking afterwards finds the same, and leads the planner to no other index.
   if wanted.owner_id is distinct from auth.uid() or wanted.id is null then
-    perform private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
-  return json_build_object('prediction', private.prediction_json(wanted), 'rate', rate);
+  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', rate);
 end
 $$;
-comment on function public.read_prediction is 'One prediction of the caller; without prediction_id the latest run of the step.';
+comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest run of the step.';
 
 -- Definer, because users may not update predictions; the owner is checked in the WHERE.
-create function public.cancel_prediction(
+create function keyframe.cancel_prediction(
   project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null
 )
 returns json
@@ -172,36 +170,36 @@ set search_path = ''
 as $$
 declare
   replayed boolean := false;
-  wanted public.predictions;
+  wanted keyframe.predictions;
 begin
   if idempotency_key is not null then
-    select r.replayed into replayed from private.remember_request(idempotency_key, request_hash) r;
+    select r.replayed into replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
   end if;
   if not replayed then
-    perform private.take_token('change');
+    perform keyframe_private.take_token('change');
   end if;
-  select p.* into wanted from public.predictions p
+  select p.* into wanted from keyframe.predictions p
   where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
   for update;
   if not found then
-    perform private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
   elsif wanted.status in ('succeeded', 'failed') then
-    perform private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
+    perform keyframe_private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
   end if;
   if not replayed then
-    perform private.mark_canceled(wanted.id);
-    select p.* into wanted from public.predictions p where p.id = wanted.id;
+    perform keyframe_private.mark_canceled(wanted.id);
+    select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
   end if;
   return json_build_object(
-    'prediction', private.prediction_json(wanted), 'replayed', replayed, 'rate', private.rate_state('change'));
+    'prediction', keyframe_private.prediction_json(wanted), 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function public.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. Repeating it is no error.';
+comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. Repeating it is no error.';
 
 -- Admits an upload before its body is read: counts it and names its file. With an Idempotency-Key it is called again when the body has
 -- been read, with its hash. The same key gives the same file again and takes no second token, also when the body never came whole.
 -- What is refused for its bytes afterwards has cost its token.
-create function public.admit_upload(idempotency_key text default null, request_hash text default null)
+create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
 volatile
@@ -213,23 +211,23 @@ declare
   replayed boolean := false;
 begin
   if request_hash is not null then
-    file := private.complete_request(idempotency_key, request_hash);
+    file := keyframe_private.complete_request(idempotency_key, request_hash);
   end if;
   if file is null then
     file := gen_random_uuid();
     if idempotency_key is not null then
-      select r.resource_id, r.replayed into file, replayed from private.remember_request(idempotency_key, request_hash) r;
+      select r.resource_id, r.replayed into file, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
     end if;
     if not replayed then
-      perform private.take_token('upload');
+      perform keyframe_private.take_token('upload');
     end if;
   end if;
-  return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', private.rate_state('upload'));
+  return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));
 end
 $$;
-comment on function public.admit_upload is 'Counts an upload of the caller and names its file.';
+comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
-create function public.health()
+create function keyframe.health()
 returns jsonb
 language sql
 stable
@@ -238,21 +236,13 @@ set search_path = ''
 as $$
   select jsonb_build_object('now', now())
 $$;
-comment on function public.health is 'Answers when the database does.';
+comment on function keyframe.health is 'Answers when the database does.';
 
-revoke execute on function
-  public.create_project(text, text, text, text, text),
-  public.start_prediction(uuid, public.generation_step, text, text, uuid, uuid, integer, text, text),
-  public.read_prediction(uuid, public.generation_step, uuid),
-  public.cancel_prediction(uuid, uuid, text, text),
-  public.admit_upload(text, text),
-  public.health()
-from public, anon, authenticated, service_role;
 grant execute on function
-  public.create_project(text, text, text, text, text),
-  public.start_prediction(uuid, public.generation_step, text, text, uuid, uuid, integer, text, text),
-  public.read_prediction(uuid, public.generation_step, uuid),
-  public.cancel_prediction(uuid, uuid, text, text),
-  public.admit_upload(text, text)
+  keyframe.create_project(text, text, text, text, text),
+  keyframe.start_prediction(uuid, keyframe.generation_step, text, text, uuid, uuid, integer, text, text),
+  keyframe.read_prediction(uuid, keyframe.generation_step, uuid),
+  keyframe.cancel_prediction(uuid, uuid, text, text),
+  keyframe.admit_upload(text, text)
 to authenticated;
-grant execute on function public.health() to anon, authenticated, service_role;
+grant execute on function keyframe.health() to anon, authenticated, service_role;

@@ -3,7 +3,7 @@
 -- rows it will read, so it may read and sort all of them for a page. The lists are definers and name the owner themselves.
 
 -- The latest prediction of each step of a project of the caller.
-create function private.latest_predictions(project uuid)
+create function keyframe_private.latest_predictions(project uuid)
 returns json
 language plpgsql
 stable
@@ -12,10 +12,10 @@ set search_path = ''
 as $$
 begin
   return (
-    select coalesce(json_agg(private.prediction_json(latest.prediction) order by wanted.step), '[]')
-    from unnest(enum_range(null::public.generation_step)) as wanted (step)
+    select coalesce(json_agg(keyframe_private.prediction_json(latest.prediction) order by wanted.step), '[]')
+    from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
     cross join lateral (
-      select p as prediction from public.predictions p
+      select p as prediction from keyframe.predictions p
       where p.project_id = latest_predictions.project and p.step = wanted.step
       order by p.created_at desc, p.id desc
       limit 1
@@ -24,11 +24,10 @@ begin
   );
 end
 $$;
-revoke execute on function private.latest_predictions(uuid) from public, anon, service_role;
-grant execute on function private.latest_predictions(uuid) to authenticated;
+grant execute on function keyframe_private.latest_predictions(uuid) to authenticated;
 
 -- Newest first; the page goes on after (before_created_at, before_id).
-create function public.list_projects(
+create function keyframe.list_projects(
   max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null,
   with_predictions boolean default false
 )
@@ -39,17 +38,17 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read');
   page json;
 begin
   select coalesce(json_agg(
     case when with_predictions
-      then (select to_json(j) from (select (l.project).*, private.latest_predictions((l.project).id) as predictions) j)
+      then (select to_json(j) from (select (l.project).*, keyframe_private.latest_predictions((l.project).id) as predictions) j)
       else to_json(l.project) end
     order by (l.project).created_at desc, (l.project).id desc), '[]')
   into page
   from (
-    select p as project from public.projects p
+    select p as project from keyframe.projects p
     -- Without a cursor it begins before everything, so that every plan is a walk along the index.
     where p.owner_id = auth.uid() and (p.created_at, p.id)
       < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
@@ -59,9 +58,9 @@ begin
   return json_build_object('projects', page, 'rate', rate);
 end
 $$;
-comment on function public.list_projects is 'The caller''s projects, newest first, a page of at most 101 at a time; with_predictions adds the latest prediction of each step.';
+comment on function keyframe.list_projects is 'The caller''s projects, newest first, a page of at most 101 at a time; with_predictions adds the latest prediction of each step.';
 
-create function public.read_project(project_id uuid)
+create function keyframe.read_project(project_id uuid)
 returns json
 language plpgsql
 volatile
@@ -69,21 +68,21 @@ security invoker
 set search_path = ''
 as $$
 declare
-  rate jsonb := private.take_token('read');
-  wanted public.projects;
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.projects;
 begin
-  select p.* into wanted from public.projects p where p.id = read_project.project_id;
+  select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
   if not found then
-    perform private.raise_error('not_found', 'There is no project of yours with this projectId.');
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   return json_build_object(
-    'project', to_json(wanted), 'predictions', private.latest_predictions(wanted.id), 'rate', rate);
+    'project', to_json(wanted), 'predictions', keyframe_private.latest_predictions(wanted.id), 'rate', rate);
 end
 $$;
-comment on function public.read_project is 'One project of the caller with the latest prediction of each step.';
+comment on function keyframe.read_project is 'One project of the caller with the latest prediction of each step.';
 
 -- What is not given stays. The trigger on projects counts the change and dates it.
-create function public.update_project(
+create function keyframe.update_project(
   project_id uuid, title text default null, text_prompt text default null, description text default null
 )
 returns jsonb
@@ -93,24 +92,24 @@ security invoker
 set search_path = ''
 as $$
 declare
-  changed public.projects;
+  changed keyframe.projects;
 begin
-  update public.projects p
+  update keyframe.projects p
   set title = coalesce(update_project.title, p.title),
       text_prompt = coalesce(update_project.text_prompt, p.text_prompt),
       description = coalesce(update_project.description, p.description)
   where p.id = update_project.project_id
   returning p.* into changed;
   if not found then
-    perform private.raise_error('not_found', 'There is no project of yours with this projectId.');
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  return jsonb_build_object('project', to_jsonb(changed), 'rate', private.rate_state('change'));
+  return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function public.update_project is 'Changes the texts of a project of the caller. Predictions that were started keep theirs.';
+comment on function keyframe.update_project is 'Changes the texts of a project of the caller. Predictions that were started keep theirs.';
 
 -- The triggers on projects and predictions count it, refuse it while something runs, and see to the files.
-create function public.delete_project(project_id uuid)
+create function keyframe.delete_project(project_id uuid)
 returns jsonb
 language plpgsql
 volatile
@@ -118,20 +117,20 @@ security invoker
 set search_path = ''
 as $$
 declare
-  deleted public.projects;
+  deleted keyframe.projects;
 begin
-  delete from public.projects p where p.id = delete_project.project_id returning p.* into deleted;
+  delete from keyframe.projects p where p.id = delete_project.project_id returning p.* into deleted;
   if not found then
-    perform private.raise_error('not_found', 'There is no project of yours with this projectId.');
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  return jsonb_build_object('project', to_jsonb(deleted), 'rate', private.rate_state('change'));
+  return jsonb_build_object('project', to_jsonb(deleted), 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function public.delete_project is 'Deletes a project of the caller with its predictions; their files go soon after.';
+comment on function keyframe.delete_project is 'Deletes a project of the caller with its predictions; their files go soon after.';
 
 -- Newest first, of one step or of all; the page goes on after (before_created_at, before_id).
-create function public.list_predictions(
-  project_id uuid, step public.generation_step default null, max_rows integer default 20,
+create function keyframe.list_predictions(
+  project_id uuid, step keyframe.generation_step default null, max_rows integer default 20,
   before_created_at timestamptz default null, before_id uuid default null
 )
 returns json
@@ -141,25 +140,25 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read');
   first_time timestamptz := coalesce(before_created_at, 'infinity');
   first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
-  page public.predictions[];
+  page keyframe.predictions[];
 begin
-  if not exists (select from public.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
-    perform private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   -- Two statements, so that each has a plan that walks along its own index.
   if step is null then
     page := array(
-      select p from public.predictions p
+      select p from keyframe.predictions p
       where p.project_id = list_predictions.project_id and p.owner_id = auth.uid()
         and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   else
     page := array(
-      select p from public.predictions p
+      select p from keyframe.predictions p
       where p.project_id = list_predictions.project_id and p.step = list_predictions.step
         and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
@@ -167,23 +166,16 @@ begin
   end if;
   return json_build_object(
     'predictions', (
-      select coalesce(json_agg(private.prediction_json(p) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
+      select coalesce(json_agg(keyframe_private.prediction_json(p) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
     'rate', rate);
 end
 $$;
-comment on function public.list_predictions is 'The predictions of a project of the caller, newest first, a page of at most 101 at a time.';
+comment on function keyframe.list_predictions is 'The predictions of a project of the caller, newest first, a page of at most 101 at a time.';
 
-revoke execute on function
-  public.list_projects(integer, timestamptz, uuid, boolean),
-  public.read_project(uuid),
-  public.update_project(uuid, text, text, text),
-  public.delete_project(uuid),
-  public.list_predictions(uuid, public.generation_step, integer, timestamptz, uuid)
-from public, anon, authenticated, service_role;
 grant execute on function
-  public.list_projects(integer, timestamptz, uuid, boolean),
-  public.read_project(uuid),
-  public.update_project(uuid, text, text, text),
-  public.delete_project(uuid),
-  public.list_predictions(uuid, public.generation_step, integer, timestamptz, uuid)
+  keyframe.list_projects(integer, timestamptz, uuid, boolean),
+  keyframe.read_project(uuid),
+  keyframe.update_project(uuid, text, text, text),
+  keyframe.delete_project(uuid),
+  keyframe.list_predictions(uuid, keyframe.generation_step, integer, timestamptz, uuid)
 to authenticated;

@@ -3,7 +3,7 @@
 -- The last kick of each function. What it was answered pg_net keeps for some hours, under its id. Unlogged, as pg_net's tables
 -- are: after a crash its ids begin anew, and one from before would be somebody else's. Updated at every kick: room keeps that in
 -- place.
-create unlogged table private.last_kicks (
+create unlogged table keyframe_private.last_kicks (
   function_name text primary key,
   made_at timestamptz not null,
   request_id bigint,
@@ -12,18 +12,17 @@ create unlogged table private.last_kicks (
   constraint last_kick_is_made_or_in_trouble check ((request_id is null) = (trouble is not null)),
   constraint last_kick_is_heard_when_made check (heard_at is null or request_id is not null)
 ) with (fillfactor = 50);
-comment on table private.last_kicks is 'The last kick of each function: for the figures of the service (docs/operate.md).';
-comment on column private.last_kicks.made_at is 'When it was made; it goes out when that transaction commits.';
-comment on column private.last_kicks.request_id is 'The id of its answer in net._http_response; null: it could not be made.';
-comment on column private.last_kicks.trouble is 'Why it could not be made.';
-comment on column private.last_kicks.heard_at is 'When the function first looked for work since.';
-alter table private.last_kicks enable row level security;
-revoke all on private.last_kicks from public, anon, authenticated, service_role;
+comment on table keyframe_private.last_kicks is 'The last kick of each function: for the figures of the service (docs/operate.md).';
+comment on column keyframe_private.last_kicks.made_at is 'When it was made; it goes out when that transaction commits.';
+comment on column keyframe_private.last_kicks.request_id is 'The id of its answer in net._http_response; null: it could not be made.';
+comment on column keyframe_private.last_kicks.trouble is 'Why it could not be made.';
+comment on column keyframe_private.last_kicks.heard_at is 'When the function first looked for work since.';
+alter table keyframe_private.last_kicks enable row level security;
 
 -- Notes the last kick of a function: one row written for each kick that is made, none for work that needs no kick. Waits for
 -- nobody: a kick made by hand may stand in an open transaction. One with an older snapshot may not change the row, and leaves it
 -- alone.
-create function private.note_kick(function_name text, request_id bigint, trouble text)
+create function keyframe_private.note_kick(function_name text, request_id bigint, trouble text)
 returns void
 language plpgsql
 volatile
@@ -33,15 +32,15 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     return;
   end if;
-  update private.last_kicks l
+  update keyframe_private.last_kicks l
   set made_at = clock_timestamp(), request_id = note_kick.request_id, trouble = left(note_kick.trouble, 200), heard_at = null
   where l.function_name = (
-    select k.function_name from private.last_kicks k where k.function_name = note_kick.function_name for update skip locked
+    select k.function_name from keyframe_private.last_kicks k where k.function_name = note_kick.function_name for update skip locked
   );
   -- Whoever writes the first one may keep its transaction open: a second insert would wait for it.
-  if not found and not exists (select from private.last_kicks k where k.function_name = note_kick.function_name)
+  if not found and not exists (select from keyframe_private.last_kicks k where k.function_name = note_kick.function_name)
     and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || note_kick.function_name, 0)) then
-    insert into private.last_kicks (function_name, made_at, request_id, trouble)
+    insert into keyframe_private.last_kicks (function_name, made_at, request_id, trouble)
     values (note_kick.function_name, clock_timestamp(), note_kick.request_id, left(note_kick.trouble, 200))
     on conflict do nothing;
   end if;
@@ -49,7 +48,7 @@ end
 $$;
 
 -- Signs and posts a kick as Standard Webhooks has it. Never fails its caller: the sweep makes up for a kick that could not be made.
-create function private.kick(function_name text)
+create function keyframe_private.kick(function_name text)
 returns boolean
 language plpgsql
 volatile
@@ -65,11 +64,11 @@ declare
   signature text;
   request_id bigint;
 begin
-  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'functions_url';
-  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'kick_secret';
+  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
+  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
   if base_url is null or secret is null then
-    raise warning 'No kick to %: the Vault lacks functions_url or kick_secret.', function_name;
-    perform private.note_kick(function_name, null, 'The Vault lacks functions_url or kick_secret.');
+    raise warning 'No kick to %: the Vault lacks keyframe_functions_url or keyframe_kick_secret.', function_name;
+    perform keyframe_private.note_kick(function_name, null, 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.');
     return false;
   end if;
   signature := encode(
@@ -79,7 +78,7 @@ begin
       'sha256'
     ), 'base64');
   request_id := net.http_post(
-    url := base_url || '/' || function_name,
+    url := base_url || '/keyframe-' || function_name,
     body := body,
     headers := jsonb_build_object(
       'Content-Type', 'application/json',
@@ -87,12 +86,12 @@ begin
     ),
     timeout_milliseconds := 5000
   );
-  perform private.note_kick(function_name, request_id, null);
+  perform keyframe_private.note_kick(function_name, request_id, null);
   return true;
 exception when others then
   raise warning 'No kick to %: %', function_name, sqlerrm;
   begin
-    perform private.note_kick(function_name, null, sqlerrm);
+    perform keyframe_private.note_kick(function_name, null, sqlerrm);
   exception when others then
     null; -- what was noted last stands
   end;
@@ -101,7 +100,7 @@ end
 $$;
 
 -- One kick per burst: not while a function is looking anyway, not while another transaction is kicking, once per transaction.
-create function private.kick_unless_looking(function_name text)
+create function keyframe_private.kick_unless_looking(function_name text)
 returns void
 language plpgsql
 volatile
@@ -115,19 +114,19 @@ begin
   if current_setting(marker, true) is not distinct from this_transaction then
     return;
   end if;
-  if exists (select from private.lookouts l where l.function_name = kick_unless_looking.function_name and l.looking_until > clock_timestamp()) then
+  if exists (select from keyframe_private.lookouts l where l.function_name = kick_unless_looking.function_name and l.looking_until > clock_timestamp()) then
     return;
   end if;
   if not pg_try_advisory_xact_lock(hashtextextended('keyframe kick ' || function_name, 0)) then
     return;
   end if;
   perform set_config(marker, this_transaction, true);
-  perform private.kick(function_name);
+  perform keyframe_private.kick(function_name);
 end
 $$;
 
 -- New work for generate: an admitted prediction, an output to store, a run to cancel.
-create function private.kick_generate()
+create function keyframe_private.kick_generate()
 returns trigger
 language plpgsql
 volatile
@@ -135,19 +134,17 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform private.kick_unless_looking('generate');
+  perform keyframe_private.kick_unless_looking('generate');
   return null;
 end
 $$;
-create trigger _900_kick_inserted after insert on public.predictions
-  for each row when (new.admitted_at is not null) execute function private.kick_generate();
-create trigger _900_kick_admitted after update of admitted_at on public.predictions
+create trigger _900_kick_inserted after insert on keyframe.predictions
+  for each row when (new.admitted_at is not null) execute function keyframe_private.kick_generate();
+create trigger _900_kick_admitted after update of admitted_at on keyframe.predictions
   for each row when (old.admitted_at is null and new.admitted_at is not null and new.status = 'queued')
-  execute function private.kick_generate();
-create trigger _900_kick_storing after update of status on public.predictions
-  for each row when (old.status <> 'storing' and new.status = 'storing') execute function private.kick_generate();
-create trigger _900_kick_cancel after update of cancel_due_at on private.provider_runs
-  for each row when (old.cancel_due_at is null and new.cancel_due_at is not null) execute function private.kick_generate();
+  execute function keyframe_private.kick_generate();
+create trigger _900_kick_storing after update of status on keyframe.predictions
+  for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.kick_generate();
+create trigger _900_kick_cancel after update of cancel_due_at on keyframe_private.provider_runs
+  for each row when (old.cancel_due_at is null and new.cancel_due_at is not null) execute function keyframe_private.kick_generate();
 
-revoke execute on function private.note_kick(text, bigint, text), private.kick(text), private.kick_unless_looking(text), private.kick_generate()
-from public, anon, authenticated, service_role;

@@ -1,6 +1,6 @@
 -- Where a receiver listens. owner_id set: that user's own events; null: a service-wide receiver (a CRM), everyone's events.
 
-create table public.webhook_endpoints (
+create table keyframe.webhook_endpoints (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid references auth.users on delete cascade,
   url text not null,
@@ -15,7 +15,7 @@ create table public.webhook_endpoints (
   updated_at timestamptz not null default now(),
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
-  constraint description_is_one_line check (private.is_one_line(description)),
+  constraint description_is_one_line check (keyframe_private.is_one_line(description)),
   constraint event_types_are_known check (
     event_types <@ array['project.created', 'generation.succeeded', 'generation.failed', 'webhook.test']),
   constraint event_types_are_a_list_of_at_most_4 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 4),
@@ -23,47 +23,44 @@ create table public.webhook_endpoints (
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
   constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
 );
-comment on table public.webhook_endpoints is 'Receivers of events. A row added here by hand works too: its secret is made with it (select private.webhook_secret(id) shows it).';
-comment on column public.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
-comment on column public.webhook_endpoints.event_types is 'Which events it wants; empty: all.';
-comment on column public.webhook_endpoints.max_in_flight is 'How many requests to it may be under way at once; one while it does nothing but fail.';
-comment on column public.webhook_endpoints.disabled_reason is 'Why it gets nothing at present: by_owner, gone (it answered 410), failing (five days of nothing but failures).';
-comment on column public.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
-create index webhook_endpoints_owner_id_idx on public.webhook_endpoints (owner_id, created_at desc);
+comment on table keyframe.webhook_endpoints is 'Receivers of events. A row added here by hand works too: its secret is made with it (select keyframe_private.webhook_secret(id) shows it).';
+comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
+comment on column keyframe.webhook_endpoints.event_types is 'Which events it wants; empty: all.';
+comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be under way at once; one while it does nothing but fail.';
+comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets nothing at present: by_owner, gone (it answered 410), failing (five days of nothing but failures).';
+comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
+create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 
-alter table public.webhook_endpoints enable row level security;
-revoke all on public.webhook_endpoints from public, anon, authenticated, service_role;
-create policy webhook_endpoints_select_owner on public.webhook_endpoints for select to authenticated
+alter table keyframe.webhook_endpoints enable row level security;
+create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
   using (owner_id = (select auth.uid()));
-grant select on public.webhook_endpoints to authenticated, service_role;
+grant select on keyframe.webhook_endpoints to authenticated, service_role;
 
-create table private.webhook_secrets (
+create table keyframe_private.webhook_secrets (
   id uuid primary key default gen_random_uuid(),
-  endpoint_id uuid not null references public.webhook_endpoints on delete cascade,
+  endpoint_id uuid not null references keyframe.webhook_endpoints on delete cascade,
   vault_secret_id uuid not null unique,
   created_at timestamptz not null default now(),
   expires_at timestamptz
 );
-comment on table private.webhook_secrets is 'Which Vault entries sign for an endpoint: the one without an end, and those that sign on beside it until expires_at.';
-create unique index webhook_secrets_one_current on private.webhook_secrets (endpoint_id) where expires_at is null;
-create index webhook_secrets_endpoint_id_idx on private.webhook_secrets (endpoint_id, created_at);
-create index webhook_secrets_expires_at_idx on private.webhook_secrets (expires_at) where expires_at is not null;
-alter table private.webhook_secrets enable row level security;
-revoke all on private.webhook_secrets from public, anon, authenticated, service_role;
+comment on table keyframe_private.webhook_secrets is 'Which Vault entries sign for an endpoint: the one without an end, and those that sign on beside it until expires_at.';
+create unique index webhook_secrets_one_current on keyframe_private.webhook_secrets (endpoint_id) where expires_at is null;
+create index webhook_secrets_endpoint_id_idx on keyframe_private.webhook_secrets (endpoint_id, created_at);
+create index webhook_secrets_expires_at_idx on keyframe_private.webhook_secrets (expires_at) where expires_at is not null;
+alter table keyframe_private.webhook_secrets enable row level security;
 
 -- Deleting an endpoint deletes its row and its secrets, in milliseconds. Its deliveries, of which there may be millions, and its
--- tests have no foreign key to it: from then on nobody sends or sees them, and private.prune_webhooks deletes them in batches
+-- tests have no foreign key to it: from then on nobody sends or sees them, and keyframe_private.prune_webhooks deletes them in batches
 -- (docs/decisions/0022-deleted-endpoints-leave-deliveries.md).
-create table private.deleted_endpoints (
+create table keyframe_private.deleted_endpoints (
   endpoint_id uuid primary key,
   deleted_at timestamptz not null default now()
 );
-comment on table private.deleted_endpoints is 'Endpoints that were deleted and may still have deliveries. The job keyframe-prune deletes those, and then the row here.';
-alter table private.deleted_endpoints enable row level security;
-revoke all on private.deleted_endpoints from public, anon, authenticated, service_role;
+comment on table keyframe_private.deleted_endpoints is 'Endpoints that were deleted and may still have deliveries. The job keyframe-prune deletes those, and then the row here.';
+alter table keyframe_private.deleted_endpoints enable row level security;
 
 -- Whoever deletes it: its owner, an administrator, or the end of the account.
-create function private.note_deleted_endpoint()
+create function keyframe_private.note_deleted_endpoint()
 returns trigger
 language plpgsql
 volatile
@@ -71,15 +68,15 @@ security definer
 set search_path = ''
 as $$
 begin
-  insert into private.deleted_endpoints (endpoint_id) values (old.id) on conflict do nothing;
+  insert into keyframe_private.deleted_endpoints (endpoint_id) values (old.id) on conflict do nothing;
   return null;
 end
 $$;
-create trigger _500_note_deleted after delete on public.webhook_endpoints
-  for each row execute function private.note_deleted_endpoint();
+create trigger _500_note_deleted after delete on keyframe.webhook_endpoints
+  for each row execute function keyframe_private.note_deleted_endpoint();
 
 -- Makes a new current secret of an endpoint: whsec_ and the base64 of 32 random bytes, kept in the Vault alone.
-create function private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
+create function keyframe_private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
 returns void
 language plpgsql
 volatile
@@ -89,13 +86,13 @@ as $$
 declare
   secret text := 'whsec_' || encode(extensions.gen_random_bytes(32), 'base64');
 begin
-  insert into private.webhook_secrets (id, endpoint_id, vault_secret_id)
-  values (add_webhook_secret.id, endpoint, vault.create_secret(secret, 'webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
+  insert into keyframe_private.webhook_secrets (id, endpoint_id, vault_secret_id)
+  values (add_webhook_secret.id, endpoint, vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
 end
 $$;
 
 -- A secret leaves the Vault with its row.
-create function private.forget_webhook_secret()
+create function keyframe_private.forget_webhook_secret()
 returns trigger
 language plpgsql
 volatile
@@ -107,11 +104,11 @@ begin
   return null;
 end
 $$;
-create trigger _500_forget after delete on private.webhook_secrets
-  for each row execute function private.forget_webhook_secret();
+create trigger _500_forget after delete on keyframe_private.webhook_secrets
+  for each row execute function keyframe_private.forget_webhook_secret();
 
 -- Checks a new endpoint's place among its owner's.
-create function private.prepare_webhook_endpoint()
+create function keyframe_private.prepare_webhook_endpoint()
 returns trigger
 language plpgsql
 volatile
@@ -121,18 +118,18 @@ as $$
 begin
   if new.owner_id is not null then
     perform pg_advisory_xact_lock(hashtextextended('keyframe endpoints of ' || new.owner_id::text, 0));
-    if (select count(*) from public.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
-      perform private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
+    if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
+      perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
     end if;
   end if;
   return new;
 end
 $$;
-create trigger _200_prepare before insert on public.webhook_endpoints
-  for each row execute function private.prepare_webhook_endpoint();
+create trigger _200_prepare before insert on keyframe.webhook_endpoints
+  for each row execute function keyframe_private.prepare_webhook_endpoint();
 
 -- Gives a new endpoint its secret. By hand it may be one that was deleted a moment ago: what that one left would be its own.
-create function private.equip_webhook_endpoint()
+create function keyframe_private.equip_webhook_endpoint()
 returns trigger
 language plpgsql
 volatile
@@ -140,20 +137,20 @@ security definer
 set search_path = ''
 as $$
 begin
-  if exists (select from private.deleted_endpoints d where d.endpoint_id = new.id) then
-    perform private.raise_error('invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
+  if exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id) then
+    perform keyframe_private.raise_error('invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
   end if;
-  perform private.add_webhook_secret(new.id);
+  perform keyframe_private.add_webhook_secret(new.id);
   return null;
 end
 $$;
-create trigger _500_equip after insert on public.webhook_endpoints
-  for each row execute function private.equip_webhook_endpoint();
+create trigger _500_equip after insert on keyframe.webhook_endpoints
+  for each row execute function keyframe_private.equip_webhook_endpoint();
 
 -- Keeps enabled, disabled_at and disabled_reason together, so that one tick in Studio is enough. Switching an endpoint off
 -- and on keeps failing_since: otherwise an owner who does so again and again would never be held to one request at a time, nor to the
 -- five days. One that the service disabled gets five more days when it is enabled, with one request at a time until its first success.
-create function private.note_endpoint_switch()
+create function keyframe_private.note_endpoint_switch()
 returns trigger
 language plpgsql
 volatile
@@ -174,12 +171,12 @@ begin
   return new;
 end
 $$;
-create trigger _300_switch before insert or update of enabled, url, description, event_types, max_in_flight on public.webhook_endpoints
-  for each row execute function private.note_endpoint_switch();
+create trigger _300_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
+  for each row execute function keyframe_private.note_endpoint_switch();
 
 -- The live secrets of endpoints, newest first: at most three of each. Nothing for an endpoint without one. For all in one
 -- statement: each statement that decrypts costs more than what it decrypts.
-create function private.live_webhook_secrets(endpoints uuid[], at timestamptz)
+create function keyframe_private.live_webhook_secrets(endpoints uuid[], at timestamptz)
 returns table (endpoint_id uuid, secrets text[])
 language plpgsql
 stable
@@ -193,7 +190,7 @@ begin
   -- created_at is when a transaction began, so of two rotations at once it cannot tell the last; having no end can.
   return query
   select s.endpoint_id, array_agg(v.decrypted_secret order by (s.expires_at is null) desc, s.created_at desc)
-  from private.webhook_secrets s
+  from keyframe_private.webhook_secrets s
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
   where s.endpoint_id = any (endpoints) and (s.expires_at is null or s.expires_at > at)
   group by s.endpoint_id;
@@ -201,30 +198,30 @@ end
 $$;
 
 -- Those of one endpoint.
-create function private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
+create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
 returns text[]
 language sql
 stable
 security definer
 set search_path = ''
 as $$
-  select coalesce((select l.secrets from private.live_webhook_secrets(array[endpoint], at) l), '{}')
+  select coalesce((select l.secrets from keyframe_private.live_webhook_secrets(array[endpoint], at) l), '{}')
 $$;
 
 -- For administrators: the secret that signs for an endpoint now.
-create function private.webhook_secret(endpoint uuid)
+create function keyframe_private.webhook_secret(endpoint uuid)
 returns text
 language sql
 stable
 security definer
 set search_path = ''
 as $$
-  select (private.webhook_secrets_of(endpoint))[1]
+  select (keyframe_private.webhook_secrets_of(endpoint))[1]
 $$;
 
 -- Replaces the current secret by one with this id. The old one signs on beside it for overlap (0: it is gone at once). At most
 -- three live at a time.
-create function private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
+create function keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void
 language plpgsql
 volatile
@@ -232,23 +229,18 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform from public.webhook_endpoints e where e.id = endpoint for no key update;
-  delete from private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
+  perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
+  delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
   if overlap <= interval '0' then
     -- At once means every old one: whoever rotates without an overlap fears that a secret got out.
-    delete from private.webhook_secrets s where s.endpoint_id = endpoint;
+    delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
-    if (select count(*) from private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
-      perform private.raise_error('invalid_request', 'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
+    if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
+      perform keyframe_private.raise_error('invalid_request', 'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
     end if;
-    update private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
+    update keyframe_private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
   end if;
-  perform private.add_webhook_secret(endpoint, id);
+  perform keyframe_private.add_webhook_secret(endpoint, id);
 end
 $$;
 
-revoke execute on function
-  private.note_deleted_endpoint(), private.add_webhook_secret(uuid, uuid), private.forget_webhook_secret(), private.prepare_webhook_endpoint(),
-  private.equip_webhook_endpoint(), private.note_endpoint_switch(), private.live_webhook_secrets(uuid[], timestamptz), private.webhook_secrets_of(uuid, timestamptz),
-  private.webhook_secret(uuid), private.rotate_webhook_secret(uuid, interval, uuid)
-from public, anon, authenticated, service_role;

@@ -3,7 +3,7 @@
 -- The identifiers of events and deliveries are UUIDs of version 7: 48 bits of milliseconds, then random ones. What is written and
 -- changed of late then lies together in every index that begins with them, in pages that are in memory; random ones would touch
 -- another page each, of an index of a month. What is pruned leaves whole pages empty. (Postgres has uuidv7() from 18 on.)
-create table public.webhook_events (
+create table keyframe.webhook_events (
   id uuid primary key default encode(set_bit(set_bit(overlay(
     uuid_send(gen_random_uuid()) placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6
   ), 52, 1), 53, 1), 'hex')::uuid,
@@ -18,34 +18,33 @@ create table public.webhook_events (
   constraint payload_has_at_most_20_kB check (octet_length(payload::text) <= 20000)
 -- Pruned by the minute: what a day of them leaves is reused after a vacuum, and a fifth of a month, the default, is six days.
 ) with (autovacuum_vacuum_scale_factor = 0.05);
-comment on table public.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
-comment on column public.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. Without a foreign key: what a deleted endpoint leaves is pruned.';
+comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
+comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. Without a foreign key: what a deleted endpoint leaves is pruned.';
 -- Exactly one of each, whatever races.
-create unique index webhook_events_one_terminal_event_per_prediction on public.webhook_events (prediction_id)
+create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)
   where type in ('generation.succeeded', 'generation.failed');
-create unique index webhook_events_one_creation_per_project on public.webhook_events (project_id) where type = 'project.created';
-create index webhook_events_created_at_idx on public.webhook_events (created_at);
-create index webhook_events_endpoint_id_idx on public.webhook_events (endpoint_id) where endpoint_id is not null;
+create unique index webhook_events_one_creation_per_project on keyframe.webhook_events (project_id) where type = 'project.created';
+create index webhook_events_created_at_idx on keyframe.webhook_events (created_at);
+create index webhook_events_endpoint_id_idx on keyframe.webhook_events (endpoint_id) where endpoint_id is not null;
 
-alter table public.webhook_events enable row level security;
-revoke all on public.webhook_events from public, anon, authenticated, service_role;
-create policy webhook_events_select_owner on public.webhook_events for select to authenticated
-  using (owner_id = (select auth.uid()) and (endpoint_id is null or endpoint_id in (select e.id from public.webhook_endpoints e)));
-create index webhook_events_owner_id_idx on public.webhook_events (owner_id, created_at desc);
-grant select on public.webhook_events to authenticated, service_role;
+alter table keyframe.webhook_events enable row level security;
+create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
+  using (owner_id = (select auth.uid()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
+create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
+grant select on keyframe.webhook_events to authenticated, service_role;
 
-create type public.delivery_status as enum ('pending', 'delivered', 'exhausted');
-comment on type public.delivery_status is 'pending: to be sent or sent again; delivered: answered 2xx; exhausted: every attempt failed.';
+create type keyframe.delivery_status as enum ('pending', 'delivered', 'exhausted');
+comment on type keyframe.delivery_status is 'pending: to be sent or sent again; delivered: answered 2xx; exhausted: every attempt failed.';
 
-create table public.webhook_deliveries (
+create table keyframe.webhook_deliveries (
   id uuid primary key default encode(set_bit(set_bit(overlay(
     uuid_send(gen_random_uuid()) placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6
   ), 52, 1), 53, 1), 'hex')::uuid,
-  event_id uuid not null references public.webhook_events on delete cascade,
+  event_id uuid not null references keyframe.webhook_events on delete cascade,
   endpoint_id uuid not null,
   owner_id uuid,
   event_type text not null,
-  status public.delivery_status not null default 'pending',
+  status keyframe.delivery_status not null default 'pending',
   attempts integer not null default 0,
   retries_from integer not null default 0,
   next_attempt_at timestamptz not null default now(),
@@ -57,37 +56,36 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
 -- One update in most rows' lives, and it is not HOT: what is delivered leaves the index of what is due. Who is sending what is
--- written elsewhere (private.delivery_leases). What has to keep up is vacuum: dead entries in the small index of what is due are
+-- written elsewhere (keyframe_private.delivery_leases). What has to keep up is vacuum: dead entries in the small index of what is due are
 -- what every claim steps over. By default it would come after 600,000 of them in three million rows. Statistics likewise: how few
 -- are pending is what the plans are made of.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-comment on table public.webhook_deliveries is 'One event for one endpoint, from commit to its end.';
-comment on column public.webhook_deliveries.endpoint_id is 'For which endpoint. Without a foreign key: what a deleted endpoint leaves is pruned, and is nobody''s until then.';
-comment on column public.webhook_deliveries.owner_id is 'The endpoint''s owner: who may read it here.';
-comment on column public.webhook_deliveries.attempts is 'How many requests were made.';
-comment on column public.webhook_deliveries.retries_from is 'At which attempt the retry schedule began: 0, or where somebody asked for it again.';
-comment on column public.webhook_deliveries.next_attempt_at is 'When it is due.';
-comment on column public.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+comment on table keyframe.webhook_deliveries is 'One event for one endpoint, from commit to its end.';
+comment on column keyframe.webhook_deliveries.endpoint_id is 'For which endpoint. Without a foreign key: what a deleted endpoint leaves is pruned, and is nobody''s until then.';
+comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner: who may read it here.';
+comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
+comment on column keyframe.webhook_deliveries.retries_from is 'At which attempt the retry schedule began: 0, or where somebody asked for it again.';
+comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due.';
+comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
 -- What is still to be done, by endpoint: the claim takes a few of each. Small, however many were delivered.
 -- Entries of the same moment, of events written together, stay apart: put together in one they could not be marked as dead before
 -- all of them are, and claims would look up the dead ones each time.
-create index webhook_deliveries_due_idx on public.webhook_deliveries (endpoint_id, next_attempt_at) with (deduplicate_items = off)
+create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at) with (deduplicate_items = off)
   where status = 'pending';
 -- For the pages of an endpoint's list: of one status, or of all three put together. Read backwards: what is written in rising order
 -- leaves full pages behind it, in falling order half empty ones.
-create index webhook_deliveries_endpoint_id_status_idx on public.webhook_deliveries (endpoint_id, status, created_at, id);
+create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, created_at, id);
 
-alter table public.webhook_deliveries enable row level security;
-revoke all on public.webhook_deliveries from public, anon, authenticated, service_role;
+alter table keyframe.webhook_deliveries enable row level security;
 -- What a deleted endpoint left is seen by nobody. The owner's endpoints are looked up once for a statement.
-create policy webhook_deliveries_select_owner on public.webhook_deliveries for select to authenticated
-  using (owner_id = (select auth.uid()) and endpoint_id in (select e.id from public.webhook_endpoints e));
-create index webhook_deliveries_owner_id_idx on public.webhook_deliveries (owner_id) where owner_id is not null;
-grant select on public.webhook_deliveries to authenticated, service_role;
+create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
+  using (owner_id = (select auth.uid()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
+create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
+grant select on keyframe.webhook_deliveries to authenticated, service_role;
 
-create table public.webhook_attempts (
+create table keyframe.webhook_attempts (
   id bigint generated always as identity primary key,
-  delivery_id uuid not null references public.webhook_deliveries on delete cascade,
+  delivery_id uuid not null references keyframe.webhook_deliveries on delete cascade,
   owner_id uuid,
   attempt integer not null,
   started_at timestamptz not null,
@@ -98,19 +96,18 @@ create table public.webhook_attempts (
   constraint error_or_status check (status_code is not null or error is not null),
   constraint response_excerpt_has_at_most_1_KiB check (octet_length(response_excerpt) <= 1024)
 ) with (autovacuum_vacuum_scale_factor = 0.05); -- pruned with the events
-comment on table public.webhook_attempts is 'One request of a delivery.';
-comment on column public.webhook_attempts.response_excerpt is 'The first 1 KiB of the answer.';
-create unique index webhook_attempts_delivery_id_attempt_idx on public.webhook_attempts (delivery_id, attempt);
+comment on table keyframe.webhook_attempts is 'One request of a delivery.';
+comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the answer.';
+create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 
-alter table public.webhook_attempts enable row level security;
-revoke all on public.webhook_attempts from public, anon, authenticated, service_role;
-create policy webhook_attempts_select_owner on public.webhook_attempts for select to authenticated
-  using (owner_id = (select auth.uid()) and exists (select from public.webhook_deliveries d where d.id = delivery_id));
-create index webhook_attempts_owner_id_idx on public.webhook_attempts (owner_id) where owner_id is not null;
-grant select on public.webhook_attempts to authenticated, service_role;
+alter table keyframe.webhook_attempts enable row level security;
+create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
+  using (owner_id = (select auth.uid()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
+create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
+grant select on keyframe.webhook_attempts to authenticated, service_role;
 
 -- Writes an event and its deliveries, and wakes deliver. False: the event was there already.
-create function private.emit_event(
+create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null
 )
 returns boolean
@@ -122,30 +119,30 @@ as $$
 declare
   event uuid;
 begin
-  insert into public.webhook_events (type, owner_id, project_id, prediction_id, payload)
+  insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload)
   values (event_type, owner, project, prediction, jsonb_strip_nulls(jsonb_build_object('error', error))
-    || jsonb_build_object('type', event_type, 'timestamp', private.wire_time(happened_at), 'data', data))
+    || jsonb_build_object('type', event_type, 'timestamp', keyframe_private.wire_time(happened_at), 'data', data))
   on conflict do nothing
   returning id into event;
   if event is null then
     return false;
   end if;
-  insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
   select event, e.id, e.owner_id, emit_event.event_type
-  from public.webhook_endpoints e
+  from keyframe.webhook_endpoints e
   where e.enabled and (e.owner_id = owner or e.owner_id is null)
     and (e.event_types = '{}' or emit_event.event_type = any (e.event_types))
   -- An endpoint that is being deleted is waited for and then left out: nothing is written for it once its deliveries are pruned.
   for key share of e;
   if found then
-    perform private.kick_unless_looking('deliver');
+    perform keyframe_private.kick_unless_looking('deliver');
   end if;
   return true;
 end
 $$;
 
 -- A time as events carry it: ISO 8601 in UTC with milliseconds.
-create function private.wire_time(at timestamptz)
+create function keyframe_private.wire_time(at timestamptz)
 returns text
 language plpgsql
 immutable
@@ -157,7 +154,7 @@ end
 $$;
 
 -- project.created. A project near the largest sizes would not fit into 20 kB: its texts are then shortened, and truncated says so.
-create function private.emit_project_created()
+create function keyframe_private.emit_project_created()
 returns trigger
 language plpgsql
 volatile
@@ -167,7 +164,7 @@ as $$
 declare
   data jsonb := jsonb_build_object(
     'projectId', new.id, 'ownerId', new.owner_id, 'title', new.title, 'textPrompt', new.text_prompt,
-    'description', new.description, 'createdAt', private.wire_time(new.created_at));
+    'description', new.description, 'createdAt', keyframe_private.wire_time(new.created_at));
   characters integer := 4000;
 begin
   while octet_length(data::text) > 19000 loop
@@ -175,18 +172,18 @@ begin
     data := data || jsonb_build_object(
       'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
   end loop;
-  if not private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
-    perform private.raise_error('invalid_request', 'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+  if not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
+    perform keyframe_private.raise_error('invalid_request', 'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
   end if;
   return null;
 end
 $$;
-create trigger _700_emit_created after insert on public.projects
-  for each row execute function private.emit_project_created();
+create trigger _700_emit_created after insert on keyframe.projects
+  for each row execute function keyframe_private.emit_project_created();
 
 -- Refuses the identifier of an earlier prediction that left an event, which would be taken for this one's; a run that may yet call
 -- back; or a file that is still to be removed. After the insert, which has waited for a deletion that was under way.
-create function private.refuse_used_id()
+create function keyframe_private.refuse_used_id()
 returns trigger
 language plpgsql
 volatile
@@ -195,23 +192,23 @@ set search_path = ''
 as $$
 begin
   if exists (
-    select from public.webhook_events v
+    select from keyframe.webhook_events v
     where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
-  ) or exists (select from private.provider_runs r where r.prediction_id = new.id)
-    or exists (select from private.unanswered_submits s where s.prediction_id = new.id)
+  ) or exists (select from keyframe_private.provider_runs r where r.prediction_id = new.id)
+    or exists (select from keyframe_private.unanswered_submits s where s.prediction_id = new.id)
     or exists (
-      select from private.file_removals r where r.bucket = 'generations' and r.name = any (array(select private.output_names(new)))
+      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
-    perform private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a run or a file. Leave the identifier out, or take another one.');
+    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a run or a file. Leave the identifier out, or take another one.');
   end if;
   return null;
 end
 $$;
-create trigger _150_refuse_used_id after insert on public.predictions
-  for each row execute function private.refuse_used_id();
+create trigger _150_refuse_used_id after insert on keyframe.predictions
+  for each row execute function keyframe_private.refuse_used_id();
 
 -- generation.succeeded and generation.failed.
-create function private.emit_generation_ended()
+create function keyframe_private.emit_generation_ended()
 returns trigger
 language plpgsql
 volatile
@@ -221,25 +218,21 @@ as $$
 declare
   data jsonb := jsonb_build_object(
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
-    'createdAt', private.wire_time(new.created_at), 'completedAt', private.wire_time(new.completed_at));
+    'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at));
 begin
   if new.status = 'succeeded' then
-    perform private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
+    perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
       data || jsonb_build_object('output', jsonb_strip_nulls(jsonb_build_object(
         'path', new.output_path, 'contentType', new.output_content_type, 'bytes', new.output_bytes, 'sha256', new.output_sha256,
         'width', new.output_width, 'height', new.output_height, 'durationSeconds', new.output_duration_seconds))));
   else
-    perform private.emit_event('generation.failed', new.owner_id, new.project_id, new.id, new.completed_at, data,
+    perform keyframe_private.emit_event('generation.failed', new.owner_id, new.project_id, new.id, new.completed_at, data,
       jsonb_build_object('code', new.error_code, 'message', new.error_message, 'retryable', new.error_retryable));
   end if;
   return null;
 end
 $$;
-create trigger _700_emit_ended after update of status on public.predictions
+create trigger _700_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
-  execute function private.emit_generation_ended();
+  execute function keyframe_private.emit_generation_ended();
 
-revoke execute on function
-  private.emit_event(text, uuid, uuid, uuid, timestamptz, jsonb, jsonb), private.wire_time(timestamptz),
-  private.emit_project_created(), private.refuse_used_id(), private.emit_generation_ended()
-from public, anon, authenticated, service_role;

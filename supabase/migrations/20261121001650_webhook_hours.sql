@@ -3,7 +3,7 @@
 
 -- The low fillfactor keeps a row that is counted up again and again on its page: no index has a column of it but the key, so these
 -- updates are HOT and write no index.
-create table private.webhook_hours (
+create table keyframe_private.webhook_hours (
   endpoint_id uuid not null,
   hour timestamptz not null,
   slot smallint not null,
@@ -18,18 +18,17 @@ create table private.webhook_hours (
   failed_error text,
   primary key (endpoint_id, hour, slot)
 ) with (fillfactor = 50);
-comment on table private.webhook_hours is 'What came of the deliveries of an endpoint, each in the hour (UTC) of its last attempt. An hour is the sum of its slots. Kept for two days, the last hour of an endpoint for webhook_retention; without a foreign key: who counts would wait for who deletes the endpoint, and that one for the deliveries.';
-comment on column private.webhook_hours.slot is 'Transactions that count at the same time count in slots of their own, so that none waits for another. The counts of a single slot may be negative; their sum is not.';
-comment on column private.webhook_hours.delivered is 'Answered 2xx.';
-comment on column private.webhook_hours.retrying is 'Failed, and tried again later.';
-comment on column private.webhook_hours.exhausted is 'Failed as often as the retry schedule allows.';
-comment on column private.webhook_hours.last_attempt_at is 'The latest attempt of the hour; last_status_code and last_error are what came of it.';
-comment on column private.webhook_hours.failed_at is 'The latest attempt of the hour that failed; failed_status_code and failed_error are how.';
-create index webhook_hours_hour_idx on private.webhook_hours (hour);
-alter table private.webhook_hours enable row level security;
-revoke all on private.webhook_hours from public, anon, authenticated, service_role;
+comment on table keyframe_private.webhook_hours is 'What came of the deliveries of an endpoint, each in the hour (UTC) of its last attempt. An hour is the sum of its slots. Kept for two days, the last hour of an endpoint for webhook_retention; without a foreign key: who counts would wait for who deletes the endpoint, and that one for the deliveries.';
+comment on column keyframe_private.webhook_hours.slot is 'Transactions that count at the same time count in slots of their own, so that none waits for another. The counts of a single slot may be negative; their sum is not.';
+comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
+comment on column keyframe_private.webhook_hours.retrying is 'Failed, and tried again later.';
+comment on column keyframe_private.webhook_hours.exhausted is 'Failed as often as the retry schedule allows.';
+comment on column keyframe_private.webhook_hours.last_attempt_at is 'The latest attempt of the hour; last_status_code and last_error are what came of it.';
+comment on column keyframe_private.webhook_hours.failed_at is 'The latest attempt of the hour that failed; failed_status_code and failed_error are how.';
+create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
+alter table keyframe_private.webhook_hours enable row level security;
 
-create type private.delivery_change as (
+create type keyframe_private.delivery_change as (
   endpoint_id uuid,
   was_at timestamptz,
   was_outcome text,
@@ -38,10 +37,10 @@ create type private.delivery_change as (
   status_code integer,
   error text
 );
-comment on type private.delivery_change is 'From which hour and outcome a delivery went to which, and what came of its last attempt.';
+comment on type keyframe_private.delivery_change is 'From which hour and outcome a delivery went to which, and what came of its last attempt.';
 
 -- As what a delivery is counted: delivered, retrying, exhausted; null for one that was delivered and is being sent once more.
-create function private.delivery_outcome(status public.delivery_status, last_error text)
+create function keyframe_private.delivery_outcome(status keyframe.delivery_status, last_error text)
 returns text
 language sql
 immutable
@@ -52,7 +51,7 @@ $$;
 
 -- The first slot of eight that no transaction is counting in, so that one sender alone fills one. The last is shared, and waited
 -- for.
-create function private.free_slot()
+create function keyframe_private.free_slot()
 returns smallint
 language plpgsql
 volatile
@@ -71,14 +70,14 @@ $$;
 
 -- Counts deliveries out of the hour they were in and into the one they are in now. Last in its transaction: whoever holds a slot
 -- waits for no row any more that somebody else may hold who waits for the slot.
-create function private.count_deliveries(changes private.delivery_change[])
+create function keyframe_private.count_deliveries(changes keyframe_private.delivery_change[])
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  insert into private.webhook_hours as h (
+  insert into keyframe_private.webhook_hours as h (
     endpoint_id, hour, slot, delivered, retrying, exhausted,
     last_attempt_at, last_status_code, last_error, failed_at, failed_status_code, failed_error)
   select c.endpoint_id, c.hour, s.slot,
@@ -96,7 +95,7 @@ begin
     select o.endpoint_id, date_trunc('hour', o.was_at, 'UTC'), o.was_outcome, -1, null, null, null
     from unnest(changes) o where o.was_at is not null and o.was_outcome is not null
   ) c
-  cross join (select private.free_slot() as slot) s
+  cross join (select keyframe_private.free_slot() as slot) s
   group by c.endpoint_id, c.hour, s.slot
   order by c.endpoint_id, c.hour
   on conflict (endpoint_id, hour, slot) do update
@@ -115,7 +114,7 @@ $$;
 -- Whatever else changes a delivery: it is sent again, or an administrator has a hand in it. The recording of attempts, which adds
 -- to them, and the recovery, which says so in a setting of its transaction, count many at once; one by one each would change the
 -- same few rows thousands of times.
-create function private.count_delivery()
+create function keyframe_private.count_delivery()
 returns trigger
 language plpgsql
 volatile
@@ -123,31 +122,27 @@ security definer
 set search_path = ''
 as $$
 declare
-  change private.delivery_change;
+  change keyframe_private.delivery_change;
 begin
   change.endpoint_id := new.endpoint_id;
   if tg_op = 'UPDATE' then
     change.was_at := old.last_attempt_at;
-    change.was_outcome := private.delivery_outcome(old.status, old.last_error);
+    change.was_outcome := keyframe_private.delivery_outcome(old.status, old.last_error);
   end if;
   change.at := new.last_attempt_at;
-  change.outcome := private.delivery_outcome(new.status, new.last_error);
+  change.outcome := keyframe_private.delivery_outcome(new.status, new.last_error);
   change.status_code := new.last_status_code;
   change.error := new.last_error;
-  perform private.count_deliveries(array[change]);
+  perform keyframe_private.count_deliveries(array[change]);
   return null;
 end
 $$;
-create trigger _500_count_changed after update of status, last_attempt_at, last_error on public.webhook_deliveries
+create trigger _500_count_changed after update of status, last_attempt_at, last_error on keyframe.webhook_deliveries
   for each row when (
     old.attempts = new.attempts
     and (old.status, old.last_attempt_at, old.last_error) is distinct from (new.status, new.last_attempt_at, new.last_error)
     and current_setting('keyframe.deliveries_counted', true) is distinct from 'by the caller')
-  execute function private.count_delivery();
-create trigger _500_count_brought after insert on public.webhook_deliveries
-  for each row when (new.last_attempt_at is not null) execute function private.count_delivery();
+  execute function keyframe_private.count_delivery();
+create trigger _500_count_brought after insert on keyframe.webhook_deliveries
+  for each row when (new.last_attempt_at is not null) execute function keyframe_private.count_delivery();
 
-revoke execute on function
-  private.delivery_outcome(public.delivery_status, text), private.free_slot(),
-  private.count_deliveries(private.delivery_change[]), private.count_delivery()
-from public, anon, authenticated, service_role;

@@ -3,7 +3,7 @@
 -- Who is sending what: an endpoint has max_in_flight places, and a place holds the lease of one delivery. The rows stay and are
 -- written again and again; no index has a column of theirs but the key, and there is room on the page, so these updates are HOT.
 -- Without a foreign key, and pruned: a claim must not wait for who deletes an endpoint, nor that one for the claim.
-create table private.delivery_leases (
+create table keyframe_private.delivery_leases (
   endpoint_id uuid not null,
   place integer not null,
   delivery_id uuid,
@@ -12,16 +12,15 @@ create table private.delivery_leases (
   primary key (endpoint_id, place),
   constraint token_if_and_only_if_leased check ((token is null) = (delivery_id is null))
 ) with (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-comment on table private.delivery_leases is 'The requests under way, by endpoint. The rows stay: a place is used again and again.';
-comment on column private.delivery_leases.place is 'From 1 to max_in_flight of the endpoint.';
-comment on column private.delivery_leases.delivery_id is 'What is being sent; null when the place is free.';
-comment on column private.delivery_leases.token is 'Whoever names it is believed about the request; null when the place is free.';
-comment on column private.delivery_leases.leased_until is 'Then nobody is believed to send it any more.';
-alter table private.delivery_leases enable row level security;
-revoke all on private.delivery_leases from public, anon, authenticated, service_role;
+comment on table keyframe_private.delivery_leases is 'The requests under way, by endpoint. The rows stay: a place is used again and again.';
+comment on column keyframe_private.delivery_leases.place is 'From 1 to max_in_flight of the endpoint.';
+comment on column keyframe_private.delivery_leases.delivery_id is 'What is being sent; null when the place is free.';
+comment on column keyframe_private.delivery_leases.token is 'Whoever names it is believed about the request; null when the place is free.';
+comment on column keyframe_private.delivery_leases.leased_until is 'Then nobody is believed to send it any more.';
+alter table keyframe_private.delivery_leases enable row level security;
 
 -- What of an endpoint is being sent now. One whose lease ran out is not among them: whether it was sent is not known.
-create function private.leased_deliveries(endpoint uuid)
+create function keyframe_private.leased_deliveries(endpoint uuid)
 returns uuid[]
 language plpgsql
 stable
@@ -29,7 +28,7 @@ set search_path = ''
 as $$
 begin
   return array(
-    select l.delivery_id from private.delivery_leases l
+    select l.delivery_id from keyframe_private.delivery_leases l
     where l.endpoint_id = endpoint and l.delivery_id is not null and l.leased_until > now());
 end
 $$;
@@ -39,7 +38,7 @@ $$;
 -- that is looked at until one is found that nobody is sending; never a row for each delivery. One statement, for what a thousand
 -- dead endpoints cost is paid at every look. It ends with the last that is wanted. Backwards, because what was sent of late left
 -- dead entries at the beginning of each endpoint's part.
-create function private.endpoints_with_due(start uuid, most integer, at timestamptz)
+create function keyframe_private.endpoints_with_due(start uuid, most integer, at timestamptz)
 returns setof uuid
 language plpgsql
 stable
@@ -50,29 +49,29 @@ as $$
 begin
   return query
   with recursive from_start as (
-    (select d.endpoint_id as id from public.webhook_deliveries d
+    (select d.endpoint_id as id from keyframe.webhook_deliveries d
     where d.status = 'pending' and d.endpoint_id < start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
     union all
     select (
-      select d.endpoint_id from public.webhook_deliveries d
+      select d.endpoint_id from keyframe.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id < f.id order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
     from from_start f where f.id is not null
   ), down_to_start as (
-    (select d.endpoint_id as id from public.webhook_deliveries d
+    (select d.endpoint_id as id from keyframe.webhook_deliveries d
     where d.status = 'pending' and d.endpoint_id >= start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
     union all
     select (
-      select d.endpoint_id from public.webhook_deliveries d
+      select d.endpoint_id from keyframe.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id < t.id and d.endpoint_id >= start
       order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
     from down_to_start t where t.id is not null
   )
   select p.id from (select f.id from from_start f union all select t.id from down_to_start t) p
   -- Single values, which no plan turns into a join that reads all endpoints first.
-  where (select e.enabled from public.webhook_endpoints e where e.id = p.id)
-    and (select true from public.webhook_deliveries d
+  where (select e.enabled from keyframe.webhook_endpoints e where e.id = p.id)
+    and (select true from keyframe.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at
-        and (select true from private.delivery_leases l
+        and (select true from keyframe_private.delivery_leases l
           where l.endpoint_id = p.id and l.delivery_id = d.id and l.leased_until > at limit 1) is null
       order by d.next_attempt_at desc limit 1)
   limit most;
@@ -81,15 +80,15 @@ $$;
 
 -- How many more requests an endpoint may have under way. While it does nothing but fail that is one: else some dozens that hang
 -- would hold all requests that a sender can have under way. Its first success gives it back what it had.
-create function private.endpoint_places(endpoint uuid, at timestamptz)
+create function keyframe_private.endpoint_places(endpoint uuid, at timestamptz)
 returns integer
 language plpgsql
 stable
 set search_path = ''
 as $$
 begin
-  return (select case when e.failing_since is null then e.max_in_flight else 1 end from public.webhook_endpoints e where e.id = endpoint)
-    - (select count(*) from private.delivery_leases l
+  return (select case when e.failing_since is null then e.max_in_flight else 1 end from keyframe.webhook_endpoints e where e.id = endpoint)
+    - (select count(*) from keyframe_private.delivery_leases l
       where l.endpoint_id = endpoint and l.delivery_id is not null and l.leased_until > at);
 end
 $$;
@@ -97,7 +96,7 @@ $$;
 -- Leases due deliveries: at most max_in_flight of an endpoint at once, so one that hangs or floods delays only itself. A few
 -- statements for all endpoints together, because one for each of twenty costs more than the rows it is about.
 -- Deliveries are not locked: who holds an endpoint's advisory lock alone gives its places, and a result needs the lease.
-create function private.claim_deliveries(
+create function keyframe_private.claim_deliveries(
   max_rows integer, lease_seconds integer, at timestamptz, out deliveries json, out endpoints json, out found_any boolean
 )
 language plpgsql
@@ -120,28 +119,28 @@ begin
   -- Where another claim is at an endpoint, that one gives the places, and it is left to it. One without a free place is left to
   -- whoever makes one: two calls of a busy sender then seldom want the same endpoints.
   select array_agg(o.id) into ours
-  from private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
+  from keyframe_private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
   where case
-    when private.endpoint_places(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
+    when keyframe_private.endpoint_places(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
     else false end;
   if ours is null then
     return;
   end if;
   -- Statements of their own: they see what those who held the locks before have committed. Whoever let a lease run out is believed
   -- until here; from now on somebody else may have the delivery. One that is being recorded just now keeps its place.
-  update private.delivery_leases l set delivery_id = null, token = null
+  update keyframe_private.delivery_leases l set delivery_id = null, token = null
   from (
-    select o.endpoint_id, o.place from private.delivery_leases o
+    select o.endpoint_id, o.place from keyframe_private.delivery_leases o
     where o.endpoint_id = any (ours) and o.delivery_id is not null and o.leased_until <= at
     for update skip locked) o
   where l.endpoint_id = o.endpoint_id and l.place = o.place;
   with line as materialized (
     select o.id, o.turn, case when e.failing_since is null then e.max_in_flight else 1 end - cardinality(t.places) as free, t.places as taken, t.deliveries as sent
     from unnest(ours) with ordinality o (id, turn)
-    join public.webhook_endpoints e on e.id = o.id
+    join keyframe.webhook_endpoints e on e.id = o.id
     cross join lateral (
       select coalesce(array_agg(l.place), '{}') as places, coalesce(array_agg(l.delivery_id), '{}') as deliveries
-      from private.delivery_leases l
+      from keyframe_private.delivery_leases l
       where l.endpoint_id = o.id and l.delivery_id is not null
     ) t
     order by o.turn
@@ -151,14 +150,14 @@ begin
       select i.id as endpoint_id, i.taken, q.id, q.event_id, q.attempts
       from line i
       cross join lateral (
-        select d.id, d.event_id, d.attempts from public.webhook_deliveries d
+        select d.id, d.event_id, d.attempts from keyframe.webhook_deliveries d
         where d.status = 'pending' and d.endpoint_id = i.id and d.next_attempt_at <= at and d.id <> all (i.sent)
         order by d.next_attempt_at
         limit greatest(i.free, 0)) q
       limit max_rows
     ) n
   ), leased as (
-    insert into private.delivery_leases as l (endpoint_id, place, delivery_id, token, leased_until)
+    insert into keyframe_private.delivery_leases as l (endpoint_id, place, delivery_id, token, leased_until)
     select d.endpoint_id, (
         -- The nth place that is not taken.
         select s.place from generate_series(1, cardinality(d.taken) + d.nth) s (place)
@@ -174,18 +173,14 @@ begin
       'event_id', v.id, 'body', v.payload::text)), '[]'),
     array_agg(distinct d.endpoint_id)
   into deliveries, claimed
-  from due d join public.webhook_events v on v.id = d.event_id;
+  from due d join keyframe.webhook_events v on v.id = d.event_id;
 
   found_any := claimed is not null;
   select coalesce(json_object_agg(e.id, json_build_object('url', e.url, 'secrets', coalesce(s.secrets, '{}'))), '{}')
   into endpoints
-  from public.webhook_endpoints e
-  left join private.live_webhook_secrets(claimed, at) s on s.endpoint_id = e.id
+  from keyframe.webhook_endpoints e
+  left join keyframe_private.live_webhook_secrets(claimed, at) s on s.endpoint_id = e.id
   where e.id = any (claimed);
 end
 $$;
 
-revoke execute on function
-  private.leased_deliveries(uuid), private.endpoints_with_due(uuid, integer, timestamptz),
-  private.endpoint_places(uuid, timestamptz), private.claim_deliveries(integer, integer, timestamptz)
-from public, anon, authenticated, service_role;

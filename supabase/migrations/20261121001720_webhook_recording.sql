@@ -1,6 +1,6 @@
 -- Recording: what came of requests, in batches, and when a failed delivery is tried again.
 
-alter table private.settings
+alter table keyframe_private.settings
   add column webhook_retry_schedule interval[] not null
     default '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}',
   add column webhook_disable_after interval not null default interval '5 days',
@@ -9,13 +9,13 @@ alter table private.settings
   add constraint webhook_retry_schedule_is_a_list_of_intervals check (
     case when coalesce(array_ndims(webhook_retry_schedule), 1) > 1 or array_lower(webhook_retry_schedule, 1) <> 1 then false
       else interval '0' < all (webhook_retry_schedule) and array_position(webhook_retry_schedule, null) is null end);
-comment on column private.settings.webhook_retry_schedule is 'How long after each failed attempt the next one comes (with 20 % jitter); after the last one a delivery is exhausted.';
-comment on column private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
-comment on column private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
+comment on column keyframe_private.settings.webhook_retry_schedule is 'How long after each failed attempt the next one comes (with 20 % jitter); after the last one a delivery is exhausted.';
+comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
+comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
 
 -- When a failed delivery is tried again, or null when its attempts are used up.
 -- What a receiver asks for by Retry-After (429, 503) is waited out, up to a day.
-create function private.next_delivery_attempt(attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
+create function keyframe_private.next_delivery_attempt(attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz
 language sql
 volatile
@@ -24,14 +24,14 @@ as $$
   select at + greatest(
     s.webhook_retry_schedule[attempts] * (0.8 + random() * 0.4),
     case when status_code in (429, 503) then make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400)) end)
-  from private.settings s
+  from keyframe_private.settings s
   where attempts <= cardinality(s.webhook_retry_schedule)
 $$;
 
 -- Records what came of a batch of requests, each {id, lease_token, started_at, duration_ms, status_code, error,
 -- response_excerpt, retry_after_seconds}. Only the holder of a lease is believed; the rest is dropped. Returns how many counted.
 -- A session keeps its plan: made while the table was small, it would read all of it for good. Hence by the primary key, always.
-create function private.record_attempts(results jsonb, at timestamptz)
+create function keyframe_private.record_attempts(results jsonb, at timestamptz)
 returns integer
 language plpgsql
 volatile
@@ -42,15 +42,15 @@ set enable_mergejoin = off
 as $$
 declare
   counted integer;
-  changes private.delivery_change[];
+  changes keyframe_private.delivery_change[];
 begin
   -- Endpoints that this may switch, before the deliveries and in one order: two that wait for each other end in an error for one of
   -- them.
-  perform from public.webhook_endpoints e
+  perform from keyframe.webhook_endpoints e
   join (
     select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
     from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, status_code integer)
-    join public.webhook_deliveries d on d.id = r.id
+    join keyframe.webhook_deliveries d on d.id = r.id
     group by d.endpoint_id
   ) b on b.endpoint_id = e.id
   where not b.all_delivered or e.failing_since is not null
@@ -65,27 +65,27 @@ begin
     from jsonb_to_recordset(results) as r (
       id uuid, lease_token uuid, started_at timestamptz, duration_ms integer, status_code integer, error text,
       response_excerpt text, retry_after_seconds double precision)
-    join public.webhook_deliveries d on d.id = r.id
-    join private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id and l.token = r.lease_token
+    join keyframe.webhook_deliveries d on d.id = r.id
+    join keyframe_private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id and l.token = r.lease_token
     order by d.id
     for update of d, l
   ), judged as materialized (
-    select h.*, case when not h.delivered then private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
+    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
     from held h
     where h.was_status = 'pending' -- one that an administrator gave up meanwhile stays so
   ), recorded as (
-    update public.webhook_deliveries d
+    update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code,
         last_error = case when not j.delivered then coalesce(j.error, 'http_status') end,
-        status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::public.delivery_status,
+        status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
         completed_at = case when j.delivered or j.next_at is null then at end
     from judged j where d.id = j.id
   ), released as (
-    update private.delivery_leases l set delivery_id = null, token = null
+    update keyframe_private.delivery_leases l set delivery_id = null, token = null
     from held h where l.endpoint_id = h.endpoint_id and l.place = h.place
   ), logged as (
-    insert into public.webhook_attempts
+    insert into keyframe.webhook_attempts
       (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code,
       case when not j.delivered then coalesce(j.error, 'http_status') end, j.response_excerpt
@@ -96,42 +96,38 @@ begin
     select j.endpoint_id, bool_or(j.delivered) as some_delivered, coalesce(bool_or(j.status_code = 410), false) as gone
     from judged j group by j.endpoint_id
   ), switched as (
-    update public.webhook_endpoints e
+    update keyframe.webhook_endpoints e
     set failing_since = case when b.some_delivered then null else coalesce(e.failing_since, at) end,
-        enabled = e.enabled and not b.gone and (b.some_delivered or not private.failed_too_long(e.failing_since, at)),
+        enabled = e.enabled and not b.gone and (b.some_delivered or not keyframe_private.failed_too_long(e.failing_since, at)),
         disabled_reason = case
           when not e.enabled then e.disabled_reason
           when b.gone then 'gone'
-          when not b.some_delivered and private.failed_too_long(e.failing_since, at) then 'failing' end,
+          when not b.some_delivered and keyframe_private.failed_too_long(e.failing_since, at) then 'failing' end,
         disabled_at = case
           when not e.enabled then e.disabled_at
-          when b.gone or (not b.some_delivered and private.failed_too_long(e.failing_since, at)) then at end
+          when b.gone or (not b.some_delivered and keyframe_private.failed_too_long(e.failing_since, at)) then at end
     from by_endpoint b
     where e.id = b.endpoint_id
       and (b.gone or (b.some_delivered and e.failing_since is not null)
-        or (not b.some_delivered and (e.failing_since is null or private.failed_too_long(e.failing_since, at))))
+        or (not b.some_delivered and (e.failing_since is null or keyframe_private.failed_too_long(e.failing_since, at))))
   )
   select count(*), array_agg(row(
-    j.endpoint_id, j.was_at, case when j.was_at is not null then private.delivery_outcome(j.was_status, j.was_error) end, j.started_at,
+    j.endpoint_id, j.was_at, case when j.was_at is not null then keyframe_private.delivery_outcome(j.was_status, j.was_error) end, j.started_at,
     case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'retrying' end,
-    j.status_code, case when not j.delivered then coalesce(j.error, 'http_status') end)::private.delivery_change)
+    j.status_code, case when not j.delivered then coalesce(j.error, 'http_status') end)::keyframe_private.delivery_change)
   into counted, changes from judged j;
-  perform private.count_deliveries(changes);
+  perform keyframe_private.count_deliveries(changes);
   return counted;
 end
 $$;
 
 -- Five days (a setting) of nothing but failures.
-create function private.failed_too_long(failing_since timestamptz, at timestamptz)
+create function keyframe_private.failed_too_long(failing_since timestamptz, at timestamptz)
 returns boolean
 language sql
 stable
 set search_path = ''
 as $$
-  select coalesce(at - failing_since >= (select s.webhook_disable_after from private.settings s), false)
+  select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
 $$;
 
-revoke execute on function
-  private.next_delivery_attempt(integer, integer, double precision, timestamptz), private.record_attempts(jsonb, timestamptz),
-  private.failed_too_long(timestamptz, timestamptz)
-from public, anon, authenticated, service_role;

@@ -3,7 +3,7 @@
 -- Waits until something is due at an endpoint with a free place, at most so many milliseconds. Looking here costs a fraction of a
 -- call from outside, so it looks often; where a look takes long because many endpoints have something pending, it rests longer,
 -- so that looking takes a tenth of the time at most.
-create function private.wait_for_due(wait_ms integer, at timestamptz)
+create function keyframe_private.wait_for_due(wait_ms integer, at timestamptz)
 returns void
 language plpgsql
 volatile
@@ -26,8 +26,8 @@ begin
   loop
     looked := clock_timestamp();
     exit when exists (
-      select from private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
-      where private.endpoint_places(o.id, at + (looked - began)) > 0);
+      select from keyframe_private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
+      where keyframe_private.endpoint_places(o.id, at + (looked - began)) > 0);
     rest := greatest(0.0005, 9 * extract(epoch from clock_timestamp() - looked));
     exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
     perform pg_sleep(rest);
@@ -37,7 +37,7 @@ $$;
 
 -- One call of deliver: what came of the last requests is recorded, and what is due next is leased. Without results it may wait for
 -- something to become due.
-create function public.exchange_deliveries(
+create function keyframe_worker.exchange_deliveries(
   results jsonb, max_rows integer, lease_seconds integer, look_again_ms integer default 0, at timestamptz default now(),
   wait_ms integer default 0
 )
@@ -55,33 +55,33 @@ declare
   until timestamptz := at;
 begin
   if results <> '[]' then
-    counted := private.record_attempts(results, at);
+    counted := keyframe_private.record_attempts(results, at);
   else
     -- The commit does not wait for the disk: leases of the last moments that a crash forgets are claimed again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
-      perform private.wait_for_due(wait_ms, at);
+      perform keyframe_private.wait_for_due(wait_ms, at);
       until := at + (clock_timestamp() - now());
     end if;
   end if;
   if max_rows > 0 then
-    perform private.note_lookout('deliver', look_again_ms);
+    perform keyframe_private.note_lookout('deliver', look_again_ms);
     select c.deliveries, c.endpoints, c.found_any into deliveries, endpoints, found_any
-    from private.claim_deliveries(max_rows, lease_seconds, until) c;
+    from keyframe_private.claim_deliveries(max_rows, lease_seconds, until) c;
     -- A run whose time is up may leave more than it takes: the next one begins now, and not with the sweep.
     if look_again_ms <= 0 and found_any then
-      perform private.kick_unless_looking('deliver');
+      perform keyframe_private.kick_unless_looking('deliver');
     end if;
   end if;
   return json_build_object('recorded', counted, 'deliveries', deliveries, 'endpoints', endpoints);
 end
 $$;
-comment on function public.exchange_deliveries is 'Records the results of requests and leases the next due deliveries: { recorded, deliveries: [{ id, lease_token, attempt, endpoint_id, event_id, body }], endpoints: { <id>: { url, secrets } } }.';
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases the next due deliveries: { recorded, deliveries: [{ id, lease_token, attempt, endpoint_id, event_id, body }], endpoints: { <id>: { url, secrets } } }.';
 
 -- Deletes some of what deleted endpoints left: their deliveries with the attempts, and their tests. Not while requests to an
 -- endpoint are under way, so that whoever records them waits for nobody. Returns how many rows went, attempts aside.
 -- By the indexes, in their order, so that a batch reads what it takes and not all that is left.
-create function private.prune_deleted_endpoints(max_rows integer default 10000)
+create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns integer
 language plpgsql
 volatile
@@ -97,24 +97,24 @@ declare
   deleted integer := 0;
 begin
   for gone in
-    select g.endpoint_id from private.deleted_endpoints g
+    select g.endpoint_id from keyframe_private.deleted_endpoints g
     where not exists (
-      select from private.delivery_leases l
+      select from keyframe_private.delivery_leases l
       where l.endpoint_id = g.endpoint_id and l.delivery_id is not null and l.leased_until > now())
     order by g.deleted_at
     limit 1000
     for update of g skip locked
   loop
-    delete from public.webhook_deliveries d where d.id = any (array(
-      select o.id from public.webhook_deliveries o where o.endpoint_id = gone limit max_rows - deleted));
+    delete from keyframe.webhook_deliveries d where d.id = any (array(
+      select o.id from keyframe.webhook_deliveries o where o.endpoint_id = gone limit max_rows - deleted));
     get diagnostics batch = row_count;
     deleted := deleted + batch;
-    delete from public.webhook_events v where v.id = any (array(
-      select o.id from public.webhook_events o where o.endpoint_id = gone limit max_rows - deleted));
+    delete from keyframe.webhook_events v where v.id = any (array(
+      select o.id from keyframe.webhook_events o where o.endpoint_id = gone limit max_rows - deleted));
     get diagnostics batch = row_count;
     deleted := deleted + batch;
     exit when deleted >= max_rows;
-    delete from private.deleted_endpoints g where g.endpoint_id = gone;
+    delete from keyframe_private.deleted_endpoints g where g.endpoint_id = gone;
   end loop;
   return deleted;
 end
@@ -123,7 +123,7 @@ $$;
 -- Deletes events past their retention with their deliveries and attempts, some of what deleted endpoints left, counted hours after
 -- two days (an endpoint's last one with its events), secrets past their overlap, and places of endpoints that are gone. Returns how
 -- many events were past it.
-create function private.prune_webhooks(max_rows integer default 2000)
+create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns integer
 language plpgsql
 volatile
@@ -133,28 +133,24 @@ as $$
 declare
   deleted integer;
 begin
-  delete from private.webhook_secrets s where s.expires_at <= now();
-  delete from private.delivery_leases l
-  where l.leased_until < now() - interval '1 hour' and not exists (select from public.webhook_endpoints e where e.id = l.endpoint_id);
+  delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
+  delete from keyframe_private.delivery_leases l
+  where l.leased_until < now() - interval '1 hour' and not exists (select from keyframe.webhook_endpoints e where e.id = l.endpoint_id);
   -- An endpoint's last hour says when it was last heard of. A single value, and the places of the rows: joins would read all hours.
-  delete from private.webhook_hours h where h.ctid = any (array(
-    select o.ctid from private.webhook_hours o
+  delete from keyframe_private.webhook_hours h where h.ctid = any (array(
+    select o.ctid from keyframe_private.webhook_hours o
     where o.hour < now() - interval '2 days' and (
-      o.hour < now() - (select s.webhook_retention from private.settings s)
-      or (select true from private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
+      o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
+      or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
     order by o.hour limit max_rows * 5));
-  perform private.prune_deleted_endpoints();
-  delete from public.webhook_events v where v.id = any (array(
-    select o.id from public.webhook_events o
-    where o.created_at < now() - (select s.webhook_retention from private.settings s)
+  perform keyframe_private.prune_deleted_endpoints();
+  delete from keyframe.webhook_events v where v.id = any (array(
+    select o.id from keyframe.webhook_events o
+    where o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s)
     order by o.created_at limit max_rows));
   get diagnostics deleted = row_count;
   return deleted;
 end
 $$;
 
-revoke execute on function private.wait_for_due(integer, timestamptz), private.prune_deleted_endpoints(integer), private.prune_webhooks(integer)
-from public, anon, authenticated, service_role;
-revoke execute on function public.exchange_deliveries(jsonb, integer, integer, integer, timestamptz, integer)
-from public, anon, authenticated;
-grant execute on function public.exchange_deliveries(jsonb, integer, integer, integer, timestamptz, integer) to service_role;
+grant execute on function keyframe_worker.exchange_deliveries(jsonb, integer, integer, integer, timestamptz, integer) to service_role;

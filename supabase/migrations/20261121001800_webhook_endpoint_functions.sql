@@ -2,7 +2,7 @@
 -- Definer, because users may not write these tables; every function finds its rows through managed_endpoint or its owner.
 
 -- Whose endpoints the caller manages: a user's own; with the secret key the service-wide ones, whose owner is null.
-create function private.is_managed(owner uuid)
+create function keyframe_private.is_managed(owner uuid)
 returns boolean
 language sql
 stable
@@ -13,27 +13,27 @@ $$;
 
 -- The endpoint when the caller manages it; otherwise not_found. Locked for what changes it or what hangs on it. The lock leaves
 -- the foreign key of new deliveries alone: whoever creates a project does not wait for somebody who changes the endpoint.
-create function private.managed_endpoint(endpoint uuid, lock boolean default false)
-returns public.webhook_endpoints
+create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
+returns keyframe.webhook_endpoints
 language plpgsql
 volatile
 set search_path = ''
 as $$
 declare
-  wanted public.webhook_endpoints;
+  wanted keyframe.webhook_endpoints;
 begin
   if lock then
-    perform from public.webhook_endpoints e where e.id = endpoint and private.is_managed(e.owner_id) for no key update;
+    perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
   end if;
-  select e.* into wanted from public.webhook_endpoints e where e.id = endpoint and private.is_managed(e.owner_id);
+  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id);
   if not found then
-    perform private.raise_error('not_found', 'There is no webhook endpoint of yours with this identifier.');
+    perform keyframe_private.raise_error('not_found', 'There is no webhook endpoint of yours with this identifier.');
   end if;
   return wanted;
 end
 $$;
 
-create function public.create_webhook_endpoint(
+create function keyframe.create_webhook_endpoint(
   url text, description text default '', event_types text[] default '{}', enabled boolean default true,
   idempotency_key text default null, request_hash text default null
 )
@@ -46,25 +46,25 @@ as $$
 declare
   endpoint uuid := gen_random_uuid();
   replayed boolean := false;
-  created public.webhook_endpoints;
+  created keyframe.webhook_endpoints;
 begin
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into endpoint, replayed from private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into endpoint, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
   end if;
   if not replayed then
-    perform private.take_token('create');
-    insert into public.webhook_endpoints (id, owner_id, url, description, event_types, enabled)
+    perform keyframe_private.take_token('create');
+    insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled)
     values (endpoint, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
       create_webhook_endpoint.event_types, create_webhook_endpoint.enabled);
   end if;
-  created := private.managed_endpoint(endpoint);
-  return jsonb_build_object('endpoint', to_jsonb(created), 'secret', private.webhook_secret(endpoint), 'replayed', replayed,
-    'rate', private.rate_state('create'));
+  created := keyframe_private.managed_endpoint(endpoint);
+  return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(endpoint), 'replayed', replayed,
+    'rate', keyframe_private.rate_state('create'));
 end
 $$;
-comment on function public.create_webhook_endpoint is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
+comment on function keyframe.create_webhook_endpoint is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
 
-create function public.list_webhook_endpoints()
+create function keyframe.list_webhook_endpoints()
 returns jsonb
 language plpgsql
 volatile
@@ -72,20 +72,20 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read');
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
 begin
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
-  from public.webhook_endpoints e
+  from keyframe.webhook_endpoints e
   where e.owner_id = caller or (e.owner_id is null and by_service); -- each half by the index; together what is_managed says
   return jsonb_build_object('endpoints', listed, 'rate', rate);
 end
 $$;
-comment on function public.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
+comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
 
-create function public.read_webhook_endpoint(endpoint_id uuid)
+create function keyframe.read_webhook_endpoint(endpoint_id uuid)
 returns jsonb
 language plpgsql
 volatile
@@ -93,15 +93,15 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read');
 begin
-  return jsonb_build_object('endpoint', to_jsonb(private.managed_endpoint(endpoint_id)), 'rate', rate);
+  return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
 end
 $$;
-comment on function public.read_webhook_endpoint is 'One endpoint of the caller.';
+comment on function keyframe.read_webhook_endpoint is 'One endpoint of the caller.';
 
 -- Changes what is given; null leaves a field as it is.
-create function public.update_webhook_endpoint(
+create function keyframe.update_webhook_endpoint(
   endpoint_id uuid, url text default null, description text default null, event_types text[] default null, enabled boolean default null
 )
 returns jsonb
@@ -111,10 +111,10 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := private.take_token('change');
-  changed public.webhook_endpoints := private.managed_endpoint(endpoint_id, lock => true);
+  rate jsonb := keyframe_private.take_token('change');
+  changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
 begin
-  update public.webhook_endpoints e
+  update keyframe.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
       description = coalesce(update_webhook_endpoint.description, e.description),
       event_types = coalesce(update_webhook_endpoint.event_types, e.event_types),
@@ -123,14 +123,14 @@ begin
   returning e.* into changed;
   -- What waited while it was off is due at once.
   if update_webhook_endpoint.enabled then
-    perform private.kick_unless_looking('deliver');
+    perform keyframe_private.kick_unless_looking('deliver');
   end if;
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
 end
 $$;
-comment on function public.update_webhook_endpoint is 'Changes what is given of an endpoint of the caller; null leaves a field as it is.';
+comment on function keyframe.update_webhook_endpoint is 'Changes what is given of an endpoint of the caller; null leaves a field as it is.';
 
-create function public.delete_webhook_endpoint(endpoint_id uuid)
+create function keyframe.delete_webhook_endpoint(endpoint_id uuid)
 returns jsonb
 language plpgsql
 volatile
@@ -138,16 +138,16 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := private.take_token('change');
-  gone public.webhook_endpoints := private.managed_endpoint(endpoint_id, lock => true);
+  rate jsonb := keyframe_private.take_token('change');
+  gone keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
 begin
-  delete from public.webhook_endpoints e where e.id = gone.id;
+  delete from keyframe.webhook_endpoints e where e.id = gone.id;
   return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
 end
 $$;
-comment on function public.delete_webhook_endpoint is 'Deletes an endpoint of the caller with its deliveries and secrets.';
+comment on function keyframe.delete_webhook_endpoint is 'Deletes an endpoint of the caller with its deliveries and secrets.';
 
-create function public.reveal_webhook_secret(endpoint_id uuid)
+create function keyframe.reveal_webhook_secret(endpoint_id uuid)
 returns jsonb
 language plpgsql
 volatile
@@ -155,15 +155,15 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := private.take_token('read');
-  endpoint public.webhook_endpoints := private.managed_endpoint(endpoint_id);
+  rate jsonb := keyframe_private.take_token('read');
+  endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
 begin
-  return jsonb_build_object('secret', private.webhook_secret(endpoint.id), 'rate', rate);
+  return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
 end
 $$;
-comment on function public.reveal_webhook_secret is 'The secret that signs for an endpoint of the caller now.';
+comment on function keyframe.reveal_webhook_secret is 'The secret that signs for an endpoint of the caller now.';
 
-create function public.rotate_webhook_secret(
+create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null
 )
 returns jsonb
@@ -175,44 +175,37 @@ as $$
 declare
   secret_id uuid := gen_random_uuid();
   replayed boolean := false;
-  endpoint public.webhook_endpoints;
+  endpoint keyframe.webhook_endpoints;
   secret text;
 begin
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into secret_id, replayed from private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into secret_id, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
   end if;
   if not replayed then
-    perform private.take_token('change');
+    perform keyframe_private.take_token('change');
   end if;
-  endpoint := private.managed_endpoint(endpoint_id, lock => not replayed);
+  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
-    perform private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
+    perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
   end if;
   if not replayed then
-    perform private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), secret_id);
+    perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), secret_id);
   end if;
   -- The one that this rotation made, and not whichever is current by now.
   select v.decrypted_secret into secret
-  from private.webhook_secrets s
+  from keyframe_private.webhook_secrets s
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
   where s.id = secret_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
   if not found then
-    perform private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
+    perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   end if;
-  return jsonb_build_object('secret', secret, 'replayed', replayed, 'rate', private.rate_state('change'));
+  return jsonb_build_object('secret', secret, 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function public.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one signs on beside it for overlap_hours (0: every old one is gone at once).';
+comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one signs on beside it for overlap_hours (0: every old one is gone at once).';
 
-revoke execute on function private.is_managed(uuid), private.managed_endpoint(uuid, boolean)
-from public, anon, authenticated, service_role;
-revoke execute on function
-  public.create_webhook_endpoint(text, text, text[], boolean, text, text), public.list_webhook_endpoints(),
-  public.read_webhook_endpoint(uuid), public.update_webhook_endpoint(uuid, text, text, text[], boolean),
-  public.delete_webhook_endpoint(uuid), public.reveal_webhook_secret(uuid), public.rotate_webhook_secret(uuid, integer, text, text)
-from public, anon;
 grant execute on function
-  public.create_webhook_endpoint(text, text, text[], boolean, text, text), public.list_webhook_endpoints(),
-  public.read_webhook_endpoint(uuid), public.update_webhook_endpoint(uuid, text, text, text[], boolean),
-  public.delete_webhook_endpoint(uuid), public.reveal_webhook_secret(uuid), public.rotate_webhook_secret(uuid, integer, text, text)
+  keyframe.create_webhook_endpoint(text, text, text[], boolean, text, text), keyframe.list_webhook_endpoints(),
+  keyframe.read_webhook_endpoint(uuid), keyframe.update_webhook_endpoint(uuid, text, text, text[], boolean),
+  keyframe.delete_webhook_endpoint(uuid), keyframe.reveal_webhook_secret(uuid), keyframe.rotate_webhook_secret(uuid, integer, text, text)
 to authenticated, service_role;

@@ -2,7 +2,7 @@
 -- are.
 
 -- A delivery with its attempts, as its owner sees it.
-create function private.delivery_json(delivery public.webhook_deliveries)
+create function keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
 returns jsonb
 language plpgsql
 stable
@@ -11,35 +11,35 @@ as $$
 begin
   return to_jsonb(delivery) - 'retries_from' || jsonb_build_object('attempt_log', coalesce((
     select jsonb_agg(to_jsonb(a) - array['id', 'delivery_id', 'owner_id'] order by a.attempt)
-    from public.webhook_attempts a where a.delivery_id = delivery.id), '[]'));
+    from keyframe.webhook_attempts a where a.delivery_id = delivery.id), '[]'));
 end
 $$;
 
 -- The delivery when the caller manages its endpoint, and that is there; otherwise not_found. Locked for what changes it.
-create function private.managed_delivery(delivery uuid, lock boolean default false)
-returns public.webhook_deliveries
+create function keyframe_private.managed_delivery(delivery uuid, lock boolean default false)
+returns keyframe.webhook_deliveries
 language plpgsql
 volatile
 set search_path = ''
 as $$
 declare
-  wanted public.webhook_deliveries;
+  wanted keyframe.webhook_deliveries;
 begin
   if lock then
-    perform from public.webhook_deliveries d where d.id = delivery and private.is_managed(d.owner_id) for update;
+    perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
   end if;
-  select d.* into wanted from public.webhook_deliveries d
-  where d.id = delivery and private.is_managed(d.owner_id)
-    and exists (select from public.webhook_endpoints e where e.id = d.endpoint_id);
+  select d.* into wanted from keyframe.webhook_deliveries d
+  where d.id = delivery and keyframe_private.is_managed(d.owner_id)
+    and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
   if not found then
-    perform private.raise_error('not_found', 'There is no delivery of yours with this identifier.');
+    perform keyframe_private.raise_error('not_found', 'There is no delivery of yours with this identifier.');
   end if;
   return wanted;
 end
 $$;
 
 -- Sends webhook.test to the endpoint, also when it does not list that type; not when it is disabled.
-create function public.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
+create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
 volatile
@@ -49,38 +49,38 @@ as $$
 declare
   delivery_id uuid := gen_random_uuid();
   replayed boolean := false;
-  endpoint public.webhook_endpoints;
+  endpoint keyframe.webhook_endpoints;
   event uuid;
-  delivery public.webhook_deliveries;
+  delivery keyframe.webhook_deliveries;
 begin
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into delivery_id, replayed from private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into delivery_id, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
   end if;
   if replayed then
     return jsonb_build_object(
-      'delivery', private.delivery_json(private.managed_delivery(delivery_id)), 'replayed', true, 'rate', private.rate_state('create'));
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'replayed', true, 'rate', keyframe_private.rate_state('create'));
   end if;
-  perform private.take_token('create');
-  endpoint := private.managed_endpoint(endpoint_id, lock => true);
+  perform keyframe_private.take_token('create');
+  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   if not endpoint.enabled then
-    perform private.raise_error('invalid_request', 'This endpoint is disabled. Enable it, then test it.');
+    perform keyframe_private.raise_error('invalid_request', 'This endpoint is disabled. Enable it, then test it.');
   end if;
-  insert into public.webhook_events (type, owner_id, endpoint_id, payload)
+  insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
   values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
-    'type', 'webhook.test', 'timestamp', private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
+    'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
   returning id into event;
-  insert into public.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
+  insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
   values (delivery_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
-  perform private.kick_unless_looking('deliver');
-  return jsonb_build_object('delivery', private.delivery_json(delivery), 'replayed', false, 'rate', private.rate_state('create'));
+  perform keyframe_private.kick_unless_looking('deliver');
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
 end
 $$;
-comment on function public.test_webhook_endpoint is 'Sends webhook.test to an endpoint of the caller, and to no other.';
+comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to an endpoint of the caller, and to no other.';
 
 -- Newest first; the page goes on after (before_created_at, before_id).
-create function public.list_webhook_deliveries(
-  endpoint_id uuid, status public.delivery_status default null, max_rows integer default 20,
+create function keyframe.list_webhook_deliveries(
+  endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20,
   before_created_at timestamptz default null, before_id uuid default null
 )
 returns jsonb
@@ -90,19 +90,19 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := private.take_token('read');
-  endpoint public.webhook_endpoints := private.managed_endpoint(endpoint_id);
+  rate jsonb := keyframe_private.take_token('read');
+  endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
   listed jsonb;
 begin
   -- A walk along the index for each status that is wanted, none longer than the page: few exhausted among a million are found as
   -- quickly as many. Without a cursor it begins before everything, so that every plan is such a walk.
-  select coalesce(jsonb_agg(private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
+  select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
   from (
     select w.delivery
-    from unnest(case when list_webhook_deliveries.status is null then enum_range(null::public.delivery_status)
+    from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
       else array[list_webhook_deliveries.status] end) as wanted (status)
     cross join lateral (
-      select d as delivery from public.webhook_deliveries d
+      select d as delivery from keyframe.webhook_deliveries d
       where d.endpoint_id = endpoint.id and d.status = wanted.status and (d.created_at, d.id)
         < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
       order by d.created_at desc, d.id desc
@@ -114,10 +114,10 @@ begin
   return jsonb_build_object('deliveries', listed, 'rate', rate);
 end
 $$;
-comment on function public.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
+comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
 
 -- Sends one delivery again, whatever came of it, with the retry schedule from its beginning.
-create function public.redeliver_webhook(delivery_id uuid, idempotency_key text default null, request_hash text default null)
+create function keyframe.redeliver_webhook(delivery_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
 volatile
@@ -126,31 +126,31 @@ set search_path = ''
 as $$
 declare
   replayed boolean := false;
-  again public.webhook_deliveries;
+  again keyframe.webhook_deliveries;
 begin
   if idempotency_key is not null then
-    select r.replayed into replayed from private.remember_request(idempotency_key, request_hash) r;
+    select r.replayed into replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
   end if;
   if replayed then
     return jsonb_build_object(
-      'delivery', private.delivery_json(private.managed_delivery(delivery_id)), 'replayed', true, 'rate', private.rate_state('change'));
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'replayed', true, 'rate', keyframe_private.rate_state('change'));
   end if;
-  perform private.take_token('change');
-  again := private.managed_delivery(delivery_id, lock => true);
+  perform keyframe_private.take_token('change');
+  again := keyframe_private.managed_delivery(delivery_id, lock => true);
   -- A delivery that is being sent right now stays with who sends it; its retries begin anew.
-  update public.webhook_deliveries d
+  update keyframe.webhook_deliveries d
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
   where d.id = again.id
   returning d.* into again;
-  perform private.kick_unless_looking('deliver');
-  return jsonb_build_object('delivery', private.delivery_json(again), 'replayed', false, 'rate', private.rate_state('change'));
+  perform keyframe_private.kick_unless_looking('deliver');
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function public.redeliver_webhook is 'Sends one delivery of the caller again, whatever came of it.';
+comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever came of it.';
 
 -- Sends again what failed since a time, and what happened while the endpoint was disabled. Not what is past its retention, or will
 -- be within the minute: it may be being deleted just now, and who waited for that would be refused for what is gone.
-create function public.recover_webhook_endpoint(
+create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null
 )
 returns jsonb
@@ -162,68 +162,61 @@ as $$
 declare
   request record;
   oldest constant timestamptz := greatest(
-    since, now() - (select s.webhook_retention from private.settings s) + interval '1 minute');
-  endpoint public.webhook_endpoints;
-  changes private.delivery_change[];
+    since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
+  endpoint keyframe.webhook_endpoints;
+  changes keyframe_private.delivery_change[];
   given_up integer;
   retried integer;
   missed integer;
   recovered integer;
 begin
   if idempotency_key is not null then
-    select r.* into request from private.remember_request(idempotency_key, request_hash) r;
+    select r.* into request from keyframe_private.remember_request(idempotency_key, request_hash) r;
     if request.replayed then
-      return request.answer || jsonb_build_object('replayed', true, 'rate', private.rate_state('change'));
+      return request.answer || jsonb_build_object('replayed', true, 'rate', keyframe_private.rate_state('change'));
     end if;
   end if;
-  perform private.take_token('change');
-  endpoint := private.managed_endpoint(endpoint_id, lock => true);
+  perform keyframe_private.take_token('change');
+  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   -- Those that were given up change the hours they were counted in. All at once: counted one by one, ten thousand take seconds.
   perform set_config('keyframe.deliveries_counted', 'by the caller', true);
   with failed as (
-    update public.webhook_deliveries d
+    update keyframe.webhook_deliveries d
     set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
     where d.endpoint_id = endpoint.id and d.status = 'exhausted' and d.created_at >= oldest
     returning d.*
   )
   select count(*), array_agg(row(
-    f.endpoint_id, f.last_attempt_at, 'exhausted', f.last_attempt_at, private.delivery_outcome(f.status, f.last_error),
-    f.last_status_code, f.last_error)::private.delivery_change)
+    f.endpoint_id, f.last_attempt_at, 'exhausted', f.last_attempt_at, keyframe_private.delivery_outcome(f.status, f.last_error),
+    f.last_status_code, f.last_error)::keyframe_private.delivery_change)
   into given_up, changes from failed f;
   perform set_config('keyframe.deliveries_counted', '', true);
-  update public.webhook_deliveries d
+  update keyframe.webhook_deliveries d
   set retries_from = d.attempts, next_attempt_at = now()
   where d.endpoint_id = endpoint.id and d.status = 'pending' and d.created_at >= oldest
-    and d.attempts > d.retries_from and d.id <> all ((select private.leased_deliveries(endpoint.id))::uuid[]);
+    and d.attempts > d.retries_from and d.id <> all ((select keyframe_private.leased_deliveries(endpoint.id))::uuid[]);
   get diagnostics retried = row_count;
-  insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
   select v.id, endpoint.id, endpoint.owner_id, v.type
-  from public.webhook_events v
+  from keyframe.webhook_events v
   where v.created_at >= greatest(oldest, endpoint.created_at) and v.type <> 'webhook.test'
     and (endpoint.owner_id is null or v.owner_id = endpoint.owner_id)
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
   get diagnostics missed = row_count;
   recovered := given_up + retried + missed;
-  perform private.count_deliveries(changes);
-  perform private.kick_unless_looking('deliver');
+  perform keyframe_private.count_deliveries(changes);
+  perform keyframe_private.kick_unless_looking('deliver');
   if idempotency_key is not null then
-    perform private.remember_answer(request.resource_id, jsonb_build_object('recovered', recovered));
+    perform keyframe_private.remember_answer(request.resource_id, jsonb_build_object('recovered', recovered));
   end if;
-  return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', private.rate_state('change'));
+  return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function public.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed since a time, and what it missed.';
+comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed since a time, and what it missed.';
 
-revoke execute on function private.delivery_json(public.webhook_deliveries), private.managed_delivery(uuid, boolean)
-from public, anon, authenticated, service_role;
-revoke execute on function
-  public.test_webhook_endpoint(uuid, text, text),
-  public.list_webhook_deliveries(uuid, public.delivery_status, integer, timestamptz, uuid),
-  public.redeliver_webhook(uuid, text, text), public.recover_webhook_endpoint(uuid, timestamptz, text, text)
-from public, anon;
 grant execute on function
-  public.test_webhook_endpoint(uuid, text, text),
-  public.list_webhook_deliveries(uuid, public.delivery_status, integer, timestamptz, uuid),
-  public.redeliver_webhook(uuid, text, text), public.recover_webhook_endpoint(uuid, timestamptz, text, text)
+  keyframe.test_webhook_endpoint(uuid, text, text),
+  keyframe.list_webhook_deliveries(uuid, keyframe.delivery_status, integer, timestamptz, uuid),
+  keyframe.redeliver_webhook(uuid, text, text), keyframe.recover_webhook_endpoint(uuid, timestamptz, text, text)
 to authenticated, service_role;

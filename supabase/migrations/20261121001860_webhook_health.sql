@@ -4,7 +4,7 @@
 -- window begins with the hour that began 23 hours ago; hours without an attempt are left out. One that was delivered and is being
 -- sent once more is in none of the three. `last` is the latest attempt of all, null before the first.
 -- Definer, because nobody reads the counted hours themselves; the owner is named in the WHERE.
-create function public.webhook_health(endpoint_id uuid default null)
+create function keyframe.webhook_health(endpoint_id uuid default null)
 returns jsonb
 language plpgsql
 volatile
@@ -12,16 +12,16 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read');
   since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
   endpoints jsonb;
 begin
   select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id), '[]')
   into endpoints
-  from public.webhook_endpoints e
+  from keyframe.webhook_endpoints e
   left join lateral (
     select jsonb_build_object('at', w.last_attempt_at, 'status_code', w.last_status_code, 'error', w.last_error) as last
-    from private.webhook_hours w
+    from keyframe_private.webhook_hours w
     where w.endpoint_id = e.id and w.last_attempt_at is not null
     order by w.hour desc, w.last_attempt_at desc limit 1
   ) l on true
@@ -29,7 +29,7 @@ begin
     select coalesce(jsonb_agg(to_jsonb(c) order by c.hour), '[]') as hours
     from (
       select w.hour, sum(w.delivered) as delivered, sum(w.retrying) as retrying, sum(w.exhausted) as exhausted
-      from private.webhook_hours w
+      from keyframe_private.webhook_hours w
       where w.endpoint_id = e.id and w.hour >= since
       group by w.hour
     ) c
@@ -38,7 +38,6 @@ begin
   return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
 end
 $$;
-comment on function public.webhook_health is 'What came of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
+comment on function keyframe.webhook_health is 'What came of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
 
-revoke execute on function public.webhook_health(uuid) from public, anon, service_role;
-grant execute on function public.webhook_health(uuid) to authenticated;
+grant execute on function keyframe.webhook_health(uuid) to authenticated;

@@ -1,7 +1,7 @@
 -- Housekeeping by pg_cron: whatever was lost is noticed here, and what is only kept for a while goes.
 
 -- Fails what is past its deadline.
-create function private.fail_overdue(max_rows integer default 500)
+create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer
 language plpgsql
 volatile
@@ -13,13 +13,13 @@ declare
   failed integer := 0;
 begin
   for overdue in
-    select p.id from public.predictions p
+    select p.id from keyframe.predictions p
     where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.deadline_at <= now()
     order by p.deadline_at
     limit max_rows
     for update skip locked
   loop
-    perform private.mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
+    perform keyframe_private.mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
       heard => false);
     failed := failed + 1;
   end loop;
@@ -30,7 +30,7 @@ $$;
 -- Owners with a prediction in line, in the falling order of their ids from start on, round to it again. Walks the index from owner
 -- to owner: one probe for each, however long its line is, and it ends with the last that is wanted. Backwards, because who was
 -- admitted of late left dead entries at the beginning of each owner's part.
-create function private.owners_waiting(start uuid, most integer)
+create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid
 language plpgsql
 stable
@@ -42,19 +42,19 @@ as $$
 begin
   return query
   with recursive from_start as (
-    (select w.owner_id as id from public.predictions w
+    (select w.owner_id as id from keyframe.predictions w
     where w.status = 'queued' and w.admitted_at is null and w.owner_id < start order by w.owner_id desc, w.created_at desc limit 1)
     union all
     select (
-      select w.owner_id from public.predictions w
+      select w.owner_id from keyframe.predictions w
       where w.status = 'queued' and w.admitted_at is null and w.owner_id < f.id order by w.owner_id desc, w.created_at desc limit 1)
     from from_start f where f.id is not null
   ), down_to_start as (
-    (select w.owner_id as id from public.predictions w
+    (select w.owner_id as id from keyframe.predictions w
     where w.status = 'queued' and w.admitted_at is null and w.owner_id >= start order by w.owner_id desc, w.created_at desc limit 1)
     union all
     select (
-      select w.owner_id from public.predictions w
+      select w.owner_id from keyframe.predictions w
       where w.status = 'queued' and w.admitted_at is null and w.owner_id < t.id and w.owner_id >= start
       order by w.owner_id desc, w.created_at desc limit 1)
     from down_to_start t where t.id is not null
@@ -68,7 +68,7 @@ $$;
 -- Admits who waits although there is a place: after max_active_per_owner was raised, a running prediction was deleted, or who had
 -- the next turn was just being cancelled and then was not. Looks at each waiting owner once, and begins anywhere: owners without a
 -- free place, as many as it looks at, would otherwise keep all behind them from their turn.
-create function private.admit_all_waiting(max_owners integer default 500)
+create function keyframe_private.admit_all_waiting(max_owners integer default 500)
 returns integer
 language plpgsql
 volatile
@@ -79,8 +79,8 @@ declare
   owner uuid;
   admitted integer := 0;
 begin
-  for owner in select o.id from private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
-    admitted := admitted + private.admit_waiting(owner);
+  for owner in select o.id from keyframe_private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
+    admitted := admitted + keyframe_private.admit_waiting(owner);
   end loop;
   return admitted;
 end
@@ -88,7 +88,7 @@ $$;
 
 -- Forgets the submits of ended predictions that were unanswered for a day: they are looked for no more, and each claim would step
 -- over them. No trigger is about this column: nobody is told. One that somebody holds, or is still looking for, has time.
-create function private.forget_unheard(max_rows integer)
+create function keyframe_private.forget_unheard(max_rows integer)
 returns void
 language plpgsql
 volatile
@@ -96,9 +96,9 @@ set search_path = ''
 set enable_seqscan = off
 as $$
 begin
-  update public.predictions p set unanswered_since = null
+  update keyframe.predictions p set unanswered_since = null
   where p.id = any (array(
-    select o.id from public.predictions o
+    select o.id from keyframe.predictions o
     where o.unanswered_since is not null and o.status in ('failed', 'canceled') and o.next_attempt_at <= now()
       and o.unanswered_since < now() - interval '1 day'
     order by o.next_attempt_at
@@ -108,7 +108,7 @@ end
 $$;
 
 -- Deletes what is only kept for a while, in small batches.
-create function private.prune(max_rows integer default 5000)
+create function keyframe_private.prune(max_rows integer default 5000)
 returns void
 language plpgsql
 volatile
@@ -116,46 +116,46 @@ security definer
 set search_path = ''
 as $$
 begin
-  delete from private.provider_callbacks c where c.callback_id = any (array(
-    select o.callback_id from private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows));
-  delete from private.idempotency_keys k where k.resource_id = any (array(
-    select o.resource_id from private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows));
-  delete from private.provider_runs r where r.provider_prediction_id = any (array(
-    select o.provider_prediction_id from private.provider_runs o
+  delete from keyframe_private.provider_callbacks c where c.callback_id = any (array(
+    select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows));
+  delete from keyframe_private.idempotency_keys k where k.resource_id = any (array(
+    select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows));
+  delete from keyframe_private.provider_runs r where r.provider_prediction_id = any (array(
+    select o.provider_prediction_id from keyframe_private.provider_runs o
     where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows));
-  delete from private.unanswered_submits s where s.prediction_id = any (array(
-    select o.prediction_id from private.unanswered_submits o
+  delete from keyframe_private.unanswered_submits s where s.prediction_id = any (array(
+    select o.prediction_id from keyframe_private.unanswered_submits o
     where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows));
   -- Whether one text was submitted twice is asked up to two hours later.
-  delete from private.text_submits t where t.prediction_id = any (array(
-    select o.prediction_id from private.text_submits o
+  delete from keyframe_private.text_submits t where t.prediction_id = any (array(
+    select o.prediction_id from keyframe_private.text_submits o
     where o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows));
-  perform private.prune_webhooks();
+  perform keyframe_private.prune_webhooks();
   -- Last, and it waits for nobody: the deletion of an account may wait for these rows and hold what the others wait for.
   -- Few at a time: each is written to all indexes of predictions anew.
-  perform private.forget_unheard(least(max_rows, 1000));
+  perform keyframe_private.forget_unheard(least(max_rows, 1000));
 end
 $$;
 
 -- Deletes the buckets of the rate limits that nobody took from for a day and that are full again, as one that is not there is.
 -- Reads all of them, one for each owner and class that asked for anything lately: hardly worth an index, which would end HOT
 -- updates.
-create function private.prune_rate_buckets()
+create function keyframe_private.prune_rate_buckets()
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  delete from private.rate_buckets b
-  using private.rate_limits l
+  delete from keyframe_private.rate_buckets b
+  using keyframe_private.rate_limits l
   where l.route_class = b.route_class and b.refilled_at < now() - interval '1 day'
     and b.tokens + l.per_second * extract(epoch from now() - b.refilled_at) >= l.capacity;
 end
 $$;
 
 -- What pg_cron runs every five seconds: whatever was lost, it is noticed here.
-create function private.sweep()
+create function keyframe_private.sweep()
 returns void
 language plpgsql
 volatile
@@ -166,36 +166,32 @@ begin
   if not pg_try_advisory_xact_lock(hashtextextended('keyframe sweep', 0)) then
     return;
   end if;
-  perform private.fail_overdue();
-  perform private.admit_all_waiting();
+  perform keyframe_private.fail_overdue();
+  perform keyframe_private.admit_all_waiting();
   if exists (
-    select from public.predictions p
+    select from keyframe.predictions p
     where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= now()
   ) or exists (
-    select from public.predictions p
+    select from keyframe.predictions p
     where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= now()
       and p.unanswered_since > now() - interval '1 day'
   ) or exists (
-    select from private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - interval '1 day'
-  ) or exists (select from private.provider_runs r where r.cancel_due_at <= now())
-    or exists (select from private.file_removals r where r.due_at <= now()) then
-    perform private.kick_unless_looking('generate');
+    select from keyframe_private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - interval '1 day'
+  ) or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= now())
+    or exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
+    perform keyframe_private.kick_unless_looking('generate');
   end if;
-  if exists (select from private.endpoints_with_due(gen_random_uuid(), 1, now())) then
-    perform private.kick_unless_looking('deliver');
+  if exists (select from keyframe_private.endpoints_with_due(gen_random_uuid(), 1, now())) then
+    perform keyframe_private.kick_unless_looking('deliver');
   end if;
 end
 $$;
 
-revoke execute on function
-  private.fail_overdue(integer), private.owners_waiting(uuid, integer), private.admit_all_waiting(integer),
-  private.forget_unheard(integer), private.prune(integer), private.prune_rate_buckets(), private.sweep()
-from public, anon, authenticated, service_role;
 
-select cron.schedule('keyframe-sweep', '5 seconds', 'select private.sweep()');
+select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
 -- Every minute, so that small batches keep up with some 30 events a second.
-select cron.schedule('keyframe-prune', '* * * * *', 'select private.prune()');
-select cron.schedule('keyframe-prune-references', '37 * * * *', 'select private.note_unused_references()');
-select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select private.prune_rate_buckets()');
+select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
+select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.note_unused_references()');
+select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()');
 select cron.schedule('keyframe-prune-cron', '17 * * * *',
   'delete from cron.job_run_details where end_time < now() - interval ''1 day''');

@@ -2,7 +2,7 @@
 -- mean. Every count reads what is active, pending or recent through an index, never all that ever was.
 
 -- Seconds from a moment until now; 0 for one that is yet to come, null for none.
-create function private.seconds_since(moment timestamptz)
+create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric
 language sql
 stable
@@ -12,7 +12,7 @@ as $$
 $$;
 
 -- Predictions that have not ended. Waiting ones are counted in their index alone.
-create function private.prediction_figures()
+create function keyframe_private.prediction_figures()
 returns jsonb
 language sql
 stable
@@ -20,9 +20,9 @@ set search_path = ''
 as $$
   select jsonb_build_object(
     'queued', a.queued, 'starting', a.starting, 'processing', a.processing, 'storing', a.storing,
-    'retrying', a.retrying, 'due', a.due, 'oldestDueSeconds', private.seconds_since(a.oldest_due_at),
-    'waiting', w.waiting, 'oldestWaitingSeconds', private.seconds_since(w.oldest_waiting_at),
-    'runsToCancel', (select count(*) from private.provider_runs r where r.cancel_due_at is not null))
+    'retrying', a.retrying, 'due', a.due, 'oldestDueSeconds', keyframe_private.seconds_since(a.oldest_due_at),
+    'waiting', w.waiting, 'oldestWaitingSeconds', keyframe_private.seconds_since(w.oldest_waiting_at),
+    'runsToCancel', (select count(*) from keyframe_private.provider_runs r where r.cancel_due_at is not null))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
@@ -30,60 +30,60 @@ as $$
       count(*) filter (where p.retry_reason is not null) as retrying,
       count(*) filter (where p.next_attempt_at <= now()) as due,
       min(p.next_attempt_at) filter (where p.next_attempt_at <= now()) as oldest_due_at
-    from public.predictions p
+    from keyframe.predictions p
     where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
   ) a
   cross join (
     select count(*) as waiting, min(p.created_at) as oldest_waiting_at
-    from public.predictions p
+    from keyframe.predictions p
     where p.admitted_at is null and p.status = 'queued'
   ) w
 $$;
 
 -- The few endpoints that fail, or that the service has switched off.
-create index webhook_endpoints_failing_idx on public.webhook_endpoints (failing_since) where failing_since is not null and enabled;
-create index webhook_endpoints_switched_off_idx on public.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
+create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
+create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
 
 -- Deliveries that have not ended. Steps from endpoint to endpoint, and reads at most 10,000 deliveries of each: a receiver that
 -- has been away for days must not make every look slow.
-create function private.delivery_figures()
+create function keyframe_private.delivery_figures()
 returns jsonb
 language sql
 stable
 set search_path = ''
 as $$
   with recursive pending as (
-    (select d.endpoint_id from public.webhook_deliveries d where d.status = 'pending' order by d.endpoint_id limit 1)
+    (select d.endpoint_id from keyframe.webhook_deliveries d where d.status = 'pending' order by d.endpoint_id limit 1)
     union all
     select (
-      select d.endpoint_id from public.webhook_deliveries d
+      select d.endpoint_id from keyframe.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id > p.endpoint_id order by d.endpoint_id limit 1)
     from pending p where p.endpoint_id is not null
   )
   select jsonb_build_object(
     'due', coalesce(sum(c.due) filter (where e.enabled), 0),
     'sending', (
-      select count(*) from private.delivery_leases l where l.delivery_id is not null and l.leased_until > now()),
+      select count(*) from keyframe_private.delivery_leases l where l.delivery_id is not null and l.leased_until > now()),
     'pending', coalesce(sum(c.pending) filter (where e.enabled), 0),
     'held', coalesce(sum(c.pending) filter (where not e.enabled), 0),
-    'oldestDueSeconds', private.seconds_since(min(c.oldest_at) filter (where e.enabled)),
-    'failingEndpoints', (select count(*) from public.webhook_endpoints f where f.failing_since is not null and f.enabled),
+    'oldestDueSeconds', keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)),
+    'failingEndpoints', (select count(*) from keyframe.webhook_endpoints f where f.failing_since is not null and f.enabled),
     'oldestFailingSeconds', (
-      select private.seconds_since(min(f.failing_since)) from public.webhook_endpoints f where f.failing_since is not null and f.enabled),
+      select keyframe_private.seconds_since(min(f.failing_since)) from keyframe.webhook_endpoints f where f.failing_since is not null and f.enabled),
     'endpointsSwitchedOff', (
-      select count(*) from public.webhook_endpoints f
+      select count(*) from keyframe.webhook_endpoints f
       where f.disabled_reason in ('gone', 'failing') and f.disabled_at > now() - interval '1 day'))
   from pending p
-  join public.webhook_endpoints e on e.id = p.endpoint_id
+  join keyframe.webhook_endpoints e on e.id = p.endpoint_id
   cross join lateral (
     -- Counted by the index alone; what is being sent is due as well. Only the oldest is looked for in the table.
     select count(o.next_attempt_at) as pending, greatest(count(*) filter (where o.next_attempt_at <= now()) - cardinality(s.ids), 0) as due, (
-        select d.next_attempt_at from public.webhook_deliveries d
+        select d.next_attempt_at from keyframe.webhook_deliveries d
         where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= now() and d.id <> all (s.ids)
         order by d.next_attempt_at limit 1) as oldest_at
-    from (select private.leased_deliveries(e.id) as ids) s
+    from (select keyframe_private.leased_deliveries(e.id) as ids) s
     left join lateral (
-      select d.next_attempt_at from public.webhook_deliveries d
+      select d.next_attempt_at from keyframe.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
     ) o on true
     group by s.ids
@@ -91,7 +91,7 @@ as $$
 $$;
 
 -- What happened in the last five minutes, by the events of it.
-create function private.event_figures()
+create function keyframe_private.event_figures()
 returns jsonb
 language sql
 stable
@@ -101,27 +101,27 @@ as $$
     'projectCreated', count(*) filter (where v.type = 'project.created'),
     'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
     'generationFailed', count(*) filter (where v.type = 'generation.failed'))
-  from public.webhook_events v
+  from keyframe.webhook_events v
   where v.created_at > now() - interval '5 minutes'
 $$;
 
 -- What pg_net tells of kicks: its queue names the kick in a header; an answer names nothing, but a kick that was accepted or
 -- refused is known by our envelope. A request without an answer may have been anybody's who uses pg_net in this project.
-create function private.kick_figures()
+create function keyframe_private.kick_figures()
 returns jsonb
 language sql
 stable
 set search_path = ''
 as $$
   select jsonb_build_object(
-    'unsent', u.unsent, 'oldestUnsentSeconds', private.seconds_since(u.oldest_at),
+    'unsent', u.unsent, 'oldestUnsentSeconds', keyframe_private.seconds_since(u.oldest_at),
     'accepted', r.accepted, 'refused', r.refused, 'failed', r.failed,
     -- pg_net's worker serves one database of the server: from another one nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
       from pg_catalog.pg_extension e where e.extname = 'pg_net'),
     'lastAcceptedSeconds', (
-      select private.seconds_since(max(a.created)) from (
+      select keyframe_private.seconds_since(max(a.created)) from (
         select n.created from net._http_response n
         where n.created > now() - interval '1 hour' and n.status_code = 202 and n.content like '{"success":true,"data":{"accepted":true}%'
         order by n.created desc limit 1
@@ -143,7 +143,7 @@ $$;
 -- The last kick of a function: when it was made, what came of it, and how long until the function looked for work. Its answer is
 -- looked for by time, for ids have no index there, among the five minutes after it: pg_net keeps answers for hours, and others
 -- use it too.
-create function private.last_kick_figures(function_name text)
+create function keyframe_private.last_kick_figures(function_name text)
 returns jsonb
 language sql
 stable
@@ -164,10 +164,10 @@ as $$
     end,
     'status', a.status_code,
     'error', left(coalesce(k.trouble, a.error_msg), 200),
-    'madeSeconds', private.seconds_since(k.made_at),
+    'madeSeconds', keyframe_private.seconds_since(k.made_at),
     'heardAfterSeconds', round(extract(epoch from k.heard_at - k.made_at), 3))
   from (select) only_one
-  left join private.last_kicks k on k.function_name = last_kick_figures.function_name
+  left join keyframe_private.last_kicks k on k.function_name = last_kick_figures.function_name
   left join lateral (
     select n.id, n.status_code, n.content, n.timed_out, n.error_msg
     from net._http_response n
@@ -178,7 +178,7 @@ as $$
 $$;
 
 -- How a job of pg_cron ran of late. Looks at the last 1,000 runs of all jobs, more than half an hour of ours: null is long ago.
-create function private.cron_figures(job_name text)
+create function keyframe_private.cron_figures(job_name text)
 returns jsonb
 language sql
 stable
@@ -186,8 +186,8 @@ set search_path = ''
 as $$
   select jsonb_build_object(
     'scheduled', exists (select from cron.job j where j.jobname = job_name and j.active),
-    'lastRunSeconds', private.seconds_since(max(r.start_time)),
-    'lastSuccessSeconds', private.seconds_since(max(r.end_time) filter (where r.status = 'succeeded')),
+    'lastRunSeconds', keyframe_private.seconds_since(max(r.start_time)),
+    'lastSuccessSeconds', keyframe_private.seconds_since(max(r.end_time) filter (where r.status = 'succeeded')),
     'failures', count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes'))
   from (
     select d.jobid, d.status, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 1000
@@ -196,7 +196,7 @@ as $$
 $$;
 
 -- Files that are to be removed from Storage; counted up to 10,000, the oldest first.
-create function private.file_figures()
+create function keyframe_private.file_figures()
 returns jsonb
 language sql
 stable
@@ -204,12 +204,12 @@ set search_path = ''
 as $$
   select jsonb_build_object(
     'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
-    'oldestDueSeconds', private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
-  from (select f.due_at, f.failures from private.file_removals f order by f.due_at limit 10000) r
+    'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
+  from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
 $$;
 
 -- Definer: the secret key alone may call it, and reads no table for it.
-create function public.service_figures()
+create function keyframe.service_figures()
 returns jsonb
 language sql
 stable
@@ -217,21 +217,16 @@ security definer
 set search_path = ''
 as $$
   select jsonb_build_object(
-    'predictions', private.prediction_figures(),
-    'deliveries', private.delivery_figures(),
-    'events', private.event_figures(),
-    'kicks', private.kick_figures(),
+    'predictions', keyframe_private.prediction_figures(),
+    'deliveries', keyframe_private.delivery_figures(),
+    'events', keyframe_private.event_figures(),
+    'kicks', keyframe_private.kick_figures(),
     'lastKicks', jsonb_build_object(
-      'generate', private.last_kick_figures('generate'), 'deliver', private.last_kick_figures('deliver')),
-    'sweep', private.cron_figures('keyframe-sweep'),
-    'prune', private.cron_figures('keyframe-prune'),
-    'fileRemovals', private.file_figures())
+      'generate', keyframe_private.last_kick_figures('generate'), 'deliver', keyframe_private.last_kick_figures('deliver')),
+    'sweep', keyframe_private.cron_figures('keyframe-sweep'),
+    'prune', keyframe_private.cron_figures('keyframe-prune'),
+    'fileRemovals', keyframe_private.file_figures())
 $$;
-comment on function public.service_figures is 'How the service fares, in figures (docs/operate.md): for GET /api/health?deep=1 and GET /api/metrics.';
+comment on function keyframe.service_figures is 'How the service fares, in figures (docs/operate.md): for GET /api/health?deep=1 and GET /api/metrics.';
 
-revoke execute on function
-  private.seconds_since(timestamptz), private.prediction_figures(), private.delivery_figures(), private.event_figures(),
-  private.kick_figures(), private.last_kick_figures(text), private.cron_figures(text), private.file_figures()
-from public, anon, authenticated, service_role;
-revoke execute on function public.service_figures() from public, anon, authenticated;
-grant execute on function public.service_figures() to service_role;
+grant execute on function keyframe.service_figures() to service_role;

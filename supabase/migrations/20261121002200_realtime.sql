@@ -7,9 +7,9 @@ begin
   if exists (select from pg_publication p where p.pubname = 'supabase_realtime' and not p.puballtables)
     and not exists (
       select from pg_publication_tables t
-      where t.pubname = 'supabase_realtime' and t.schemaname = 'public' and t.tablename = 'predictions')
+      where t.pubname = 'supabase_realtime' and t.schemaname = 'keyframe' and t.tablename = 'predictions')
   then
-    alter publication supabase_realtime add table public.predictions;
+    alter publication supabase_realtime add table keyframe.predictions;
   end if;
 end
 $$;

@@ -22,7 +22,7 @@ async function refusal(step: string, referenceImagePath: unknown) {
 }
 
 test.each([
-  "projects/../generations/a.png",
+  "projects/../keyframe-outputs/a.png",
   "projects/..",
   "projects/a..png",
   "../projects/a.png",
@@ -33,7 +33,7 @@ test.each([
   "projects",
   "/projects/a.png",
   "./projects/a.png",
-  "generations/a.png",
+  "keyframe-outputs/a.png",
   "Projects/a.png",
   "a.png",
   "projects/a.png?x=1",
@@ -71,7 +71,7 @@ test("somebody else's image → 404, word for word as for one that never was, an
 test("a file in the other bucket under the name of a reference → 404: only the bucket projects counts", async () => {
   const name = `${crypto.randomUUID()}.png`;
   const { url, secretKey } = inject("stack");
-  const response = await fetch(`${url}/storage/v1/object/generations/${name}`, {
+  const response = await fetch(`${url}/storage/v1/object/keyframe-outputs/${name}`, {
     method: "POST",
     headers: { apikey: secretKey, authorization: `Bearer ${secretKey}`, "content-type": "image/png" },
     body: await drawImage(),

@@ -147,9 +147,9 @@ test("refusals: 401, 404, 405, 429 → the page reads envelope and headers of ea
   expect(await refused({ path: "/api/nothing" })).toMatchObject({ status: 404, code: "not_found" });
   expect(await refused({ path, method: "DELETE" })).toMatchObject({ status: 405, code: "method_not_allowed" });
   await sql`
-    update private.rate_buckets set tokens = -500, refilled_at = now() where owner_id = ${user.id} and route_class = 'read'`;
+    update keyframe_private.rate_buckets set tokens = -500, refilled_at = now() where owner_id = ${user.id} and route_class = 'read'`;
   const limited = await refused({ path });
-  await sql`delete from private.rate_buckets where owner_id = ${user.id}`;
+  await sql`delete from keyframe_private.rate_buckets where owner_id = ${user.id}`;
   expect(limited).toMatchObject({ status: 429, code: "rate_limited" });
   expect(limited.headers).toMatchObject({
     "retry-after": expect.stringMatching(/^\d+$/),

@@ -45,7 +45,7 @@ test("a prediction that runs → 200 canceled at once, and the provider is asked
   expect([status, prediction.parse(data).status]).toEqual([200, "canceled"]);
   await until("the provider to have been asked", async () => {
     const [run] = await sql<{ due: Date | null }[]>`
-      select cancel_due_at as due from private.provider_runs where prediction_id = ${running.predictionId}`;
+      select cancel_due_at as due from keyframe_private.provider_runs where prediction_id = ${running.predictionId}`;
     return run && run.due === null ? true : undefined;
   });
   expect((await user.read("first-frame", projectId, running.predictionId)).status).toBe("canceled");

@@ -21,7 +21,7 @@ test("owner, project and predictions with ids that somebody chose → started, p
   const token = await forgeToken(userId);
   const call = (path: string, options: CallOptions = {}) => callApi(path, { token, ...options });
   await sql`
-    insert into public.projects (id, owner_id, title, text_prompt)
+    insert into keyframe.projects (id, owner_id, title, text_prompt)
     values (${projectId}, ${userId}, 'Harbour', 'A harbour at dawn')`;
   expect(project.parse(dataOf(await call(`/api/projects/${projectId}`), 200)).projectId).toBe(projectId);
 
@@ -37,7 +37,7 @@ test("owner, project and predictions with ids that somebody chose → started, p
   const path = (predictionId: string) => `${userId}/${projectId}/${predictionId}.png`;
 
   await sql`
-    insert into public.predictions (id, project_id, step) values (${inserted}, ${projectId}, 'first-frame')`;
+    insert into keyframe.predictions (id, project_id, step) values (${inserted}, ${projectId}, 'first-frame')`;
   expect(await end("first-frame", inserted)).toMatchObject({
     status: "succeeded",
     attempt: 1,

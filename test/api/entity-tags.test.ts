@@ -124,7 +124,7 @@ test("progress or a new place in line → another ETag, and 200 for the old one"
 
   const id = stuck[0]?.predictionId ?? "";
   const still = await readReply(await at("first-frame", id));
-  await sql`update public.predictions set progress = 0.5 where id = ${id}`;
+  await sql`update keyframe.predictions set progress = 0.5 where id = ${id}`;
   // Whoever asks again before Retry-After may be told the same again.
   const moved = await until("the news", async () => {
     const response = await at("first-frame", id, still.headers.get("etag") ?? "");

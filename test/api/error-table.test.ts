@@ -104,7 +104,7 @@ test("an empty token bucket → 429 rate_limited with Retry-After and RateLimit;
   const hasty = await signUp();
   const ownProject = await hasty.createProject();
   await sql`
-    update private.rate_buckets set tokens = -29, refilled_at = now()
+    update keyframe_private.rate_buckets set tokens = -29, refilled_at = now()
     where owner_id = ${hasty.id} and route_class = 'create'`;
   const { status, error, headers } = await hasty.post("/api/projects", PROJECT);
   expect([status, error?.code]).toEqual([429, "rate_limited"]);
@@ -120,8 +120,8 @@ test("an empty token bucket → 429 rate_limited with Retry-After and RateLimit;
 test("a refused request costs no token of the bucket", async () => {
   const hasty = await signUp();
   await hasty.createProject();
-  await sql`update private.rate_buckets set tokens = -29, refilled_at = now() where owner_id = ${hasty.id}`;
-  const bucket = () => sql`select tokens, refilled_at from private.rate_buckets where owner_id = ${hasty.id}`;
+  await sql`update keyframe_private.rate_buckets set tokens = -29, refilled_at = now() where owner_id = ${hasty.id}`;
+  const bucket = () => sql`select tokens, refilled_at from keyframe_private.rate_buckets where owner_id = ${hasty.id}`;
   const before = await bucket();
   expect((await hasty.post("/api/projects", PROJECT)).status).toBe(429);
   expect(await bucket()).toEqual(before);

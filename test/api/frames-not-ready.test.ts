@@ -25,7 +25,7 @@ async function refusal(step: string, body: Record<string, unknown>) {
   const { status, error } = await user.post(`/api/projects/generate/${step}`, body);
   expect((await footprint(sql, user.id)).tokens).toEqual(before.tokens);
   const [rows] = await sql<{ count: number }[]>`
-    select count(*)::int as count from public.predictions where owner_id = ${user.id} and step::text = ${step}`;
+    select count(*)::int as count from keyframe.predictions where owner_id = ${user.id} and step::text = ${step}`;
   expect(rows?.count).toBe(0);
   return [status, error?.code];
 }

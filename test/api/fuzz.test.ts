@@ -91,7 +91,7 @@ beforeAll(async () => {
     asker: { known: { ...known, ...instead[place.id] }, image },
   }));
   // The limits are for all users of the shared stack, the buckets are their own.
-  const fill = () => sql`delete from private.rate_buckets where owner_id in ${sql([user.id, newcomer.id])}`;
+  const fill = () => sql`delete from keyframe_private.rate_buckets where owner_id in ${sql([user.id, newcomer.id])}`;
   refill = setInterval(() => fill().catch(() => undefined), 250);
   // What cannot be sampled is missed in the summary.
   if (isLong) memory = setInterval(() => watch.sample().catch(() => undefined), 1000);

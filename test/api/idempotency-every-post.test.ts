@@ -70,7 +70,7 @@ describe("50 equal requests at once, one more, and another one with the same key
   test.each(cases)("%s of a user, who pays one token for all of it", async (id, make) => {
     const made = await make(user);
     const rateClass = REQUESTS[id].takes ?? "read";
-    await sql`delete from private.rate_buckets where owner_id = ${user.id} and route_class = ${rateClass}`;
+    await sql`delete from keyframe_private.rate_buckets where owner_id = ${user.id} and route_class = ${rateClass}`;
     await expectOneEffect(id, made, { token: user.token });
     expect(await tokensTaken(sql, user.id, rateClass)).toBe(1);
   });
@@ -120,7 +120,7 @@ test("an effect undone by hand → a replay does not make it again: exhausted st
   const redeliver = () => user.call(`/api/webhooks/deliveries/${id}/redeliver`, { method: "POST", headers });
   expect((await redeliver()).status).toBe(202);
   await sql`
-    update public.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${id}`;
+    update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${id}`;
   const again = await redeliver();
   expect([again.status, replayed(again)]).toEqual([202, "true"]);
   expect(await pending(sql, webhookId)).toEqual([]);

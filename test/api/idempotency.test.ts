@@ -18,7 +18,7 @@ const PROJECT = { title: "Harbour", textPrompt: "A harbour at dawn", description
 const freshKey = () => ({ "idempotency-key": crypto.randomUUID() });
 const countOf = async (table: "projects" | "predictions", owner: string) => {
   const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count from ${sql(`public.${table}`)} where owner_id = ${owner}`;
+    select count(*)::int as count from ${sql(`keyframe.${table}`)} where owner_id = ${owner}`;
   return row?.count;
 };
 
@@ -102,7 +102,7 @@ test("50 equal starts at once → 50 × 202 with one prediction, one token, one 
   expect([finished.status, finished.attempt]).toEqual(["succeeded", 1]);
   expect(await providerRuns(body.prompt)).toHaveLength(1);
   const [bucket] = await sql<{ tokens: number }[]>`
-    select tokens from private.rate_buckets where owner_id = ${eager.id} and route_class = 'generate'`;
+    select tokens from keyframe_private.rate_buckets where owner_id = ${eager.id} and route_class = 'generate'`;
   expect(bucket?.tokens).toBe(59);
 });
 
@@ -134,7 +134,7 @@ test("a key of more than 24 hours ago → a new project", async () => {
   const key = freshKey();
   const first = await user.post("/api/projects", PROJECT, key);
   await sql`
-    update private.idempotency_keys set created_at = now() - interval '24 hours 1 second'
+    update keyframe_private.idempotency_keys set created_at = now() - interval '24 hours 1 second'
     where owner_id = ${user.id} and key = ${key["idempotency-key"]}`;
   const second = await user.post("/api/projects", { ...PROJECT, title: "Lighthouse" }, key);
   expect([second.status, second.headers.get("idempotency-replayed")]).toEqual([201, null]);

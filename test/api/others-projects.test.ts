@@ -42,7 +42,7 @@ const PROJECT_ROUTES: typeof ROUTES = {
   "DELETE project": (user, { projectId }) => user.call(`/api/projects/${projectId}`, { method: "DELETE" }),
   "GET predictions": (user, { projectId }) => user.call(`/api/projects/${projectId}/predictions`),
 };
-const wholeProject = () => sql`select * from public.projects where id = ${projectId}`;
+const wholeProject = () => sql`select * from keyframe.projects where id = ${projectId}`;
 
 test.each(Object.entries({ ...ROUTES, ...PROJECT_ROUTES }))(
   "%s of somebody else's project → 404, word for word as for one that never was, and nothing changed",

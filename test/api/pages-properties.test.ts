@@ -67,16 +67,16 @@ test("GET /api/projects, page by page while projects are made → each that was 
   const base = new Date(Date.now() - 3_600_000);
   await fc.assert(
     fc.asyncProperty(moments, limits, arrivals, async (seeds, sizes, coming) => {
-      await sql`delete from public.projects where owner_id = ${user.id}`;
+      await sql`delete from keyframe.projects where owner_id = ${user.id}`;
       await fillBuckets(sql, user.id);
       const list: List = {
         seed: (microseconds) => sql`
-          insert into public.projects (owner_id, title, text_prompt, created_at)
+          insert into keyframe.projects (owner_id, title, text_prompt, created_at)
           values (${user.id}, 't', 'p', ${base}::timestamptz + ${microseconds}::int * interval '1 microsecond')`,
         arrive: () => user.createProject(),
         inDatabase: async () => {
           const rows = await sql<{ id: string }[]>`
-            select id from public.projects where owner_id = ${user.id} order by created_at desc, id desc`;
+            select id from keyframe.projects where owner_id = ${user.id} order by created_at desc, id desc`;
           return rows.map(({ id }) => id);
         },
         read: async (query) => {
@@ -104,7 +104,7 @@ test("GET predictions of a project, page by page while more are made → the sam
         arrive: () => seed(new Date()),
         inDatabase: async () => {
           const rows = await sql<{ id: string }[]>`
-            select id from public.predictions where project_id = ${project} order by created_at desc, id desc`;
+            select id from keyframe.predictions where project_id = ${project} order by created_at desc, id desc`;
           return rows.map(({ id }) => id);
         },
         read: async (query) => {

@@ -148,7 +148,7 @@ test("a held answer whose owner's tokens run out meanwhile → 200 with what was
   const { predictionId } = await startStuck(sql, poor, "first-frame", own);
   // One token is left, and the clock gives none back for a while.
   await sql`
-    update private.rate_buckets set tokens = 1, refilled_at = now() + interval '50 seconds'
+    update keyframe_private.rate_buckets set tokens = 1, refilled_at = now() + interval '50 seconds'
     where owner_id = ${poor.id} and route_class = 'read'`;
   const began = performance.now();
   const query = new URLSearchParams({ projectId: own, predictionId });

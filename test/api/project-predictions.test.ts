@@ -69,7 +69,7 @@ test("page by page, of all or of one step → each once, though many share a mom
   }
   for (const step of [null, "first-frame", "last-frame"]) {
     const rows = await sql<{ id: string }[]>`
-      select id from public.predictions where project_id = ${crowded} and (${step}::text is null or step::text = ${step})
+      select id from keyframe.predictions where project_id = ${crowded} and (${step}::text is null or step::text = ${step})
       order by created_at desc, id desc`;
     for (const limit of [1, 2, rows.length, rows.length + 1]) {
       const pages = await walkPages(async (query) => {

@@ -27,7 +27,7 @@ const remove = (by: User, projectId: string) => by.call(`/api/projects/${project
 async function makeFrame(projectId: string, referenceImagePath: string) {
   const frame = await user.finish(await user.start("first-frame", { projectId, referenceImagePath }));
   expect(frame.status).toBe("succeeded");
-  return { frame, file: `generations/${frame.output?.path}` };
+  return { frame, file: `keyframe-outputs/${frame.output?.path}` };
 }
 
 test("DELETE → 200 with the project that is gone; then 404 everywhere, its predictions gone, its files out of Storage", async () => {
@@ -58,7 +58,7 @@ test("DELETE → 200 with the project that is gone; then 404 everywhere, its pre
     expect([method, path, reply.status, reply.error?.code]).toEqual([method, path, 404, "not_found"]);
   }
   expect((await listProjects(user)).projects.map((one) => one.projectId)).toEqual([other]);
-  expect(await sql`select from public.predictions where project_id = ${projectId}`).toEqual([]);
+  expect(await sql`select from keyframe.predictions where project_id = ${projectId}`).toEqual([]);
   await until("both files to be gone", async () => (await stored(files)).length === 0);
   expect((await fetch(url)).ok).toBe(false);
 });
@@ -118,7 +118,7 @@ test("a deletion and starts at the same time → either the project is gone and 
     const body = { projectId, prompt: "[[fault:rejected]]" };
     const starts = ["first-frame", "last-frame"].map((step) => user.post(`/api/projects/generate/${step}`, body));
     const [deletion, ...started] = await Promise.all([remove(user, projectId), ...starts]);
-    const left = (await sql`select from public.predictions where project_id = ${projectId}`).length;
+    const left = (await sql`select from keyframe.predictions where project_id = ${projectId}`).length;
     expect([200, 409]).toContain(deletion.status);
     for (const { status } of started) expect([202, 404]).toContain(status);
     if (deletion.status === 200) expect(left).toBe(0);

@@ -49,7 +49,7 @@ test.each([
 test("without a limit → 20", async () => {
   const busy = await signUp();
   await sql`
-    insert into public.projects (owner_id, title, text_prompt) select ${busy.id}, 't', 'p' from generate_series(1, 21)`;
+    insert into keyframe.projects (owner_id, title, text_prompt) select ${busy.id}, 't', 'p' from generate_series(1, 21)`;
   const { projects, nextCursor } = await listProjects(busy);
   expect([projects.length, typeof nextCursor]).toEqual([20, "string"]);
 });

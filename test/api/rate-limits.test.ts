@@ -35,7 +35,7 @@ test.each(LIMITED)("%s → takes one token of its class, and says what is left",
   expect(status).toBe(OPERATIONS[id].status);
   const [limit] = await sql<{ capacity: number; seconds: number; refill: number }[]>`
     select capacity, ceil(capacity / per_second)::int as seconds, ceil(1 / per_second)::int as refill
-    from private.rate_limits where route_class = ${rateClass}`;
+    from keyframe_private.rate_limits where route_class = ${rateClass}`;
   expect(headers.get("ratelimit-policy")).toBe(`"${rateClass}";q=${limit?.capacity};w=${limit?.seconds}`);
   expect(headers.get("ratelimit")).toBe(`"${rateClass}";r=${(limit?.capacity ?? 0) - 1};t=${limit?.refill}`);
   const taken = await Promise.all(RATE_CLASSES.map((one) => tokensTaken(sql, scene.user.id, one)));
@@ -51,7 +51,7 @@ test.each(LIMITED)("%s with an empty bucket → 429 with Retry-After, RateLimit 
   expect([status, error?.code]).toEqual([429, "rate_limited"]);
   const [limit] = await sql<{ capacity: number; window: number; refill: number }[]>`
     select capacity, ceil(capacity / per_second)::int as window, ceil(1 / per_second)::int as refill
-    from private.rate_limits where route_class = ${rateClass}`;
+    from keyframe_private.rate_limits where route_class = ${rateClass}`;
   const wait = Number(headers.get("retry-after"));
   expect(wait).toBeGreaterThan(10);
   expect(wait).toBeLessThanOrEqual(30 + (limit?.refill ?? 0));
@@ -81,7 +81,7 @@ test("Retry-After waited out → the next request is admitted", async () => {
   await emptyBucket(sql, id, "generate", 30);
   const seconds = Number((await request("startFirstFrame", scene)).headers.get("retry-after"));
   const pass = (time: number) => sql`
-    update private.rate_buckets set refilled_at = refilled_at - ${time}::int * interval '1 second'
+    update keyframe_private.rate_buckets set refilled_at = refilled_at - ${time}::int * interval '1 second'
     where owner_id = ${id} and route_class = 'generate'`;
   await pass(10);
   expect((await request("startFirstFrame", scene)).status).toBe(429);
@@ -115,32 +115,32 @@ test("80 reads at once with 50 tokens left → 50 are answered, 30 are refused",
   await fillBuckets(sql, id);
   // Nothing comes back meanwhile: the clock of this bucket begins later.
   await sql`
-    insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at)
+    insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
     values (${id}, 'read', 50, now() + interval '50 seconds')`;
   const replies = await Promise.all(Array.from({ length: 80 }, () => request("readWebhook", scene)));
   expect(replies.filter(({ status }) => status === 200)).toHaveLength(50);
   expect(replies.filter(({ status }) => status === 429)).toHaveLength(30);
 });
 
-test("an administrator's update of private.rate_limits → holds from the next request on, without a deploy", async () => {
+test("an administrator's update of keyframe_private.rate_limits → holds from the next request on, without a deploy", async () => {
   const id = scene.user.id;
   await fillBuckets(sql, id);
   const policy = async () => (await request("readProject", scene)).headers.get("ratelimit-policy");
   /** Ten thousand seconds ago so many tokens were missing that 20 per second do not make up for them, but 20.1 do. */
   const runDry = () => sql`
-    insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at)
+    insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
     values (${id}, 'read', -200500, now() - interval '10000 seconds')
     on conflict (owner_id, route_class) do update set tokens = excluded.tokens, refilled_at = excluded.refilled_at`;
   expect(await policy()).toBe('"read";q=1200;w=60');
   await runDry();
   expect((await request("readProject", scene)).status).toBe(429);
   // Raised by so little that nobody else notices.
-  await sql`update private.rate_limits set capacity = 1201, per_second = 20.1 where route_class = 'read'`;
+  await sql`update keyframe_private.rate_limits set capacity = 1201, per_second = 20.1 where route_class = 'read'`;
   try {
     await runDry();
     expect(await policy()).toBe('"read";q=1201;w=60');
   } finally {
-    await sql`update private.rate_limits set capacity = 1200, per_second = 20 where route_class = 'read'`;
+    await sql`update keyframe_private.rate_limits set capacity = 1200, per_second = 20 where route_class = 'read'`;
   }
   expect(await policy()).toBe('"read";q=1200;w=60');
 });

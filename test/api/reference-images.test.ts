@@ -203,7 +203,7 @@ test("11 MiB in pieces without a Content-Length → 413, and nothing is stored",
 test("an empty bucket of uploads → 429, and nothing is stored", async () => {
   const hasty = await signUp();
   await hasty.upload(await drawImage());
-  await sql`update private.rate_buckets set tokens = -14, refilled_at = now() where owner_id = ${hasty.id}`;
+  await sql`update keyframe_private.rate_buckets set tokens = -14, refilled_at = now() where owner_id = ${hasty.id}`;
   const headers = { "content-type": "image/png" };
   const { status, error } = await hasty.call(PATH, { body: await drawImage(), headers });
   expect([status, error?.code]).toEqual([429, "rate_limited"]);

@@ -36,7 +36,7 @@ async function callsOf(path: string, options: CallOptions = {}) {
 }
 
 const rpc = (name: string) => `POST /rest/v1/rpc/${name}`;
-const SIGN = "POST /storage/v1/object/sign/generations";
+const SIGN = "POST /storage/v1/object/sign/keyframe-outputs";
 const statusOf = (predictionId: string) => {
   const query = new URLSearchParams({ projectId: scene.projectId, predictionId });
   return `/api/projects/generate/first-frame?${query}`;

@@ -1,21 +1,19 @@
-import { createClient, type SupabaseClient } from "@supabase/supabase-js";
-import { beforeAll, expect, inject, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { emptyBucket, fillBuckets, tokensTaken } from "../support/api-buckets.ts";
 import { footprint, openDatabase } from "../support/api-database.ts";
 import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { createDataClient, type DataClient, signUp, type User } from "../support/api-user.ts";
 
 // What users may do at the Data API itself, past our functions.
 
 const sql = openDatabase();
 let user: User;
 let stranger: User;
-let anonymous: SupabaseClient;
+let anonymous: DataClient;
 let projectId: string;
 let predictionId: string;
 beforeAll(async () => {
-  const { url, publishableKey } = inject("stack");
-  anonymous = createClient(url, publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
+  anonymous = createDataClient();
   [user, stranger] = await Promise.all([signUp(), signUp()]);
   projectId = await user.createProject();
   predictionId = (await startStuck(sql, user, "first-frame", projectId)).predictionId;
@@ -44,7 +42,7 @@ test("select of somebody else's row by its identifier → nothing, not a refusal
   expect([prediction.error, prediction.data]).toEqual([null, null]);
 });
 
-test.each(["projects", "predictions", "generation_models"])("anonymous select from %s → refused", async (table) => {
+test.each(["projects", "predictions", "models"])("anonymous select from %s → refused", async (table) => {
   const { data, error } = await anonymous.from(table).select();
   expect([data, error?.code]).toEqual([null, DENIED]);
 });
@@ -96,7 +94,7 @@ test("insert of a prediction into somebody else's project → not_found, as for 
   expect(foreign).toEqual(await insert(crypto.randomUUID()));
 });
 
-const wholeProject = (id: string) => sql`select * from public.projects where id = ${id}`;
+const wholeProject = (id: string) => sql`select * from keyframe.projects where id = ${id}`;
 
 test("update and delete of predictions and models, of one's own too → refused, and nothing changed", async () => {
   const before = [await wholeProject(projectId), await footprint(sql, user.id)];
@@ -105,8 +103,8 @@ test("update and delete of predictions and models, of one's own too → refused,
       supabase.from("predictions").update({ status: "succeeded" }).eq("id", predictionId),
       supabase.from("predictions").update({ prompt: "another" }).eq("id", predictionId),
       supabase.from("predictions").delete().eq("id", predictionId),
-      supabase.from("generation_models").update({ is_default: true }).eq("model", "google/veo-3.1"),
-      supabase.from("generation_models").insert({ step: "video", model: "a/b", first_frame_field: "x" }),
+      supabase.from("models").update({ is_default: true }).eq("model", "google/veo-3.1"),
+      supabase.from("models").insert({ step: "video", model: "a/b", first_frame_field: "x" }),
     ]);
     expect(errors.map(({ error }) => error?.code)).toEqual(errors.map(() => DENIED));
   }
@@ -155,7 +153,7 @@ test("delete of one's own project → refused while something runs, then done, w
   expect([refused.error?.code, refused.error?.message]).toEqual(["KEYFR", "generation_in_progress"]);
   await user.post("/api/projects/generate/cancel", { projectId: own, predictionId: running.predictionId });
   expect(await remove()).toMatchObject({ error: null, data: [{ id: own }] });
-  expect(await sql`select from public.predictions where project_id = ${own}`).toEqual([]);
+  expect(await sql`select from keyframe.predictions where project_id = ${own}`).toEqual([]);
 });
 
 test("update, upsert and delete of somebody else's project → nothing is found, nothing changed", async () => {
@@ -189,7 +187,7 @@ test("the rate limit → holds for inserts, updates and deletions past the API t
   ]) {
     expect([error?.code, error?.message]).toEqual(["KEYFR", "rate_limited"]);
   }
-  await sql`update private.rate_buckets set tokens = -29, refilled_at = now() where owner_id = ${hasty.id}`;
+  await sql`update keyframe_private.rate_buckets set tokens = -29, refilled_at = now() where owner_id = ${hasty.id}`;
   const { error } = await hasty.supabase.from("projects").insert({ title: "a", text_prompt: "b" });
   expect([error?.code, error?.message]).toEqual(["KEYFR", "rate_limited"]);
 });
@@ -219,16 +217,16 @@ test("every SQL function of the service → refused to users and to nobody signe
     "recover_webhook_endpoint",
     "webhook_health",
   ];
-  const functions = await sql<{ name: string; names: string[] }[]>`
-    select p.proname as name, coalesce(p.proargnames[1:p.pronargs], '{}') as names
-    from pg_proc p where p.pronamespace = 'public'::regnamespace order by 1`;
+  const functions = await sql<{ schema: "keyframe" | "keyframe_worker"; name: string; names: string[] }[]>`
+    select p.pronamespace::regnamespace::text as schema, p.proname as name, coalesce(p.proargnames[1:p.pronargs], '{}') as names
+    from pg_proc p where p.pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace) order by 2`;
   expect(functions.map(({ name }) => name)).toEqual(expect.arrayContaining(["claim_predictions", ...forUsers]));
-  for (const { name, names } of functions) {
+  for (const { schema, name, names } of functions) {
     if (name === "health") continue;
     const args = Object.fromEntries(names.map((argument) => [argument, null]));
     const callers = forUsers.includes(name) ? [anonymous] : [anonymous, user.supabase];
     for (const caller of callers) {
-      const { data, error } = await caller.rpc(name, args);
+      const { data, error } = await caller.schema(schema).rpc(name, args);
       expect([name, data, error?.code]).toEqual([name, null, DENIED]);
     }
   }
@@ -244,8 +242,8 @@ test("cancel_prediction called as SQL function on somebody else's prediction →
 });
 
 test.each([
-  ["private", "settings"],
-  ["private", "idempotency_keys"],
+  ["keyframe_private", "settings"],
+  ["keyframe_private", "idempotency_keys"],
   ["vault", "decrypted_secrets"],
   ["net", "http_request_queue"],
   ["cron", "job"],

@@ -60,7 +60,7 @@ const STORES: OperationId[] = ["readProject", "readFirstFrame", "uploadReference
 test.each(STORES)("%s → the same, and after it what Storage asks for the file, of its own tables alone", async (id) => {
   const statements = await statementsOf(id);
   const [call, ...others] = statements.filter((statement) => !AROUND.some((around) => around.test(statement)));
-  expect(call).toContain(`from public.${REQUESTS[id].calls}(`);
+  expect(call).toContain(`from keyframe.${REQUESTS[id].calls}(`);
   for (const statement of others) expect(statement).toMatch(/\b"?storage"?\."?(buckets|objects)"?\b/);
   expect(others.length).toBeGreaterThan(0);
 });
@@ -71,6 +71,6 @@ test.each(OPERATION_IDS.filter((id) => !STORES.includes(id)))(
     const statements = await statementsOf(id);
     expect(statements.filter((statement) => statement === "begin")).toHaveLength(1);
     const calls = statements.filter((statement) => !AROUND.some((around) => around.test(statement)));
-    expect(calls).toEqual([expect.stringContaining(`from public.${REQUESTS[id].calls}(`)]);
+    expect(calls).toEqual([expect.stringContaining(`from keyframe.${REQUESTS[id].calls}(`)]);
   },
 );

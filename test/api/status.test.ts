@@ -83,7 +83,7 @@ test("first frame, last frame and video → a video with its duration, from the 
   expect((await downloaded(output.url)).sha256).toBe(output.sha256);
   const [row] = await sql`
     select first_frame_prediction_id as first, last_frame_prediction_id as last
-    from public.predictions where id = ${done.predictionId}`;
+    from keyframe.predictions where id = ${done.predictionId}`;
   expect(row).toEqual({ first: first.predictionId, last: last.predictionId });
 });
 
@@ -123,12 +123,12 @@ test("while the output is being stored → processing with Retry-After: `storing
   const prompt = uniquePrompt("[[fault:output_slow=1500]]");
   const { predictionId } = await user.start("first-frame", { projectId, prompt });
   await until("the database to store", async () => {
-    const [row] = await sql<{ status: string }[]>`select status from public.predictions where id = ${predictionId}`;
+    const [row] = await sql<{ status: string }[]>`select status from keyframe.predictions where id = ${predictionId}`;
     return row?.status === "storing" ? true : undefined;
   });
   const query = new URLSearchParams({ projectId, predictionId });
   const { headers, data } = await user.call(`/api/projects/generate/first-frame?${query}`);
-  const [row] = await sql<{ status: string }[]>`select status from public.predictions where id = ${predictionId}`;
+  const [row] = await sql<{ status: string }[]>`select status from keyframe.predictions where id = ${predictionId}`;
   expect(row?.status).toBe("storing"); // still, so that is what the read between has seen
   expect(prediction.parse(data)).toMatchObject({ status: "processing", output: null, completedAt: null });
   expect(headers.get("retry-after")).toBe("1");
@@ -136,7 +136,7 @@ test("while the output is being stored → processing with Retry-After: `storing
 
 test("while it waits for the provider → starting, with Retry-After; and 50 reads change nothing", async () => {
   const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
-  const row = () => sql`select p, xmin from public.predictions p where id = ${predictionId}`;
+  const row = () => sql`select p, xmin from keyframe.predictions p where id = ${predictionId}`;
   const before = await row();
   const query = new URLSearchParams({ projectId, predictionId });
   const replies = await Promise.all(

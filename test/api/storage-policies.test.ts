@@ -40,10 +40,10 @@ test.each([
   expect(await footprint(sql, user.id)).toEqual(before);
 });
 
-test("an upload to generations → refused, also into a folder of one's own", async () => {
+test("an upload to keyframe-outputs → refused, also into a folder of one's own", async () => {
   const before = await footprint(sql, user.id);
   for (const name of [uuidName(), `${user.id}/${crypto.randomUUID()}/${uuidName()}`]) {
-    const { data, error } = await user.supabase.storage.from("generations").upload(name, image, options);
+    const { data, error } = await user.supabase.storage.from("keyframe-outputs").upload(name, image, options);
     expect(data).toBeNull();
     expect(error?.message).toMatch(/row-level security|policy/i);
   }
@@ -79,9 +79,9 @@ test("a generated frame → its owner downloads it; somebody else neither downlo
   const { output } = await user.finish(await user.start("first-frame", { projectId }));
   const path = output?.path ?? "";
   expect(path.startsWith(`${user.id}/${projectId}/`)).toBe(true);
-  const own = await user.supabase.storage.from("generations").download(path);
+  const own = await user.supabase.storage.from("keyframe-outputs").download(path);
   expect(own.data?.size).toBe(output?.bytes);
-  const bucket = stranger.supabase.storage.from("generations");
+  const bucket = stranger.supabase.storage.from("keyframe-outputs");
   expect((await bucket.download(path)).data).toBeNull();
   expect((await bucket.createSignedUrl(path, 60)).data).toBeNull();
   expect((await bucket.list(`${user.id}/${projectId}`)).data).toEqual([]);
@@ -92,7 +92,7 @@ test("nobody signed in → no upload, no download, no list, in either bucket", a
   const { storage } = createClient(url, publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
   const name = uuidName();
   await user.supabase.storage.from("projects").upload(name, image, options);
-  for (const bucket of ["projects", "generations"]) {
+  for (const bucket of ["projects", "keyframe-outputs"]) {
     expect((await storage.from(bucket).upload(uuidName(), image, options)).data).toBeNull();
     expect((await storage.from(bucket).list()).data ?? []).toEqual([]);
   }

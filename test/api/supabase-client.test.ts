@@ -38,7 +38,7 @@ test("functions.invoke: project → reference image → first frame → its file
     return now.completedAt === null ? undefined : now;
   });
   expect(done.status).toBe("succeeded");
-  const { data, error } = await supabase.storage.from("generations").download(done.output?.path ?? "");
+  const { data, error } = await supabase.storage.from("keyframe-outputs").download(done.output?.path ?? "");
   expect([error, data?.size]).toEqual([null, done.output?.bytes]);
 });
 

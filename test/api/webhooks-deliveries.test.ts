@@ -22,11 +22,11 @@ async function deliver(webhookId: string, moments: [at: string, count: number][]
   for (const [at, count] of moments) {
     await sql`
       with events as (
-        insert into public.webhook_events (type, owner_id, endpoint_id, payload)
+        insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
         select 'webhook.test', ${user.id}, ${webhookId}, '{}' from generate_series(1, ${count}::int)
         returning id)
-      insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, created_at, completed_at)
-      select id, ${webhookId}, ${user.id}, 'webhook.test', ${status}::public.delivery_status, 0, ${at}::timestamptz,
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, created_at, completed_at)
+      select id, ${webhookId}, ${user.id}, 'webhook.test', ${status}::keyframe.delivery_status, 0, ${at}::timestamptz,
         case when ${status} <> 'pending' then ${at}::timestamptz end
       from events`;
   }
@@ -34,7 +34,7 @@ async function deliver(webhookId: string, moments: [at: string, count: number][]
 const inDatabase = async (webhookId: string) =>
   (
     await sql<{ id: string }[]>`
-      select id from public.webhook_deliveries where endpoint_id = ${webhookId} order by created_at desc, id desc`
+      select id from keyframe.webhook_deliveries where endpoint_id = ${webhookId} order by created_at desc, id desc`
   ).map(({ id }) => id);
 const recover = async (webhookId: string, since: string) =>
   recoveredDeliveries.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/recover`, { since }), 202)).recovered;
@@ -44,7 +44,7 @@ test("POST test → 202 with a delivery of webhook.test, also when the endpoint 
   const sent = exactDelivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   expect(sent).toMatchObject({ webhookId, eventType: "webhook.test", status: "pending", attempts: 0, attemptLog: [] });
   expect(sent.nextAttemptAt).toBe(sent.createdAt);
-  const [event] = await sql`select payload from public.webhook_events where id = ${sent.eventId}`;
+  const [event] = await sql`select payload from keyframe.webhook_events where id = ${sent.eventId}`;
   expect(event?.payload).toMatchObject({ type: "webhook.test", data: { endpointId: webhookId } });
   const { deliveries } = await listDeliveries(user, webhookId);
   expect(deliveries.map(({ deliveryId }) => deliveryId)).toEqual([sent.deliveryId]);
@@ -64,7 +64,7 @@ test("a delivery tells its attempts, first to last, with the beginning of each a
   await deliver(webhookId, [["2026-01-01T00:00:00Z", 1]]);
   const [deliveryId] = await inDatabase(webhookId);
   await sql`
-    insert into public.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
+    insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     values (${deliveryId ?? ""}, ${user.id}, 2, '2026-01-01T00:00:05Z', 15000, null, 'timeout', null),
            (${deliveryId ?? ""}, ${user.id}, 1, '2026-01-01T00:00:00Z', 12, 500, 'http_status', 'Ooops')`;
   const { deliveries, nextCursor } = await listDeliveries(user, webhookId);
@@ -145,7 +145,7 @@ test.each(["delivered", "exhausted"])(
     const webhookId = await quiet();
     await deliver(webhookId, [["2026-01-01T00:00:00Z", 1]], status);
     await sql`
-      update public.webhook_deliveries set attempts = 10, next_attempt_at = '2100-01-01' where endpoint_id = ${webhookId}`;
+      update keyframe.webhook_deliveries set attempts = 10, next_attempt_at = '2100-01-01' where endpoint_id = ${webhookId}`;
     const [deliveryId] = await inDatabase(webhookId);
     const again = exactDelivery.parse(
       dataOf(await user.post(`/api/webhooks/deliveries/${deliveryId}/redeliver`, {}), 202),
@@ -168,8 +168,8 @@ test("recover since a time → what failed and what was missed while disabled, o
   expect(await recover(webhookId, since)).toBe(2);
   expect(await recover(webhookId, since)).toBe(0);
   await sql`
-    update public.webhook_deliveries set status = 'exhausted', completed_at = now(), attempts = 10
-    where id = (select id from public.webhook_deliveries where endpoint_id = ${webhookId} limit 1)`;
+    update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now(), attempts = 10
+    where id = (select id from keyframe.webhook_deliveries where endpoint_id = ${webhookId} limit 1)`;
   await deliver(webhookId, [["2026-01-01T00:00:00Z", 3]], "exhausted");
   await deliver(webhookId, [[new Date().toISOString(), 4]], "delivered");
   expect(await recover(webhookId, since)).toBe(1);

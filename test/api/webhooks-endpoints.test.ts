@@ -78,11 +78,11 @@ test("enabled: false → disabled by its owner; true → enabled, and what is kn
   expect(await change(webhookId, { enabled: true })).toMatchObject({ ...enabled, failingSince: null });
 
   const failingSince = "2026-03-01T00:00:00.000Z";
-  await sql`update public.webhook_endpoints set failing_since = ${failingSince} where id = ${webhookId}`;
+  await sql`update keyframe.webhook_endpoints set failing_since = ${failingSince} where id = ${webhookId}`;
   await change(webhookId, { enabled: false });
   expect(await change(webhookId, { enabled: true })).toMatchObject({ ...enabled, failingSince });
 
-  await sql`update public.webhook_endpoints set enabled = false, disabled_reason = 'failing' where id = ${webhookId}`;
+  await sql`update keyframe.webhook_endpoints set enabled = false, disabled_reason = 'failing' where id = ${webhookId}`;
   expect((await read(webhookId)).disabledReason).toBe("failing");
   const again = await change(webhookId, { enabled: true });
   expect(again).toMatchObject({ ...enabled, failingSince: again.updatedAt });
@@ -96,7 +96,7 @@ test("DELETE → 200 with what is gone; then 404, and neither its secret nor its
     return now.failingSince === null ? undefined : now;
   });
   const [vaulted] =
-    await sql`select vault_secret_id as id from private.webhook_secrets where endpoint_id = ${webhookId}`;
+    await sql`select vault_secret_id as id from keyframe_private.webhook_secrets where endpoint_id = ${webhookId}`;
   expect(vaulted?.id).toMatch(/^[0-9a-f-]{36}$/);
   const gone = exactWebhook.parse(dataOf(await user.call(`/api/webhooks/${webhookId}`, { method: "DELETE" }), 200));
   expect(gone).toEqual(before);
@@ -106,10 +106,10 @@ test("DELETE → 200 with what is gone; then 404, and neither its secret nor its
   expect((await sql`select from vault.secrets where id = ${vaulted?.id}`).count).toBe(0);
   // Its deliveries and tests go with the job's next runs, which nobody waits for here.
   await until("the pruning", async () => {
-    await sql`select private.prune_webhooks()`;
+    await sql`select keyframe_private.prune_webhooks()`;
     const left = await sql`
-      select from public.webhook_deliveries where endpoint_id = ${webhookId}
-      union all select from public.webhook_events where endpoint_id = ${webhookId}`;
+      select from keyframe.webhook_deliveries where endpoint_id = ${webhookId}
+      union all select from keyframe.webhook_events where endpoint_id = ${webhookId}`;
     return left.count === 0 ? true : undefined;
   });
 });

@@ -18,7 +18,7 @@ async function settled(by: Manager, webhookId: string): Promise<Ids> {
   await by.post(`/api/webhooks/${webhookId}/test`, {});
   await by.call(`/api/webhooks/${webhookId}`, { method: "PATCH", json: { enabled: false } });
   await sql`
-    update public.webhook_deliveries set status = 'exhausted', completed_at = now()
+    update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now()
     where endpoint_id = ${webhookId}`;
   const [delivery] = (await listDeliveries(by, webhookId)).deliveries;
   return { webhookId, deliveryId: delivery?.deliveryId ?? "" };
@@ -52,9 +52,9 @@ const ROUTES: Record<string, (by: Manager, ids: Ids) => ReturnType<User["call"]>
 /** All there is of an endpoint. */
 const stateOf = async ({ webhookId }: Ids) =>
   await sql`
-  select to_jsonb(e) as endpoint, private.webhook_secrets_of(e.id) as secrets,
-    (select jsonb_agg(to_jsonb(d) order by d.id) from public.webhook_deliveries d where d.endpoint_id = e.id) as deliveries
-  from public.webhook_endpoints e where e.id = ${webhookId}`;
+  select to_jsonb(e) as endpoint, keyframe_private.webhook_secrets_of(e.id) as secrets,
+    (select jsonb_agg(to_jsonb(d) order by d.id) from keyframe.webhook_deliveries d where d.endpoint_id = e.id) as deliveries
+  from keyframe.webhook_endpoints e where e.id = ${webhookId}`;
 
 const CASES: Record<string, () => [caller: Manager, ids: Ids]> = {
   "a user, of another user's endpoint": () => [stranger, ofOwner],

@@ -13,7 +13,7 @@ beforeAll(async () => {
 /** What signs at a time, newest first. */
 async function signing(id: string, hoursFromNow = 0): Promise<string[]> {
   const [row] = await sql<{ secrets: string[] }[]>`
-    select private.webhook_secrets_of(${id}, now() + make_interval(hours => ${hoursFromNow})) as secrets`;
+    select keyframe_private.webhook_secrets_of(${id}, now() + make_interval(hours => ${hoursFromNow})) as secrets`;
   return row?.secrets ?? [];
 }
 
@@ -84,7 +84,7 @@ test("a rotation whose transaction began before another's, and ended after it â†
     const quick = await rotateSecret(user, webhookId);
     const [row] = await late<
       { secret: string }[]
-    >`select public.rotate_webhook_secret(${webhookId})->>'secret' as secret`;
+    >`select keyframe.rotate_webhook_secret(${webhookId})->>'secret' as secret`;
     expect(row?.secret).not.toBe(quick);
     return row?.secret;
   });

@@ -58,7 +58,7 @@ test("it gets everybody's events; a user's own endpoint that user's alone", asyn
   const projects = [await user.createProject(), await other.createProject()];
   const heard = async (webhookId: string) => {
     const rows = await sql<{ project_id: string }[]>`
-      select v.project_id from public.webhook_deliveries d join public.webhook_events v on v.id = d.event_id
+      select v.project_id from keyframe.webhook_deliveries d join keyframe.webhook_events v on v.id = d.event_id
       where d.endpoint_id = ${webhookId}`;
     return rows.map((row) => row.project_id).filter((id) => projects.includes(id));
   };
@@ -87,7 +87,10 @@ test("twenty is the limit of an owner, not of the project", async () => {
 test("a client of supabase-js with the secret key → lists them, as an administrator's script does", async () => {
   const { webhookId } = await registerServiceWide();
   const { url, secretKey } = inject("stack");
-  const client = createClient(url, secretKey, { auth: { persistSession: false, autoRefreshToken: false } });
+  const client = createClient(url, secretKey, {
+    db: { schema: "keyframe" },
+    auth: { persistSession: false, autoRefreshToken: false },
+  });
   const { data, error } = await client.functions.invoke("api/webhooks", { method: "GET" });
   expect(error).toBeNull();
   expect(listed((data as { data: unknown }).data).map((one) => one.webhookId)).toContain(webhookId); // listed() checks it
@@ -112,7 +115,7 @@ test.each<[string, () => Record<string, string>]>([
   const description = crypto.randomUUID();
   const { status, error } = await callApi("/api/webhooks", { json: { url: SILENT, description }, headers: headers() });
   expect([status, error?.code]).toEqual([401, "unauthorized"]);
-  expect(await sql`select 1 from public.webhook_endpoints where description = ${description}`).toEqual([]);
+  expect(await sql`select 1 from keyframe.webhook_endpoints where description = ${description}`).toEqual([]);
 });
 
 test("the right key beside a good session → the user's own endpoint: the session says who calls", async () => {

@@ -28,18 +28,18 @@ beforeAll(async () => {
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into public.predictions (project_id, owner_id, step, prompt, model, status, completed_at, created_at)
+      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at, created_at)
       select project_id, owner_id, step, prompt, model, status, completed_at, created_at - i * interval '10 minutes'
-      from public.predictions, generate_series(1, ${MANY}::int) i where id = ${id}`;
+      from keyframe.predictions, generate_series(1, ${MANY}::int) i where id = ${id}`;
     await sql`
-      insert into public.webhook_events (type, payload, created_at)
+      insert into keyframe.webhook_events (type, payload, created_at)
       select 'project.created', '{}', now() - i * interval '10 minutes' from generate_series(1, ${MANY}::int) i`;
     await sql`
-      insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, last_attempt_at, completed_at)
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, last_attempt_at, completed_at)
       select gen_random_uuid(), endpoint_id, owner_id, event_type, status, attempts, last_attempt_at - i * interval '10 minutes', completed_at
-      from public.webhook_deliveries, generate_series(1, ${MANY}::int) i where id = ${delivery}`;
+      from keyframe.webhook_deliveries, generate_series(1, ${MANY}::int) i where id = ${delivery}`;
     await sql`
-      insert into private.provider_runs (provider_prediction_id, prediction_id, attempt)
+      insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt)
       select 'many-' || i, gen_random_uuid(), 1 from generate_series(1, ${MANY}::int) i`;
     await sql`
       insert into cron.job_run_details (jobid, status, start_time, end_time)
@@ -49,10 +49,10 @@ beforeAll(async () => {
       insert into net._http_response (id, status_code, content, created)
       select i, 202, '{"success":true,"data":{"accepted":true}}', now() - i * interval '1 second' from generate_series(1, ${MANY}::int) i`;
     await sql`
-      insert into private.last_kicks (function_name, made_at, request_id)
+      insert into keyframe_private.last_kicks (function_name, made_at, request_id)
       values ('generate', now() - interval '1 hour', 3600), ('deliver', now() - interval '3 hours', ${MANY + 1})`;
   });
-  await db.sql`vacuum analyze net._http_response, public.predictions, public.webhook_deliveries, public.webhook_events, private.provider_runs, cron.job_run_details`;
+  await db.sql`vacuum analyze net._http_response, keyframe.predictions, keyframe.webhook_deliveries, keyframe.webhook_events, keyframe_private.provider_runs, cron.job_run_details`;
 });
 afterAll(() => db.drop());
 
@@ -67,11 +67,11 @@ async function widest(work: (sql: postgres.Sql) => Promise<unknown>): Promise<[r
 }
 
 test.each<[string, string, number]>([
-  ["the whole queue", "select * from private.admin_queue", 10],
-  ["the queue of an owner", "select * from private.admin_queue where owner_id = gen_random_uuid()", 10],
-  ["the health of the webhooks", "select * from private.admin_webhook_health", 200],
-  ["the usage of a week", "select * from private.admin_usage where day >= current_date - 6", 1200],
-  ["the figures of the service", "select public.service_figures()", 1100],
+  ["the whole queue", "select * from keyframe_private.admin_queue", 10],
+  ["the queue of an owner", "select * from keyframe_private.admin_queue where owner_id = gen_random_uuid()", 10],
+  ["the health of the webhooks", "select * from keyframe_private.admin_webhook_health", 200],
+  ["the usage of a week", "select * from keyframe_private.admin_usage where day >= current_date - 6", 1200],
+  ["the figures of the service", "select keyframe.service_figures()", 1100],
 ])("%s → reads no more than it tells of, whatever has ended", async (_, statement, most) => {
   const [rows, plans] = await widest((sql) => sql.unsafe(statement));
   expect(rows, plans).toBeLessThanOrEqual(most);
@@ -84,12 +84,12 @@ test("an endpoint with a great many deliveries that are due → the figures stop
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into public.webhook_deliveries (event_id, endpoint_id, event_type, next_attempt_at)
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, event_type, next_attempt_at)
       select gen_random_uuid(), ${endpoint}, 'project.created', now() - interval '1 hour' from generate_series(1, ${MANY}::int)`;
   });
-  await db.sql`analyze public.webhook_deliveries`;
+  await db.sql`analyze keyframe.webhook_deliveries`;
   const [row] = await db.sql<{ due: number; oldest: number }[]>`
-    select (f -> 'due')::int as due, (f -> 'oldestDueSeconds')::float as oldest from private.delivery_figures() f`;
+    select (f -> 'due')::int as due, (f -> 'oldestDueSeconds')::float as oldest from keyframe_private.delivery_figures() f`;
   expect(row?.due).toBe(10_000);
   expect(row?.oldest).toBeGreaterThanOrEqual(3600);
 });

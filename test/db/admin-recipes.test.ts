@@ -24,8 +24,8 @@ beforeAll(async () => {
   db = await cloneDatabase();
   world = await addWorld(db);
   await db.sql`
-    select vault.create_secret('whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', 'kick_secret'),
-      vault.create_secret('http://127.0.0.1:9/functions/v1', 'functions_url')`;
+    select vault.create_secret('whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', 'keyframe_kick_secret'),
+      vault.create_secret('http://127.0.0.1:9/functions/v1', 'keyframe_functions_url')`;
 });
 afterAll(() => db.drop());
 
@@ -44,13 +44,15 @@ async function run(title: string, values: Record<string, string> = {}): Promise<
 }
 
 const read = async (id: string): Promise<Row> => {
-  const [row] = await db.sql<Row[]>`select * from public.predictions where id = ${id}`;
+  const [row] = await db.sql<Row[]>`select * from keyframe.predictions where id = ${id}`;
   if (!row) throw new Error(`There is no prediction ${id}.`);
   return row;
 };
 /** Kicks that pg_net is to send to a function; the queue is emptied before each look. */
 const kicksTo = async (name: string) =>
-  (await db.sql`delete from net.http_request_queue returning url`).filter(({ url }) => url.endsWith(`/${name}`)).length;
+  (await db.sql`delete from net.http_request_queue returning url`).filter(({ url }) =>
+    url.endsWith(`/keyframe-${name}`),
+  ).length;
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
 const noLease = { lease_token: null };
 
@@ -76,7 +78,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   },
 
   "Try one again now, not later": async () => {
-    await db.sql`delete from public.predictions`;
+    await db.sql`delete from keyframe.predictions`;
     const later = { next_attempt_at: inSeconds(600), retry_reason: "provider_unavailable", failures: 2 };
     const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, ...later } });
     const busy = await seedPrediction(db.sql, world, { columns: later });
@@ -99,15 +101,15 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       error_retryable: true,
     });
     const [after] = await db.sql`
-      select (select cancel_due_at is not null from private.provider_runs where provider_prediction_id = ${providerRun}) as canceled,
-        (select count(*)::int from public.webhook_deliveries where endpoint_id = ${endpoint} and event_type = 'generation.failed') as told`;
+      select (select cancel_due_at is not null from keyframe_private.provider_runs where provider_prediction_id = ${providerRun}) as canceled,
+        (select count(*)::int from keyframe.webhook_deliveries where endpoint_id = ${endpoint} and event_type = 'generation.failed') as told`;
     expect(after).toEqual({ canceled: true, told: 1 });
     expect(await run(title, { prediction_id: id })).toEqual([{ mark_failed: false }]);
     // One whose submit has no answer yet: a run of it may be under way, and is still looked for.
     const unheard = await seedPrediction(db.sql, world, { columns: { unanswered_since: new Date() } });
     await run(title, { prediction_id: unheard.id });
     expect((await read(unheard.id)).unanswered_since).toBeInstanceOf(Date);
-    await db.sql`delete from public.webhook_endpoints`;
+    await db.sql`delete from keyframe.webhook_endpoints`;
   },
 
   "Run one again that failed": async () => {
@@ -125,17 +127,17 @@ const EFFECTS: Record<string, () => Promise<void>> = {
 
   "Change a model": async () => {
     await run("Change a model");
-    const rows = await db.sql`select model from public.generation_models where step = 'video' and is_default`;
+    const rows = await db.sql`select model from keyframe.models where step = 'video' and is_default`;
     expect([...rows]).toEqual([{ model: "google/veo-3.1" }]);
   },
 
   "Let each owner run more at once": async () => {
-    await db.sql`delete from public.predictions`;
+    await db.sql`delete from keyframe.predictions`;
     for (let i = 0; i < 9; i++) await start(db, world);
-    const running = () => db.sql`select from public.predictions where admitted_at is not null`;
+    const running = () => db.sql`select from keyframe.predictions where admitted_at is not null`;
     expect((await running()).count).toBe(4);
     await run("Let each owner run more at once");
-    await db.sql`select private.sweep()`;
+    await db.sql`select keyframe_private.sweep()`;
     expect((await running()).count).toBe(8);
   },
 
@@ -148,7 +150,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   "Give an owner a full bucket": async () => {
     const owner = await addWorld(db);
     await start(db, owner);
-    await db.sql`update private.rate_buckets set tokens = 0 where owner_id = ${owner.owner}`;
+    await db.sql`update keyframe_private.rate_buckets set tokens = 0 where owner_id = ${owner.owner}`;
     await run("Give an owner a full bucket", { owner_id: owner.owner });
     expect((await start(db, owner)).rate).toMatchObject({ remaining: 119 });
   },
@@ -172,7 +174,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "by_owner" });
     const sent = async () => (await exchange(db.sql)).deliveries.map(({ id }) => id);
     expect(await sent()).not.toContain(waiting);
-    await db.sql`update public.webhook_endpoints set enabled = true where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = true where id = ${endpoint}`;
     expect(await sent()).toContain(waiting);
   },
 
@@ -183,24 +185,25 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       secret: expect.stringMatching(/^whsec_[\w+/]{43}=$/),
     });
     await addProject(db, (await addWorld(db)).owner);
-    const told = await db.sql`select event_type from public.webhook_deliveries where endpoint_id = ${String(row?.id)}`;
+    const told =
+      await db.sql`select event_type from keyframe.webhook_deliveries where endpoint_id = ${String(row?.id)}`;
     expect(told.map(({ event_type }) => event_type)).toEqual(["project.created", "project.created"]);
   },
 
   "Replay a day to an endpoint": async () => {
-    await db.sql`delete from public.webhook_endpoints`;
-    await db.sql`delete from public.webhook_events`;
+    await db.sql`delete from keyframe.webhook_endpoints`;
+    await db.sql`delete from keyframe.webhook_events`;
     const endpoint = await addEndpoint(db.sql, world.owner, { event_types: ["project.created"] });
     const [delivered = "", busy = ""] = await seedDeliveries(db.sql, endpoint, 2);
-    await db.sql`update public.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 3 where id = ${delivered}`;
+    await db.sql`update keyframe.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 3 where id = ${delivered}`;
     await lease(db.sql, busy, new Date(Date.now() + 60_000));
     const event = async (owner: string, type: string, at: string) => {
       const [row] = await db.sql<{ id: string }[]>`
-        insert into public.webhook_events (type, owner_id, project_id, prediction_id, payload, created_at)
+        insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload, created_at)
         values (${type}, ${owner}, gen_random_uuid(), gen_random_uuid(), '{}', ${at}::timestamptz) returning id`;
       return row?.id ?? "";
     };
-    await db.sql`update public.webhook_events set created_at = '2026-11-20T12:00:00Z'`;
+    await db.sql`update keyframe.webhook_events set created_at = '2026-11-20T12:00:00Z'`;
     const missed = await event(world.owner, "project.created", "2026-11-20T00:00:00Z");
     const others = [
       await event(world.owner, "project.created", "2026-11-21T00:00:00Z"),
@@ -212,7 +215,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await run("Replay a day to an endpoint", { endpoint_id: endpoint, day: "2026-11-20" });
     expect(await kicksTo("deliver")).toBe(1);
     const sent = (await exchange(db.sql)).deliveries;
-    const [again] = await db.sql`select event_id from public.webhook_deliveries where id = ${delivered}`;
+    const [again] = await db.sql`select event_id from keyframe.webhook_deliveries where id = ${delivered}`;
     expect(sent.map(({ event_id }) => event_id).toSorted()).toEqual([missed, again?.event_id].toSorted());
     expect(sent.some(({ event_id }) => others.includes(event_id))).toBe(false);
     expect(await readDelivery(db.sql, delivered)).toMatchObject({
@@ -226,7 +229,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   "Rotate the secret of an endpoint": async () => {
     const endpoint = await addEndpoint(db.sql, null);
     const secrets = async () => {
-      const [row] = await db.sql<{ all: string[] }[]>`select private.webhook_secrets_of(${endpoint}) as all`;
+      const [row] = await db.sql<{ all: string[] }[]>`select keyframe_private.webhook_secrets_of(${endpoint}) as all`;
       return row?.all ?? [];
     };
     const before = await secrets();
@@ -238,7 +241,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   "Rotate the secret of the kicks": async () => {
     const [row] = await run("Rotate the secret of the kicks");
     expect(row?.decrypted_secret).toMatch(/^whsec_[\w+/]{43}=$/);
-    const [kicked] = await db.sql`select private.kick('generate') as made`;
+    const [kicked] = await db.sql`select keyframe_private.kick('generate') as made`;
     expect(kicked).toEqual({ made: true });
   },
 
@@ -284,12 +287,12 @@ const EFFECTS: Record<string, () => Promise<void>> = {
 
   "Keep events for longer, or shorter": async () => {
     await db.sql`
-      insert into public.webhook_events (type, payload, created_at) values
+      insert into keyframe.webhook_events (type, payload, created_at) values
         ('webhook.test', '{}', now() - interval '89 days'), ('webhook.test', '{}', now() - interval '91 days')`;
     await run("Keep events for longer, or shorter");
-    await db.sql`select private.prune()`;
+    await db.sql`select keyframe_private.prune()`;
     const [kept] =
-      await db.sql`select count(*)::int as old from public.webhook_events where created_at < now() - interval '80 days'`;
+      await db.sql`select count(*)::int as old from keyframe.webhook_events where created_at < now() - interval '80 days'`;
     expect(kept).toEqual({ old: 1 });
   },
 
@@ -323,17 +326,17 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const left = async ({ owner }: World) => {
       const [row] = await db.sql`
         select (select count(*)::int from auth.users where id = ${owner}) as users,
-          (select count(*)::int from public.projects where owner_id = ${owner}) as projects,
-          (select count(*)::int from public.predictions where owner_id = ${owner}) as predictions,
-          (select count(*)::int from public.webhook_endpoints where owner_id = ${owner}) as endpoints,
-          (select count(*)::int from public.webhook_events where owner_id = ${owner}) as events,
-          (select count(*)::int from private.idempotency_keys where owner_id = ${owner}) as keys,
-          (select count(*)::int from private.rate_buckets where owner_id = ${owner}) as buckets`;
+          (select count(*)::int from keyframe.projects where owner_id = ${owner}) as projects,
+          (select count(*)::int from keyframe.predictions where owner_id = ${owner}) as predictions,
+          (select count(*)::int from keyframe.webhook_endpoints where owner_id = ${owner}) as endpoints,
+          (select count(*)::int from keyframe.webhook_events where owner_id = ${owner}) as events,
+          (select count(*)::int from keyframe_private.idempotency_keys where owner_id = ${owner}) as keys,
+          (select count(*)::int from keyframe_private.rate_buckets where owner_id = ${owner}) as buckets`;
       return row;
     };
     const before = await left(stays);
     const [{ secrets } = { secrets: 0 }] = await db.sql`select count(*)::int as secrets from vault.secrets`;
-    await db.sql`delete from private.file_removals`;
+    await db.sql`delete from keyframe_private.file_removals`;
     await kicksTo("generate");
     await run("Delete a user with everything", { owner_id: gone.owner });
 
@@ -343,12 +346,12 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(Object.values(before ?? {})).not.toContain(0);
     const [{ secrets: after } = { secrets: 0 }] = await db.sql`select count(*)::int as secrets from vault.secrets`;
     expect(after).toBe(secrets - 1);
-    const files = await db.sql`select bucket || '/' || name as file from private.file_removals`;
+    const files = await db.sql`select bucket || '/' || name as file from keyframe_private.file_removals`;
     expect(files.map(({ file }) => file).toSorted()).toEqual(
-      [`generations/${seeded[0]?.output_path}`, seeded[0]?.unused].toSorted(),
+      [`keyframe-outputs/${seeded[0]?.output_path}`, seeded[0]?.unused].toSorted(),
     );
     const canceled =
-      await db.sql`select provider_prediction_id as run from private.provider_runs where cancel_due_at is not null`;
+      await db.sql`select provider_prediction_id as run from keyframe_private.provider_runs where cancel_due_at is not null`;
     expect(canceled.map((row) => row.run)).toContain(seeded[0]?.run);
     expect(canceled.map((row) => row.run)).not.toContain(seeded[1]?.run);
     expect(await kicksTo("generate")).toBeGreaterThan(0);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
-  await db.sql`delete from public.predictions`;
+  await db.sql`delete from keyframe.predictions`;
   world = await addWorld(db);
 });
 afterAll(() => db.drop());
@@ -24,7 +24,7 @@ const lease = () => crypto.randomUUID();
 describe("admin_queue", () => {
   const whyOf = async (id: string) => {
     const [row] = await db.sql<{ why: string; leased_until: Date | null }[]>`
-      select why, leased_until from private.admin_queue where prediction_id = ${id}`;
+      select why, leased_until from keyframe_private.admin_queue where prediction_id = ${id}`;
     return row;
   };
 
@@ -54,7 +54,7 @@ describe("admin_queue", () => {
     );
     for (const status of ["succeeded", "failed", "canceled"] as const) await seedPrediction(db.sql, world, { status });
     await seedPrediction(db.sql, world, { status: "canceled", columns: { admitted_at: null, deadline_at: null } });
-    const rows = await db.sql<{ id: string }[]>`select prediction_id as id from private.admin_queue`;
+    const rows = await db.sql<{ id: string }[]>`select prediction_id as id from keyframe_private.admin_queue`;
     expect(rows.map(({ id }) => id).toSorted()).toEqual(there.map(({ id }) => id).toSorted());
   });
 
@@ -67,7 +67,7 @@ describe("admin_queue", () => {
     const [second, first, others] = [await waiting(world, 10), await waiting(world, 600), await waiting(other, 5)];
     const rows = await db.sql<{ id: string; place: string; minutes: number }[]>`
       select prediction_id as id, place_in_line as place, extract(epoch from since_created)::int / 60 as minutes
-      from private.admin_queue order by since_created desc`;
+      from keyframe_private.admin_queue order by since_created desc`;
     expect([...rows]).toEqual([
       { id: first.id, place: "1", minutes: 10 },
       { id: second.id, place: "2", minutes: 0 },
@@ -78,7 +78,9 @@ describe("admin_queue", () => {
 
 describe("admin_webhook_health", () => {
   const healthOf = async (endpoint: string) => {
-    const [row] = await db.sql<Row[]>`select * from private.admin_webhook_health where endpoint_id = ${endpoint}`;
+    const [row] = await db.sql<
+      Row[]
+    >`select * from keyframe_private.admin_webhook_health where endpoint_id = ${endpoint}`;
     return row;
   };
 
@@ -165,7 +167,7 @@ describe("admin_usage", () => {
     const rows = await db.sql<Row[]>`
       select to_char(day, 'YYYY-MM-DD') as day, to_char(month, 'YYYY-MM-DD') as month, owner_id, step, started, succeeded, failed,
         canceled, active, stored_bytes, provider_runs, submits
-      from private.admin_usage order by day, step, active desc`;
+      from keyframe_private.admin_usage order by day, step, active desc`;
     const none = { succeeded: "0", failed: "0", canceled: "0", active: "0", stored_bytes: "0" };
     const october = { day: "2026-10-31", month: "2026-10-01", owner_id: world.owner };
     const november = { day: "2026-11-01", month: "2026-11-01", step: "first-frame", started: "1", submits: "1" };
@@ -186,7 +188,7 @@ describe("who may look", () => {
   test.each(VIEWS.flatMap((view) => roles.map((role) => [role, view] as const)))(
     "%s at %s → refused",
     async (role, view) => {
-      const look = db.as({ role, sub: world.owner }, (sql) => sql.unsafe(`select * from private.${view}`));
+      const look = db.as({ role, sub: world.owner }, (sql) => sql.unsafe(`select * from keyframe_private.${view}`));
       expect((await refusalOf(look)).sqlstate).toBe("42501");
     },
   );
@@ -195,11 +197,13 @@ describe("who may look", () => {
     const other = await addWorld(db);
     await seedPrediction(db.sql, world);
     await seedPrediction(db.sql, other);
-    await db.sql`grant select on private.admin_queue to authenticated`;
+    await db.sql`grant select on keyframe_private.admin_queue to authenticated`;
     const owners = await db.as({ role: "authenticated", sub: world.owner }, async (sql) =>
-      (await sql<{ owner_id: string }[]>`select owner_id from private.admin_queue`).map(({ owner_id }) => owner_id),
+      (await sql<{ owner_id: string }[]>`select owner_id from keyframe_private.admin_queue`).map(
+        ({ owner_id }) => owner_id,
+      ),
     );
-    await db.sql`revoke select on private.admin_queue from authenticated`;
+    await db.sql`revoke select on keyframe_private.admin_queue from authenticated`;
     expect(owners).toEqual([world.owner]);
   });
 
@@ -207,7 +211,9 @@ describe("who may look", () => {
     await seedPrediction(db.sql, world);
     await addEndpoint(db.sql, world.owner);
     for (const view of VIEWS) {
-      const { count } = await db.as({ role: "postgres" }, (sql) => sql.unsafe(`select * from private.${view}`));
+      const { count } = await db.as({ role: "postgres" }, (sql) =>
+        sql.unsafe(`select * from keyframe_private.${view}`),
+      );
       expect([view, count]).toEqual([view, 1]);
     }
   });
@@ -218,7 +224,7 @@ test("every view and each of its columns → explained where Studio shows it", a
     select c.relname || coalesce('.' || a.attname, '') as unexplained
     from pg_class c
     join (select attrelid, attname, attnum from pg_attribute where attnum > 0 union all select oid, null, 0 from pg_class) a on a.attrelid = c.oid
-    where c.relnamespace = 'private'::regnamespace and c.relkind = 'v' and col_description(c.oid, a.attnum) is null
+    where c.relnamespace = 'keyframe_private'::regnamespace and c.relkind = 'v' and col_description(c.oid, a.attnum) is null
       and obj_description(c.oid, 'pg_class') is not distinct from case when a.attnum > 0 then obj_description(c.oid, 'pg_class') end`;
   expect([...missing]).toEqual([]);
 });

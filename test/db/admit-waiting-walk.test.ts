@@ -12,8 +12,8 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 afterEach(async () => {
-  await db.sql`truncate public.predictions`;
-  await db.sql`update private.settings set max_active_per_owner = default`;
+  await db.sql`truncate keyframe.predictions`;
+  await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
 });
 afterAll(() => db.drop());
 
@@ -34,33 +34,33 @@ async function addOwners(count: number, { first = 1, lines = 1, runs = false } =
     const owner = sql`(lpad(to_hex(i), 8, '0') || right(${NOUGHT}, 28))::uuid`;
     const numbers = sql`generate_series(${first}::bigint, ${first + count - 1}::bigint)`;
     await sql`
-      insert into public.predictions (project_id, owner_id, step, prompt, model)
+      insert into keyframe.predictions (project_id, owner_id, step, prompt, model)
       select project_id, ${owner}, step, prompt, model
-      from public.predictions, ${numbers} i, generate_series(1, ${lines}::int) where id = ${waiting}`;
+      from keyframe.predictions, ${numbers} i, generate_series(1, ${lines}::int) where id = ${waiting}`;
     if (runs) {
       await sql`
-        insert into public.predictions
+        insert into keyframe.predictions
           (project_id, owner_id, step, prompt, model, status, provider_prediction_id, admitted_at, deadline_at, started_at, next_attempt_at)
         select project_id, ${owner}, step, prompt, model, status, 'run-of-' || i, admitted_at, deadline_at, started_at, deadline_at
-        from public.predictions, ${numbers} i where id = ${running}`;
+        from keyframe.predictions, ${numbers} i where id = ${running}`;
     }
-    await sql`delete from public.predictions where id in (${waiting}, ${running})`;
+    await sql`delete from keyframe.predictions where id in (${waiting}, ${running})`;
   });
 }
 const walk = async (start: string, most: number) =>
-  (await db.sql<{ id: string }[]>`select private.owners_waiting(${start}, ${most}) as id`).map(({ id }) => id);
+  (await db.sql<{ id: string }[]>`select keyframe_private.owners_waiting(${start}, ${most}) as id`).map(({ id }) => id);
 const isAdmitted = async (id: string) =>
-  (await db.sql`select from public.predictions where id = ${id} and admitted_at is not null`).count === 1;
+  (await db.sql`select from keyframe.predictions where id = ${id} and admitted_at is not null`).count === 1;
 
 test("500 owners without a free place are in line before one who has one, and after → a sweep soon begins with that one", async () => {
-  await db.sql`update private.settings set max_active_per_owner = 1`;
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
   await addOwners(500, { runs: true });
   await addOwners(500, { runs: true, first: 0xfffffe00 });
   const { id } = await addWaiting("80000000-0000-4000-8000-000000000000");
   // Each second sweep begins between those after and this one: forty without it are no accident.
-  for (let sweep = 0; sweep < 40 && !(await isAdmitted(id)); sweep++) await db.sql`select private.sweep()`;
+  for (let sweep = 0; sweep < 40 && !(await isAdmitted(id)); sweep++) await db.sql`select keyframe_private.sweep()`;
   expect(await isAdmitted(id)).toBe(true);
-  const { count } = await db.sql`select from public.predictions where status = 'queued' and admitted_at is null`;
+  const { count } = await db.sql`select from keyframe.predictions where status = 'queued' and admitted_at is null`;
   expect(count).toBe(1000);
 });
 
@@ -68,7 +68,7 @@ test("more owners than one sweep looks at, all with a place → so many at a tim
   await addOwners(7);
   const admitted: number[] = [];
   for (let run = 0; run < 4; run++) {
-    const [row] = await db.sql<{ admitted: number }[]>`select private.admit_all_waiting(3) as admitted`;
+    const [row] = await db.sql<{ admitted: number }[]>`select keyframe_private.admit_all_waiting(3) as admitted`;
     admitted.push(row?.admitted ?? 0);
   }
   expect(admitted).toEqual([3, 3, 1, 0]);
@@ -101,13 +101,13 @@ test("admitted, ended, or nobody at all → left out", async () => {
 test("300 owners with 40 in line each → one probe for each owner that is wanted, not a row for each prediction", async () => {
   await addOwners(3); // a plan that was made while the table was small has to be as good
   const plans = await plansOf(db.url, async (sql) => {
-    for (let call = 0; call < 7; call++) await sql`select private.owners_waiting(gen_random_uuid(), 500)`;
-    await db.sql`truncate public.predictions`;
+    for (let call = 0; call < 7; call++) await sql`select keyframe_private.owners_waiting(gen_random_uuid(), 500)`;
+    await db.sql`truncate keyframe.predictions`;
     await addOwners(300, { lines: 40 });
-    expect(await sql`select private.owners_waiting(gen_random_uuid(), 500)`).toHaveLength(300);
-    await db.sql`analyze public.predictions`;
-    expect(await sql`select private.owners_waiting(gen_random_uuid(), 500)`).toHaveLength(300);
-    expect(await sql`select private.owners_waiting(gen_random_uuid(), 20)`).toHaveLength(20);
+    expect(await sql`select keyframe_private.owners_waiting(gen_random_uuid(), 500)`).toHaveLength(300);
+    await db.sql`analyze keyframe.predictions`;
+    expect(await sql`select keyframe_private.owners_waiting(gen_random_uuid(), 500)`).toHaveLength(300);
+    expect(await sql`select keyframe_private.owners_waiting(gen_random_uuid(), 20)`).toHaveLength(20);
   });
   const walks = plans.filter((plan) => plan.includes("predictions_waiting_idx"));
   expect(walks).toHaveLength(10);

@@ -21,8 +21,8 @@ type Finding = z.infer<typeof report>["results"][number];
 const EXCEPTIONS: Record<string, (finding: Finding) => boolean> = {
   // The database is fresh: nothing has been looked up yet. claim-plan.test.ts shows the queue's indexes in use.
   unused_index: () => true,
-  // The Data API does not expose private, and no role has a grant there: without a policy nobody gets in, as meant.
-  rls_enabled_no_policy: ({ metadata }) => metadata.schema === "private",
+  // The Data API does not expose keyframe_private, and no role has a grant there: without a policy nobody gets in, as meant.
+  rls_enabled_no_policy: ({ metadata }) => metadata.schema === "keyframe_private",
 };
 
 let db: ClonedDatabase;
@@ -56,7 +56,7 @@ test("supabase db advisors at level info → nothing beyond the named exceptions
 });
 
 test("a table without row-level security, or with an unindexed foreign key → would be found", async () => {
-  await db.sql`create table public.careless (id uuid primary key, project_id uuid references public.projects)`;
+  await db.sql`create table public.careless (id uuid primary key, project_id uuid references keyframe.projects)`;
   await db.sql`grant select on public.careless to anon`;
   const found = (await findings()).join("\n");
   expect(found).toContain("rls_disabled_in_public");

@@ -29,21 +29,21 @@ async function fillUnnoticed(table: string, addRow: () => Promise<unknown>): Pro
 
 const countOf = async (rows: string) => (await db.sql.unsafe(`select from ${rows}`)).count;
 
-const PREDICTIONS = "public.predictions";
+const PREDICTIONS = "keyframe.predictions";
 const waiting = { columns: { admitted_at: null, deadline_at: null, lease_token: null } };
 
 test("sixteen predictions wait and two places are free → two are admitted", async () => {
-  await db.sql`update private.settings set max_active_per_owner = 2`;
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 2`;
   await fillUnnoticed(PREDICTIONS, () => seedPrediction(db.sql, world, waiting));
-  await db.sql`select private.admit_waiting(${world.owner})`;
+  await db.sql`select keyframe_private.admit_waiting(${world.owner})`;
   expect(await countOf(`${PREDICTIONS} where admitted_at is not null`)).toBe(2);
 });
 
 test("sixteen predictions are past their deadline, two are to be failed → two are", async () => {
-  await db.sql`update private.settings set max_active_per_owner = 100`;
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 100`;
   const overdue = { columns: { deadline_at: new Date(0) } };
   await fillUnnoticed(PREDICTIONS, () => seedPrediction(db.sql, world, overdue));
-  await db.sql`select private.fail_overdue(2)`;
+  await db.sql`select keyframe_private.fail_overdue(2)`;
   expect(await countOf(`${PREDICTIONS} where status = 'failed'`)).toBe(2);
 });
 
@@ -56,16 +56,16 @@ const CLAIMED: [what: string, table: string, addRow: () => Promise<unknown>][] =
   ["search", PREDICTIONS, () => seedPrediction(db.sql, world, unanswered)],
   [
     "cancel",
-    "private.provider_runs",
+    "keyframe_private.provider_runs",
     () => db.sql`
-      insert into private.provider_runs (provider_prediction_id, prediction_id, attempt, cancel_due_at)
+      insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, cancel_due_at)
       values (gen_random_uuid()::text, gen_random_uuid(), 1, now())`,
   ],
   [
     "search",
-    "private.unanswered_submits",
+    "keyframe_private.unanswered_submits",
     () => db.sql`
-      insert into private.unanswered_submits (prediction_id, attempt, sought, unanswered_since, next_search_at)
+      insert into keyframe_private.unanswered_submits (prediction_id, attempt, sought, unanswered_since, next_search_at)
       values (gen_random_uuid(), 1, '{}', now(), now())`,
   ],
 ];
@@ -79,76 +79,76 @@ test.each(CLAIMED)("sixteen %s tasks are due in %s, two are claimed → two are 
 
 test("a hundred and sixteen files are to be removed → a task has a hundred of them", async () => {
   const add = (count: number) => db.sql`
-    insert into private.file_removals (bucket, name) select 'projects', gen_random_uuid()::text from generate_series(1, ${count}::int)`;
-  await fillUnnoticed("private.file_removals", () => add(1));
+    insert into keyframe_private.file_removals (bucket, name) select 'projects', gen_random_uuid()::text from generate_series(1, ${count}::int)`;
+  await fillUnnoticed("keyframe_private.file_removals", () => add(1));
   await add(100);
   const [task] = await claim(db.sql, 2);
   expect(task?.files).toHaveLength(100);
-  expect(await countOf("private.file_removals where lease_token is not null")).toBe(100);
+  expect(await countOf("keyframe_private.file_removals where lease_token is not null")).toBe(100);
 });
 
 /** What is kept for a while, and past that: a batch of two goes. */
 const PRUNED: [table: string, addRow: () => Promise<unknown>][] = [
   [
-    "private.provider_callbacks",
-    () => db.sql`insert into private.provider_callbacks values (gen_random_uuid()::text, '2026-01-01')`,
+    "keyframe_private.provider_callbacks",
+    () => db.sql`insert into keyframe_private.provider_callbacks values (gen_random_uuid()::text, '2026-01-01')`,
   ],
   [
-    "private.idempotency_keys",
+    "keyframe_private.idempotency_keys",
     () => db.sql`
-      insert into private.idempotency_keys (resource_id, owner_id, key, request_hash, created_at)
+      insert into keyframe_private.idempotency_keys (resource_id, owner_id, key, request_hash, created_at)
       values (gen_random_uuid(), ${world.owner}, gen_random_uuid()::text, repeat('a', 64), '2026-01-01')`,
   ],
   [
-    "private.provider_runs",
+    "keyframe_private.provider_runs",
     () => db.sql`
-      insert into private.provider_runs (provider_prediction_id, prediction_id, attempt, seen_at)
+      insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, seen_at)
       values (gen_random_uuid()::text, gen_random_uuid(), 1, '2026-01-01')`,
   ],
   [
-    "private.unanswered_submits",
+    "keyframe_private.unanswered_submits",
     () => db.sql`
-      insert into private.unanswered_submits (prediction_id, attempt, unanswered_since)
+      insert into keyframe_private.unanswered_submits (prediction_id, attempt, unanswered_since)
       values (gen_random_uuid(), 1, '2026-01-01')`,
   ],
 ];
 test.each(PRUNED)("sixteen rows of %s are past their time → a batch of two deletes two", async (table, addRow) => {
   await fillUnnoticed(table, addRow);
-  await db.sql`select private.prune(2)`;
+  await db.sql`select keyframe_private.prune(2)`;
   expect(await countOf(table)).toBe(14);
 });
 
 test("sixteen ended predictions have been unanswered for a day → a batch of two forgets two", async () => {
   const forgotten = { ...unanswered, columns: { ...unanswered.columns, unanswered_since: new Date(0) } };
   await fillUnnoticed(PREDICTIONS, () => seedPrediction(db.sql, world, forgotten));
-  await db.sql`select private.prune(2)`;
+  await db.sql`select keyframe_private.prune(2)`;
   expect(await countOf(`${PREDICTIONS} where unanswered_since is not null`)).toBe(14);
 });
 
 test("sixteen events are past their retention → a batch of two deletes two", async () => {
   await fillUnnoticed(
-    "public.webhook_events",
+    "keyframe.webhook_events",
     () => db.sql`
-      insert into public.webhook_events (type, project_id, payload, created_at)
+      insert into keyframe.webhook_events (type, project_id, payload, created_at)
       values ('project.created', gen_random_uuid(), '{}', '2026-01-01')`,
   );
-  const [row] = await db.sql<{ deleted: number }[]>`select private.prune_webhooks(2) as deleted`;
+  const [row] = await db.sql<{ deleted: number }[]>`select keyframe_private.prune_webhooks(2) as deleted`;
   expect(row?.deleted).toBe(2);
 });
 
 test("a deleted endpoint left sixteen deliveries → a batch of two deletes two", async () => {
   const endpoint = await addEndpoint(db.sql, null);
-  await fillUnnoticed("public.webhook_deliveries", () => seedDeliveries(db.sql, endpoint, 1));
-  await db.sql`delete from public.webhook_endpoints where id = ${endpoint}`;
-  await db.sql`select private.prune_deleted_endpoints(2)`;
-  expect(await countOf("public.webhook_deliveries")).toBe(14);
+  await fillUnnoticed("keyframe.webhook_deliveries", () => seedDeliveries(db.sql, endpoint, 1));
+  await db.sql`delete from keyframe.webhook_endpoints where id = ${endpoint}`;
+  await db.sql`select keyframe_private.prune_deleted_endpoints(2)`;
+  expect(await countOf("keyframe.webhook_deliveries")).toBe(14);
 });
 
 test("an endpoint with two places has sixteen deliveries due → two are leased", async () => {
   const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 2 });
-  await fillUnnoticed("public.webhook_deliveries", () => seedDeliveries(db.sql, endpoint, 1));
-  await db.sql`select public.exchange_deliveries('[]', 100, 60)`;
-  expect(await countOf("private.delivery_leases where delivery_id is not null")).toBe(2);
+  await fillUnnoticed("keyframe.webhook_deliveries", () => seedDeliveries(db.sql, endpoint, 1));
+  await db.sql`select keyframe_worker.exchange_deliveries('[]', 100, 60)`;
+  expect(await countOf("keyframe_private.delivery_leases where delivery_id is not null")).toBe(2);
 });
 
 test("no function compares with a limited subquery by in: = any (array(…)) runs it once, whatever the plan", async () => {

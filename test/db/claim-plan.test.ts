@@ -18,14 +18,14 @@ beforeAll(async () => {
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into public.predictions (project_id, owner_id, step, prompt, model)
-      select project_id, owner_id, step, prompt, model from public.predictions, generate_series(1, 10000) where id = ${id}`;
+      insert into keyframe.predictions (project_id, owner_id, step, prompt, model)
+      select project_id, owner_id, step, prompt, model from keyframe.predictions, generate_series(1, 10000) where id = ${id}`;
     await sql`
-      insert into public.predictions (project_id, owner_id, step, prompt, model, status, completed_at)
+      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at)
       select project_id, owner_id, step, prompt, model, status, completed_at
-      from public.predictions, generate_series(1, 5000) where id = ${done.id}`;
+      from keyframe.predictions, generate_series(1, 5000) where id = ${done.id}`;
   });
-  await db.sql`analyze public.predictions, public.generation_models, private.provider_runs`;
+  await db.sql`analyze keyframe.predictions, keyframe.models, keyframe_private.provider_runs`;
 });
 afterAll(() => db.drop());
 
@@ -35,7 +35,7 @@ test("10,000 waiting predictions of one owner → another owner's is claimed at 
     expect((await claim(sql)).map((task) => task.id)).toEqual([id]);
     // Later calls of a session may run with a plan made for any number of rows: it has to be as good.
     for (let call = 0; call < 7; call++) {
-      await db.sql`update public.predictions set lease_token = null, next_attempt_at = now() where id = ${id}`;
+      await db.sql`update keyframe.predictions set lease_token = null, next_attempt_at = now() where id = ${id}`;
       expect((await claim(sql)).map((task) => task.id)).toEqual([id]);
     }
   });
@@ -49,8 +49,8 @@ test("10,000 waiting predictions of one owner → another owner's is claimed at 
 
 test("the sweep over 10,000 waiting predictions → looks for what is due and overdue through their indexes", async () => {
   await seedPrediction(db.sql, other, { columns: { deadline_at: new Date(0) } });
-  await db.sql`update private.settings set max_active_per_owner = 1`;
-  const plans = await plansOf(db.url, (sql) => sql`select private.sweep()`);
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
+  const plans = await plansOf(db.url, (sql) => sql`select keyframe_private.sweep()`);
   expect(plans.some((plan) => plan.includes("predictions_deadline_idx"))).toBe(true);
   for (const plan of plans) expect(plan).not.toContain("Seq Scan on predictions");
 });
@@ -62,5 +62,5 @@ test("10,000 waiting predictions of one owner → a call that waits looks throug
   });
   const looks = plans.filter((plan) => plan.includes("predictions_due_idx") && !plan.includes("LockRows"));
   expect(looks.length).toBeGreaterThanOrEqual(7);
-  expect(plans.filter((plan) => /Seq Scan on (public\.)?predictions/.test(plan))).toEqual([]);
+  expect(plans.filter((plan) => /Seq Scan on (keyframe\.)?predictions/.test(plan))).toEqual([]);
 });

@@ -62,7 +62,7 @@ test("something becomes due meanwhile → the waiting call brings it, leased fro
   expect(ms).toBeGreaterThan(200);
   expect(ms).toBeLessThan(LONG_MS / 2);
   const [row] = await db.sql<{ left: number }[]>`
-    select extract(epoch from next_attempt_at - updated_at)::float8 as left from public.predictions where id = ${id}`;
+    select extract(epoch from next_attempt_at - updated_at)::float8 as left from keyframe.predictions where id = ${id}`;
   expect(row?.left).toBe(60);
 });
 

@@ -10,7 +10,7 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate public.predictions, private.file_removals`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.file_removals`;
 });
 afterAll(() => db.drop());
 
@@ -23,9 +23,9 @@ describe("20 claims at once over 200 due predictions", () => {
     await db.sql.begin(async (sql) => {
       await sql`set local session_replication_role = replica`;
       await sql`
-        insert into public.predictions (project_id, owner_id, step, prompt, model, admitted_at, deadline_at, next_attempt_at)
+        insert into keyframe.predictions (project_id, owner_id, step, prompt, model, admitted_at, deadline_at, next_attempt_at)
         select project_id, owner_id, step, prompt, model, admitted_at, deadline_at, next_attempt_at
-        from public.predictions, generate_series(1, 199) where id = ${id}`;
+        from keyframe.predictions, generate_series(1, 199) where id = ${id}`;
     });
   };
 
@@ -53,7 +53,7 @@ describe("20 claims at once over 200 due predictions", () => {
     expect(got.length).toBe(200);
     expect(new Set(got).size).toBe(200);
     const [row] = await db.sql`
-      select count(distinct lease_token)::int as leases, max(attempt) as attempts from public.predictions`;
+      select count(distinct lease_token)::int as leases, max(attempt) as attempts from keyframe.predictions`;
     expect(row).toEqual({ leases: 200, attempts: 1 });
   });
 
@@ -69,7 +69,7 @@ test("a row that somebody holds locked → the claim passes it over instead of w
   const held = await seedPrediction(db.sql, world, unclaimed());
   const free = await seedPrediction(db.sql, world, unclaimed());
   await db.sql.begin(async (sql) => {
-    await sql`select from public.predictions where id = ${held.id} for update`;
+    await sql`select from keyframe.predictions where id = ${held.id} for update`;
     expect((await claim(db.sql)).map(({ id }) => id)).toEqual([free.id]);
   });
 });
@@ -100,7 +100,7 @@ describe("a lease", () => {
     expect(task).toMatchObject({ id, task: "submit", attempt: 1, failures: 0 });
     expect(await claim(db.sql)).toEqual([]);
     const [row] = await db.sql`
-      select extract(epoch from next_attempt_at - updated_at)::int as seconds, lease_token from public.predictions where id = ${id}`;
+      select extract(epoch from next_attempt_at - updated_at)::int as seconds, lease_token from keyframe.predictions where id = ${id}`;
     expect(row).toEqual({ seconds: 90, lease_token: task?.lease_token });
   });
 
@@ -117,14 +117,14 @@ describe("a lease", () => {
   });
 
   test("that ran out max_failures times → the prediction fails with attempts_exhausted and is not handed out", async () => {
-    await db.sql`update private.settings set max_failures = 3`;
+    await db.sql`update keyframe_private.settings set max_failures = 3`;
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
     const other = await seedPrediction(db.sql, world, unclaimed());
     for (const failures of [1, 2]) {
       expect((await claim(db.sql)).find((task) => task.id === id)).toMatchObject({ failures });
       await makeDue(db.sql, id);
     }
-    await db.sql`update public.predictions set next_attempt_at = now(), lease_token = null where id = ${other.id}`;
+    await db.sql`update keyframe.predictions set next_attempt_at = now(), lease_token = null where id = ${other.id}`;
     expect((await claim(db.sql)).map((task) => task.id)).toEqual([other.id]);
     expect(await readRow(db.sql, id)).toMatchObject({
       status: "failed",
@@ -132,7 +132,7 @@ describe("a lease", () => {
       error_retryable: true,
       lease_token: null,
     });
-    await db.sql`update private.settings set max_failures = default`;
+    await db.sql`update keyframe_private.settings set max_failures = default`;
   });
 });
 
@@ -189,7 +189,7 @@ describe("a submit task", () => {
 
   test("after an administrator changed the model's row → brings the new settings", async () => {
     await seedPrediction(db.sql, world, unclaimed());
-    await db.sql`update public.generation_models set extras = '{"aspect_ratio": "1:1"}' where model = 'google/nano-banana'`;
+    await db.sql`update keyframe.models set extras = '{"aspect_ratio": "1:1"}' where model = 'google/nano-banana'`;
     expect((await claim(db.sql))[0]?.model_settings).toMatchObject({ extras: { aspect_ratio: "1:1" } });
   });
 });
@@ -198,7 +198,7 @@ describe("the promise to look again", () => {
   const looksUntil = async () => {
     const [row] = await db.sql`
       select looking_until > clock_timestamp() and looking_until <= clock_timestamp() + interval '5 seconds' as looking
-      from private.lookouts where function_name = 'generate'`;
+      from keyframe_private.lookouts where function_name = 'generate'`;
     return row?.looking;
   };
 

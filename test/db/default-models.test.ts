@@ -21,18 +21,18 @@ const SHIPPED = {
 };
 const defaults = async () => {
   const rows = await db.sql<{ step: string; model: string }[]>`
-    select step, model from public.generation_models where is_default order by step`;
+    select step, model from keyframe.models where is_default order by step`;
   return rows.map(({ step, model }) => `${step} ${model}`);
 };
 /** The defaults when some differ from the shipped ones. */
 const shippedBut = (changed: Partial<typeof SHIPPED> = {}) =>
   Object.entries({ ...SHIPPED, ...changed }).map(([step, model]) => `${step} ${model}`);
 const use = (step: string, model: string) =>
-  db.sql`update public.generation_models set is_default = true where step = ${step}::public.generation_step and model = ${model}`;
+  db.sql`update keyframe.models set is_default = true where step = ${step}::keyframe.generation_step and model = ${model}`;
 
 afterEach(async () => {
   for (const [step, model] of Object.entries(SHIPPED)) await use(step, model);
-  await db.sql`delete from public.generation_models where model like 'test/%'`;
+  await db.sql`delete from keyframe.models where model like 'test/%'`;
 });
 
 test("each step → has exactly one default", async () => {
@@ -41,7 +41,7 @@ test("each step → has exactly one default", async () => {
 
 describe("one update of is_default", () => {
   test("→ switches that step alone; again, and back, is no error", async () => {
-    await db.sql`update public.generation_models set is_default = true where step = 'video' and model = 'google/veo-3.1'`;
+    await db.sql`update keyframe.models set is_default = true where step = 'video' and model = 'google/veo-3.1'`;
     expect(await defaults()).toEqual(shippedBut({ video: "google/veo-3.1" }));
     await use("video", "google/veo-3.1");
     await use("first-frame", "bytedance/seedream-4");
@@ -57,16 +57,16 @@ describe("one update of is_default", () => {
     await use("first-frame", "bytedance/seedream-4");
     const after = await start(db, world);
     expect([before.prediction.model, after.prediction.model]).toEqual(["google/nano-banana", "bytedance/seedream-4"]);
-    const [kept] = await db.sql`select model from public.predictions where id = ${before.prediction.id}`;
+    const [kept] = await db.sql`select model from keyframe.predictions where id = ${before.prediction.id}`;
     expect(kept?.model).toBe("google/nano-banana");
   });
 
   test("of a row that gets another name at the same time → switches", async () => {
     await rolledBack(db.sql, async (sql) => {
       await sql`
-        update public.generation_models set is_default = true, model = 'google/veo-4'
+        update keyframe.models set is_default = true, model = 'google/veo-4'
         where step = 'video' and model = 'google/veo-3.1'`;
-      const rows = await sql`select model from public.generation_models where step = 'video' and is_default`;
+      const rows = await sql`select model from keyframe.models where step = 'video' and is_default`;
       expect(rows.map(({ model }) => model)).toEqual(["google/veo-4"]);
     });
   });
@@ -74,8 +74,8 @@ describe("one update of is_default", () => {
   test("with the other fields of the row → changes them too", async () => {
     await rolledBack(db.sql, async (sql) => {
       await sql`
-        update public.generation_models set is_default = true, durations = '{4}' where step = 'video' and model = 'google/veo-3.1'`;
-      const [row] = await sql`select durations from public.generation_models where step = 'video' and is_default`;
+        update keyframe.models set is_default = true, durations = '{4}' where step = 'video' and model = 'google/veo-3.1'`;
+      const [row] = await sql`select durations from keyframe.models where step = 'video' and is_default`;
       expect(row?.durations).toEqual([4]);
     });
   });
@@ -88,7 +88,7 @@ describe("one update of is_default", () => {
 
 describe("a new row with is_default", () => {
   const add = () => db.sql`
-    insert into public.generation_models (step, model, is_default, first_frame_field) values ('video', 'test/new', true, 'image')
+    insert into keyframe.models (step, model, is_default, first_frame_field) values ('video', 'test/new', true, 'image')
     on conflict (step, model) do update set is_default = excluded.is_default`;
 
   test("→ takes the default from the other row; inserted over itself it keeps it", async () => {
@@ -100,7 +100,7 @@ describe("a new row with is_default", () => {
 
   test("that is there already and is skipped → refused, for it took the default and brought none", async () => {
     const skipped = db.sql`
-      insert into public.generation_models (step, model, is_default, first_frame_field) values ('video', 'google/veo-3.1', true, 'image')
+      insert into keyframe.models (step, model, is_default, first_frame_field) values ('video', 'google/veo-3.1', true, 'image')
       on conflict do nothing`;
     expect((await refusalOf(skipped)).constraint).toBe("every_step_keeps_a_default");
     expect(await defaults()).toEqual(shippedBut());
@@ -109,10 +109,10 @@ describe("a new row with is_default", () => {
 
 describe("a step without a default", () => {
   const LEAVING: Record<string, string> = {
-    "is_default taken away": `update public.generation_models set is_default = false where step = 'video' and is_default`,
-    "the default deleted": `delete from public.generation_models where step = 'video' and is_default`,
-    "all rows of a step deleted": `delete from public.generation_models where step = 'last-frame'`,
-    "the default moved to another step": `update public.generation_models set step = 'last-frame', model = 'test/moved' where step = 'first-frame' and is_default`,
+    "is_default taken away": `update keyframe.models set is_default = false where step = 'video' and is_default`,
+    "the default deleted": `delete from keyframe.models where step = 'video' and is_default`,
+    "all rows of a step deleted": `delete from keyframe.models where step = 'last-frame'`,
+    "the default moved to another step": `update keyframe.models set step = 'last-frame', model = 'test/moved' where step = 'first-frame' and is_default`,
   };
 
   test.each(Object.entries(LEAVING))("%s → refused, with what to do instead", async (_name, statement) => {
@@ -126,21 +126,21 @@ describe("a step without a default", () => {
 
   test("for a moment within a transaction → allowed, in whichever order the two rows are changed", async () => {
     await db.sql.begin(async (sql) => {
-      await sql`update public.generation_models set is_default = false where step = 'video' and is_default`;
-      await sql`update public.generation_models set is_default = true where step = 'video' and model = 'google/veo-3.1'`;
+      await sql`update keyframe.models set is_default = false where step = 'video' and is_default`;
+      await sql`update keyframe.models set is_default = true where step = 'video' and model = 'google/veo-3.1'`;
     });
     expect(await defaults()).toEqual(shippedBut({ video: "google/veo-3.1" }));
   });
 
   test("a row that is not the default → may be deleted", async () => {
-    await db.sql`insert into public.generation_models (step, model) values ('first-frame', 'test/spare')`;
-    expect((await db.sql`delete from public.generation_models where model = 'test/spare'`).count).toBe(1);
+    await db.sql`insert into keyframe.models (step, model) values ('first-frame', 'test/spare')`;
+    expect((await db.sql`delete from keyframe.models where model = 'test/spare'`).count).toBe(1);
   });
 });
 
 test("two switches at once → the later one waits and wins, with one default", async () => {
   const second = await db.sql.begin(async (sql) => {
-    await sql`update public.generation_models set is_default = true where step = 'video' and model = 'google/veo-3.1'`;
+    await sql`update keyframe.models set is_default = true where step = 'video' and model = 'google/veo-3.1'`;
     const outcome = use("video", "minimax/hailuo-02").then(
       () => "switched",
       (error) => error.message,
@@ -155,7 +155,7 @@ test("two switches at once → the later one waits and wins, with one default", 
 test("two defaults of a step, past the trigger that takes the first one's → refused all the same", async () => {
   const second = db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
-    await sql`update public.generation_models set is_default = true where model = 'google/veo-3.1'`;
+    await sql`update keyframe.models set is_default = true where model = 'google/veo-3.1'`;
   });
-  expect((await refusalOf(second)).constraint).toBe("generation_models_one_default_per_step");
+  expect((await refusalOf(second)).constraint).toBe("models_one_default_per_step");
 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await liftRateLimits(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate public.predictions, private.provider_runs, private.unanswered_submits, private.file_removals`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.file_removals`;
   world = await addWorld(db);
 });
 afterAll(() => db.drop());
@@ -31,9 +31,9 @@ const seedUnheard = (columns: Row = {}) =>
 /** What is to be looked for at the provider. */
 const searches = async () => (await claim(db.sql)).filter(({ task }) => task === "search");
 const letTheLeaseEnd = () =>
-  db.sql`update private.unanswered_submits set next_search_at = now() where sought is not null`;
+  db.sql`update keyframe_private.unanswered_submits set next_search_at = now() where sought is not null`;
 const left = () => db.sql<{ runs: number; sought: unknown }[]>`
-  select prediction_id, sought is not null as sought from private.unanswered_submits`;
+  select prediction_id, sought is not null as sought from keyframe_private.unanswered_submits`;
 
 /** Who deletes it, and how. The user has to cancel first: their own deletion is refused while it runs. */
 const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
@@ -41,12 +41,15 @@ const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
     "cancelled and its project deleted by its user",
     (id) =>
       db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-        await sql`select public.cancel_prediction(${world.project}, ${id})`;
-        await sql`select public.delete_project(${world.project})`;
+        await sql`select keyframe.cancel_prediction(${world.project}, ${id})`;
+        await sql`select keyframe.delete_project(${world.project})`;
       }),
   ],
-  ["its project deleted in Studio", async () => await db.sql`delete from public.projects where id = ${world.project}`],
-  ["itself deleted in Studio", async (id) => await db.sql`delete from public.predictions where id = ${id}`],
+  [
+    "its project deleted in Studio",
+    async () => await db.sql`delete from keyframe.projects where id = ${world.project}`,
+  ],
+  ["itself deleted in Studio", async (id) => await db.sql`delete from keyframe.predictions where id = ${id}`],
   ["its owner's account deleted", async () => await db.sql`delete from auth.users where id = ${world.owner}`],
 ];
 
@@ -73,8 +76,8 @@ describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_ho
     expect(await searches()).toEqual([]);
     await letTheLeaseEnd();
     expect(await searches()).toMatchObject([{ id }]);
-    expect(await db.sql`select public.record_search_ended(${id}) as done`).toEqual([{ done: true }]);
-    expect(await db.sql`select public.record_search_ended(${id}) as done`).toEqual([{ done: false }]);
+    expect(await db.sql`select keyframe_worker.record_search_ended(${id}) as done`).toEqual([{ done: true }]);
+    expect(await db.sql`select keyframe_worker.record_search_ended(${id}) as done`).toEqual([{ done: false }]);
     expect(await searches()).toEqual([]);
     // The prompt has gone with it; a run that calls back late is known all the same.
     expect(await left()).toEqual([{ prediction_id: id, sought: false }]);
@@ -88,14 +91,16 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     providerSays(db.sql, { id, run: "run-a", ...more });
   const deleted = async (columns: Row = {}) => {
     const { id } = await seedUnheard(columns);
-    await db.sql`delete from public.predictions where id = ${id}`;
+    await db.sql`delete from keyframe.predictions where id = ${id}`;
     return id;
   };
 
   test("the run is over → noted, and nothing to cancel", async () => {
     expect(await says(await deleted(), { status: "succeeded" })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual([]);
-    expect(await db.sql`select provider_prediction_id as run from private.provider_runs`).toEqual([{ run: "run-a" }]);
+    expect(await db.sql`select provider_prediction_id as run from keyframe_private.provider_runs`).toEqual([
+      { run: "run-a" },
+    ]);
   });
 
   test("two runs, of two attempts → both are to be cancelled", async () => {
@@ -107,7 +112,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
   test("it was cancelled, and its callback is sent again → duplicate, not cancelled twice", async () => {
     const id = await deleted();
     await says(id, { callback: `msg-${id}` });
-    await db.sql`select public.record_run_canceled('run-a', true)`;
+    await db.sql`select keyframe_worker.record_run_canceled('run-a', true)`;
     expect(await says(id, { callback: `msg-${id}` })).toBe("duplicate");
     expect(await runsToCancel(db.sql)).toEqual([]);
   });
@@ -130,7 +135,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     let deletion: PromiseLike<unknown> = Promise.resolve();
     await db.sql.begin(async (sql) => {
       await providerSays(sql, { id, run: "run-b", status: "starting" });
-      deletion = db.sql`delete from public.projects where id = ${world.project}`.execute();
+      deletion = db.sql`delete from keyframe.projects where id = ${world.project}`.execute();
       await untilSomebodyWaits(db.sql);
     });
     await deletion;
@@ -142,7 +147,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     const { id } = await seedUnheard();
     let answer: Promise<string> = Promise.resolve("");
     await db.sql.begin(async (sql) => {
-      await sql`delete from public.projects where id = ${world.project}`;
+      await sql`delete from keyframe.projects where id = ${world.project}`;
       answer = says(id, { status: "starting" });
       await untilSomebodyWaits(db.sql);
     });
@@ -180,7 +185,7 @@ test("a deletion that is taken back → the prediction is submitted again, nothi
   const { id } = await seedUnheard({ next_attempt_at: SINCE });
   await db.sql
     .begin(async (sql) => {
-      await sql`delete from public.predictions where id = ${id}`;
+      await sql`delete from keyframe.predictions where id = ${id}`;
       throw new Error("taken back");
     })
     .catch(() => undefined);
@@ -189,18 +194,18 @@ test("a deletion that is taken back → the prediction is submitted again, nothi
 
 test("its model's row goes, too → still looked for, by the settings it had", async () => {
   await db.sql`
-    insert into public.generation_models (step, model, prompt_field) values ('first-frame', 'short/lived', 'text')`;
+    insert into keyframe.models (step, model, prompt_field) values ('first-frame', 'short/lived', 'text')`;
   await seedUnheard({ model: "short/lived", next_attempt_at: SINCE });
   await db.sql`delete from auth.users where id = ${world.owner}`;
-  await db.sql`delete from public.generation_models where model = 'short/lived'`;
+  await db.sql`delete from keyframe.models where model = 'short/lived'`;
   expect(await searches()).toMatchObject([{ model: "short/lived", model_settings: { prompt_field: "text" } }]);
 });
 
 test("the identifier is used again and deleted again → one row, of the later one", async () => {
   const { id } = await seedUnheard({ attempt: 3 });
-  await db.sql`delete from public.predictions where id = ${id}`;
+  await db.sql`delete from keyframe.predictions where id = ${id}`;
   await seedUnheard({ id, attempt: 1, prompt: "A pier by day" });
-  await db.sql`delete from public.predictions where id = ${id}`;
+  await db.sql`delete from keyframe.predictions where id = ${id}`;
   await letTheLeaseEnd();
   expect(await searches()).toMatchObject([{ id, prompt: "A pier by day" }]);
   expect(await providerSays(db.sql, { id, attempt: 3, run: "run-3" })).toBe("ended");
@@ -208,38 +213,38 @@ test("the identifier is used again and deleted again → one row, of the later o
 
 test("for a day → looked for no more, then forgotten", async () => {
   const { id } = await seedUnheard();
-  await db.sql`delete from public.predictions where id = ${id}`;
-  await db.sql`select private.prune()`;
+  await db.sql`delete from keyframe.predictions where id = ${id}`;
+  await db.sql`select keyframe_private.prune()`;
   expect(await left()).toHaveLength(1);
   await db.sql`
-    update private.unanswered_submits set next_search_at = now(), unanswered_since = now() - interval '25 hours'`;
+    update keyframe_private.unanswered_submits set next_search_at = now(), unanswered_since = now() - interval '25 hours'`;
   expect(await searches()).toEqual([]);
-  await db.sql`select private.prune()`;
+  await db.sql`select keyframe_private.prune()`;
   expect(await left()).toEqual([]);
 });
 
 test("the sweep kicks for it", async () => {
-  await db.sql`select vault.create_secret('http://127.0.0.1:1', 'functions_url'), vault.create_secret('whsec_c2VjcmV0', 'kick_secret')`;
+  await db.sql`select vault.create_secret('http://127.0.0.1:1', 'keyframe_functions_url'), vault.create_secret('whsec_c2VjcmV0', 'keyframe_kick_secret')`;
   await seedUnheard();
   await db.sql`delete from auth.users where id = ${world.owner}`;
   const kicks = () => db.sql`select url from net.http_request_queue`;
   await db.sql`delete from net.http_request_queue`;
-  await db.sql`select private.sweep()`;
+  await db.sql`select keyframe_private.sweep()`;
   expect(await kicks()).toEqual([]);
   await letTheLeaseEnd();
-  await db.sql`select private.sweep()`;
-  expect(await kicks()).toEqual([{ url: "http://127.0.0.1:1/generate" }]);
+  await db.sql`select keyframe_private.sweep()`;
+  expect(await kicks()).toEqual([{ url: "http://127.0.0.1:1/keyframe-generate" }]);
 });
 
 test("5,000 of them, looked for already → the next is found through the index", async () => {
   await db.sql`
-    insert into private.unanswered_submits (prediction_id, attempt, unanswered_since)
+    insert into keyframe_private.unanswered_submits (prediction_id, attempt, unanswered_since)
     select gen_random_uuid(), 1, now() from generate_series(1, 5000)`;
   await seedUnheard();
   await db.sql`delete from auth.users where id = ${world.owner}`;
   await letTheLeaseEnd();
-  await db.sql`analyze private.unanswered_submits`;
-  const plans = await plansOf(db.url, (sql) => sql`select public.claim_predictions(10, 90)`);
+  await db.sql`analyze keyframe_private.unanswered_submits`;
+  const plans = await plansOf(db.url, (sql) => sql`select keyframe_worker.claim_predictions(10, 90)`);
   const found = plans.filter((plan) => plan.includes("unanswered_submits"));
   expect(found.some((plan) => plan.includes("unanswered_submits_next_search_at_idx"))).toBe(true);
   for (const plan of found) expect(plan).not.toContain("Seq Scan on unanswered_submits");

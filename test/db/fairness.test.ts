@@ -11,25 +11,25 @@ beforeAll(async () => {
   await liftRateLimits(db);
 });
 afterEach(async () => {
-  await db.sql`update private.settings set max_active_per_owner = default`;
-  await db.sql`delete from public.predictions`;
+  await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
+  await db.sql`delete from keyframe.predictions`;
 });
 afterAll(() => db.drop());
 
 const cancel = (world: World, id: string) =>
   db.as(
     { role: "authenticated", sub: world.owner },
-    (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+    (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`,
   );
 
 const positions = async (world: World) => {
   const rows = await db.sql<{ position: number | null }[]>`
-    select private.queue_position(p) as position from public.predictions p where owner_id = ${world.owner} order by created_at, id`;
+    select keyframe_private.queue_position(p) as position from keyframe.predictions p where owner_id = ${world.owner} order by created_at, id`;
   return rows.map(({ position }) => position);
 };
 const admitted = async (world: World) => {
   const rows = await db.sql`
-    select from public.predictions where owner_id = ${world.owner} and admitted_at is not null and completed_at is null`;
+    select from keyframe.predictions where owner_id = ${world.owner} and admitted_at is not null and completed_at is null`;
   return rows.length;
 };
 
@@ -55,9 +55,9 @@ test("a line of 1,200 → its places are counted up to 1000, which means that or
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into public.predictions (project_id, owner_id, step, prompt, model, created_at)
+      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, created_at)
       select project_id, owner_id, step, prompt, model, created_at + i * interval '1 second'
-      from public.predictions, generate_series(1, 1199) i where id = ${id}`;
+      from keyframe.predictions, generate_series(1, 1199) i where id = ${id}`;
   });
   const places = await positions(world);
   expect([places.length, places[0], places[998], places[999], places[1199]]).toEqual([1200, 1, 999, 1000, 1000]);
@@ -82,7 +82,7 @@ test("the deadline counts from the admission: none while waiting, a frame's 15 m
   const minutes = async (step: string) => {
     const { prediction } = await start(db, world, { step });
     const [row] = await db.sql`
-      select extract(epoch from deadline_at - admitted_at) / 60 as minutes from public.predictions where id = ${prediction.id}`;
+      select extract(epoch from deadline_at - admitted_at) / 60 as minutes from keyframe.predictions where id = ${prediction.id}`;
     return row?.minutes === null ? null : Number(row?.minutes);
   };
   expect([
@@ -119,8 +119,8 @@ test.each(["fails", "is cancelled", "is past its deadline"])(
       await providerSays(db.sql, { id: first, attempt: task?.attempt ?? 0, run: "run-x", status: "failed" });
     }
     if (how === "is past its deadline") {
-      await db.sql`update public.predictions set deadline_at = now() where id = ${first}`;
-      await db.sql`select private.fail_overdue()`;
+      await db.sql`update keyframe.predictions set deadline_at = now() where id = ${first}`;
+      await db.sql`select keyframe_private.fail_overdue()`;
     }
     expect(await positions(world)).toEqual([null, 0, 0, 0, 0]);
   },
@@ -138,10 +138,10 @@ test("the next in line is being cancelled while a place frees → the one after 
   const [first = "", , , , fifth = "", sixth = ""] = await startMany(world, 6);
   await db.sql.begin(async (canceling) => {
     await canceling`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
-    await canceling`select public.cancel_prediction(${world.project}, ${fifth})`;
+    await canceling`select keyframe.cancel_prediction(${world.project}, ${fifth})`;
     // Not by another cancel: those of one owner come one after the other.
-    await db.sql`update public.predictions set deadline_at = now() where id = ${first}`;
-    await db.sql`select private.fail_overdue()`;
+    await db.sql`update keyframe.predictions set deadline_at = now() where id = ${first}`;
+    await db.sql`select keyframe_private.fail_overdue()`;
   });
   expect(await readRow(db.sql, fifth)).toMatchObject({ status: "canceled", admitted_at: null });
   expect(await readRow(db.sql, sixth)).toMatchObject({ status: "queued", admitted_at: expect.any(Date) });
@@ -150,17 +150,17 @@ test("the next in line is being cancelled while a place frees → the one after 
 test("max_active_per_owner raised → the next sweep admits as many more, in order", async () => {
   const worlds = [await addWorld(db), await addWorld(db)] as const;
   for (const world of worlds) await startMany(world, 7);
-  await db.sql`update private.settings set max_active_per_owner = 6`;
-  await db.sql`select private.sweep()`;
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 6`;
+  await db.sql`select keyframe_private.sweep()`;
   for (const world of worlds) expect(await positions(world)).toEqual([0, 0, 0, 0, 0, 0, 1]);
 });
 
 test("max_active_per_owner lowered → what runs goes on, nobody new is admitted until below it", async () => {
   const world = await addWorld(db);
   const [first = "", second = "", third = "", fourth = ""] = await startMany(world, 5);
-  await db.sql`update private.settings set max_active_per_owner = 2`;
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 2`;
   for (const id of [first, second]) await cancel(world, id);
-  await db.sql`select private.sweep()`;
+  await db.sql`select keyframe_private.sweep()`;
   expect(await positions(world)).toEqual([null, null, 0, 0, 1]);
   for (const id of [third, fourth]) await cancel(world, id);
   expect(await positions(world)).toEqual([null, null, null, null, 0]);
@@ -176,7 +176,7 @@ test("20 requests of one owner at once → exactly four are admitted, and the li
 test("20 rows in one insert through the Data API → exactly four are admitted", async () => {
   const world = await addWorld(db);
   const rows = Array.from({ length: 20 }, () => ({ project_id: world.project, step: "first-frame" }));
-  await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`insert into public.predictions ${sql(rows)}`);
+  await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`insert into keyframe.predictions ${sql(rows)}`);
   expect(await admitted(world)).toBe(4);
 });
 
@@ -185,9 +185,9 @@ test("an insert while another of the same owner is not committed → waits for i
   await startMany(world, 3);
   // An administrator's inserts: they take no token, so nothing but the count itself keeps them apart.
   const insert = (sql: typeof db.sql) =>
-    sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`;
+    sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
   const second = await db.sql.begin(async (sql) => {
-    await sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`;
+    await sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
     const waiting = insert(db.sql).then(() => "done");
     await Promise.race([waiting, untilSomebodyWaits(db.sql)]);
     return { waiting };
@@ -200,9 +200,9 @@ test("an insert while another of the same owner is not committed → waits for i
 test("a prediction ends while a sweep is admitting others → the places are filled, not overfilled", async () => {
   const world = await addWorld(db);
   const [first = ""] = await startMany(world, 10);
-  await db.sql`update private.settings set max_active_per_owner = 6`;
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 6`;
   const ending = await db.sql.begin(async (sql) => {
-    await sql`select private.sweep()`;
+    await sql`select keyframe_private.sweep()`;
     const waiting = cancel(world, first).then(() => "done");
     await Promise.race([waiting, untilSomebodyWaits(db.sql)]);
     return { waiting };
@@ -221,7 +221,7 @@ test("all places freed at once → they are filled by the next four, no more", a
 test("a new request while others wait → goes behind them, even when a place is free", async () => {
   const world = await addWorld(db);
   await startMany(world, 6);
-  await db.sql`update private.settings set max_active_per_owner = 5`;
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 5`;
   await startMany(world, 1);
   expect(await positions(world)).toEqual([0, 0, 0, 0, 1, 2, 3]);
 });
@@ -238,7 +238,7 @@ test("the long line of one owner → another owner's request is admitted and han
 test("one owner's insert that is not committed yet → does not hold another owner's insert up", async () => {
   const [slow, other] = [await addWorld(db), await addWorld(db)];
   await db.as({ role: "authenticated", sub: slow.owner }, async (sql) => {
-    await sql`select public.start_prediction(${slow.project}, 'first-frame')`;
+    await sql`select keyframe.start_prediction(${slow.project}, 'first-frame')`;
     expect((await start(db, other)).prediction.status).toBe("queued");
   });
 });

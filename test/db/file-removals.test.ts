@@ -14,7 +14,7 @@ beforeAll(async () => {
   await liftRateLimits(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate public.predictions, private.file_removals, private.provider_runs`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.file_removals, keyframe_private.provider_runs`;
   world = await addWorld(db);
 });
 afterAll(() => db.drop());
@@ -23,13 +23,13 @@ type Noted = { file: string; seconds: number; failures: number; leased: boolean 
 /** What is to be removed, by name, and in how many seconds. */
 const noted = () => db.sql<Noted[]>`
   select bucket || '/' || name as file, extract(epoch from due_at - now())::int as seconds, failures, lease_token is not null as leased
-  from private.file_removals order by 1`;
+  from keyframe_private.file_removals order by 1`;
 const files = async () => (await noted()).map(({ file }) => file);
-const deleteProject = (project = world.project) => db.sql`delete from public.projects where id = ${project}`;
+const deleteProject = (project = world.project) => db.sql`delete from keyframe.projects where id = ${project}`;
 const seedOutput = (of: World, name: string, columns: Row = {}) =>
   seedPrediction(db.sql, of, { status: "succeeded", columns: { output_path: name, ...columns } });
 const namesOf = (id: string, { owner, project } = world) =>
-  ["jpg", "png", "webp"].map((extension) => `generations/${owner}/${project}/${id}.${extension}`);
+  ["jpg", "png", "webp"].map((extension) => `keyframe-outputs/${owner}/${project}/${id}.${extension}`);
 
 /** The one task to remove files that is due; null when there is none. */
 const claimRemovals = async (leaseSeconds = 60) => {
@@ -41,11 +41,11 @@ type File = { bucket: string; name: string };
 /** How many files are done, when Storage refused these. */
 const record = async (lease: string, refused: File[] = []) => {
   const [row] = await db.sql<{ files: number }[]>`
-    select public.record_files_removed(${lease}, ${db.sql.json(refused)}) as files`;
+    select keyframe_worker.record_files_removed(${lease}, ${db.sql.json(refused)}) as files`;
   return row?.files;
 };
 const giveUp = async (lease: string | null) => {
-  const [row] = await db.sql<{ given: boolean }[]>`select public.give_up_output(${lease}) as given`;
+  const [row] = await db.sql<{ given: boolean }[]>`select keyframe_worker.give_up_output(${lease}) as given`;
   return row?.given;
 };
 
@@ -58,8 +58,8 @@ describe("what is noted when predictions are deleted", () => {
     await seedOutput({ ...world, project: await addProject(db, world.owner) }, "o/q/another.png");
     await deleteProject();
     expect((await noted()).map(({ file, seconds }) => [file, seconds])).toEqual([
-      ["generations/o/p/frame.png", 0],
-      ["generations/o/p/second.png", 0],
+      ["keyframe-outputs/o/p/frame.png", 0],
+      ["keyframe-outputs/o/p/second.png", 0],
       [reference, 0],
     ]);
   });
@@ -85,21 +85,26 @@ describe("what is noted when predictions are deleted", () => {
     const other = await addWorld(db);
     await seedOutput(other, "other.png");
     await db.sql`delete from auth.users where id = ${world.owner}`;
-    expect(await files()).toEqual(["generations/a.png", "generations/b.png", "generations/c.png", reference]);
+    expect(await files()).toEqual([
+      "keyframe-outputs/a.png",
+      "keyframe-outputs/b.png",
+      "keyframe-outputs/c.png",
+      reference,
+    ]);
   });
 
   test("one prediction alone → its own files", async () => {
     const { id } = await seedOutput(world, "o/p/one.png");
     await seedOutput(world, "o/p/two.png");
-    await db.sql`delete from public.predictions where id = ${id}`;
-    expect(await files()).toEqual(["generations/o/p/one.png"]);
+    await db.sql`delete from keyframe.predictions where id = ${id}`;
+    expect(await files()).toEqual(["keyframe-outputs/o/p/one.png"]);
   });
 
   test("a deletion that is taken back → nothing", async () => {
     await seedOutput(world, "o/p/frame.png");
     await db.sql
       .begin(async (sql) => {
-        await sql`delete from public.projects where id = ${world.project}`;
+        await sql`delete from keyframe.projects where id = ${world.project}`;
         throw new Error("taken back");
       })
       .catch(() => undefined);
@@ -127,7 +132,7 @@ describe("an output that may lie in Storage although its prediction did not succ
       columns: { next_attempt_at: inAMinute() },
     });
     if (status === "failed") await fail(db.sql, id, lease);
-    else await db.sql`select private.mark_canceled(${id})`;
+    else await db.sql`select keyframe_private.mark_canceled(${id})`;
     expect(await files()).toEqual(namesOf(id));
     expect((await noted())[0]?.seconds).toBeGreaterThan(55);
     await deleteProject();
@@ -140,9 +145,9 @@ describe("an output that may lie in Storage although its prediction did not succ
       step: "video",
       columns: { lease_token: null, next_attempt_at: inAMinute() },
     });
-    await db.sql`delete from public.predictions where id = ${id}`;
+    await db.sql`delete from keyframe.predictions where id = ${id}`;
     expect(await noted()).toEqual([
-      { file: `generations/${world.owner}/${world.project}/${id}.mp4`, seconds: 0, failures: 0, leased: false },
+      { file: `keyframe-outputs/${world.owner}/${world.project}/${id}.mp4`, seconds: 0, failures: 0, leased: false },
     ]);
   });
 
@@ -159,17 +164,17 @@ describe("an output that may lie in Storage although its prediction did not succ
       status: "storing",
       columns: { next_attempt_at: inAMinute() },
     });
-    await db.sql`select private.mark_canceled(${id})`;
+    await db.sql`select keyframe_private.mark_canceled(${id})`;
     expect(await giveUp(crypto.randomUUID())).toBe(false);
     expect(await giveUp(null)).toBe(false);
     expect(await claimRemovals()).toBeNull();
     expect(await giveUp(lease)).toBe(true);
-    expect((await claimRemovals())?.files.map(({ name }) => `generations/${name}`)).toEqual(namesOf(id));
+    expect((await claimRemovals())?.files.map(({ name }) => `keyframe-outputs/${name}`)).toEqual(namesOf(id));
   });
 
   test("the worker says so when the removal has been handed out already → it is not handed out twice", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
-    await db.sql`select private.mark_canceled(${id})`;
+    await db.sql`select keyframe_private.mark_canceled(${id})`;
     const task = await claimRemovals();
     expect(await giveUp(lease)).toBe(false);
     expect(await claimRemovals()).toBeNull();
@@ -187,7 +192,7 @@ describe("an output that may lie in Storage although its prediction did not succ
     const image = await seedPrediction(db.sql, world);
     const video = await seedPrediction(db.sql, world, { step: "video" });
     const rows = await db.sql<{ name: string }[]>`
-      select private.output_names(p) as name from public.predictions p where id in (${image.id}, ${video.id}) order by 1`;
+      select keyframe_private.output_names(p) as name from keyframe.predictions p where id in (${image.id}, ${video.id}) order by 1`;
     const expected = Object.entries(MEDIA_EXTENSIONS).map(([type, extension]) => {
       const id = type.startsWith("video/") ? video.id : image.id;
       return `${world.owner}/${world.project}/${id}.${extension}`;
@@ -199,8 +204,8 @@ describe("an output that may lie in Storage although its prediction did not succ
 describe("a task to remove files", () => {
   const note = (count: number, columns: Row = {}) =>
     db.sql`
-      insert into private.file_removals (bucket, name, prediction_id, due_at)
-      select 'generations', 'file-' || i, gen_random_uuid(), ${columns.due_at ?? new Date(Date.now() - 1000)}
+      insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at)
+      select 'keyframe-outputs', 'file-' || i, gen_random_uuid(), ${columns.due_at ?? new Date(Date.now() - 1000)}
       from generate_series(1, ${count}::int) i`;
 
   test("250 files → three tasks one after the other, never two at once, each file once", async () => {
@@ -234,7 +239,7 @@ describe("a task to remove files", () => {
     await seedOutput(world, "frame.png", { reference_image_path: reference });
     await deleteProject();
     expect((await claimRemovals())?.files).toEqual([
-      { bucket: "generations", name: "frame.png" },
+      { bucket: "keyframe-outputs", name: "frame.png" },
       { bucket: "projects", name: reference.slice("projects/".length) },
     ]);
   });
@@ -248,7 +253,7 @@ describe("a task to remove files", () => {
     await note(1);
     const dead = await claimRemovals(90);
     expect((await noted())[0]).toMatchObject({ leased: true, seconds: 90 });
-    await db.sql`update private.file_removals set due_at = now()`;
+    await db.sql`update keyframe_private.file_removals set due_at = now()`;
     const task = await claimRemovals();
     expect(task?.files).toEqual(dead?.files);
     expect(await record(dead?.lease_token ?? "", dead?.files)).toBe(0);
@@ -266,10 +271,10 @@ describe("a task to remove files", () => {
       const [row] = await noted();
       expect(row).toMatchObject({ failures: attempt + 1, leased: false });
       waits.push(row?.seconds ?? 0);
-      await db.sql`update private.file_removals set due_at = now()`;
+      await db.sql`update keyframe_private.file_removals set due_at = now()`;
     }
     expect(waits).toEqual([2, 4, 8, 16, 32, 64, 120, 120, 120]);
-    await db.sql`update private.file_removals set failures = 100000`;
+    await db.sql`update keyframe_private.file_removals set failures = 100000`;
     const task = await claimRemovals();
     expect(await record(task?.lease_token ?? "", task?.files)).toBe(0);
     expect((await noted())[0]?.seconds).toBe(120);
@@ -280,7 +285,7 @@ describe("a task to remove files", () => {
     const task = await claimRemovals();
     const refused = task?.files.slice(1, 2) ?? [];
     expect(await record(task?.lease_token ?? "", [...refused, { bucket: "projects", name: "another.png" }])).toBe(2);
-    expect(await noted()).toEqual([{ file: "generations/file-2", seconds: 2, failures: 1, leased: false }]);
+    expect(await noted()).toEqual([{ file: "keyframe-outputs/file-2", seconds: 2, failures: 1, leased: false }]);
   });
 });
 
@@ -292,13 +297,13 @@ describe("a reference image that somebody uses again", () => {
       status: "failed",
       columns: { reference_image_path: reference },
     });
-    await db.sql`delete from public.predictions where id = ${id}`;
+    await db.sql`delete from keyframe.predictions where id = ${id}`;
     expect(await files()).toEqual([reference]);
     return reference;
   };
   const beginStart = (reference: string, meanwhile: () => Promise<void>) =>
     db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-      await sql`select public.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`;
+      await sql`select keyframe.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`;
       await meanwhile();
     });
 
@@ -318,7 +323,7 @@ describe("a reference image that somebody uses again", () => {
     const reference = await unused();
     const task = await claimRemovals();
     expect(await codeOf(start(db, world, { reference }))).toBe("not_found");
-    await db.sql`update private.file_removals set due_at = now()`;
+    await db.sql`update keyframe_private.file_removals set due_at = now()`;
     expect(await codeOf(start(db, world, { reference }))).toBe("not_found");
     await record(task?.lease_token ?? "", task?.files);
     await start(db, world, { reference });
@@ -351,7 +356,7 @@ describe("a reference image that somebody uses again", () => {
     await seedPrediction(db.sql, second, { status: "failed", columns: { reference_image_path: reference } });
     let started: Promise<unknown> = Promise.resolve();
     await db.sql.begin(async (sql) => {
-      await sql`delete from public.projects where id = ${second.project}`;
+      await sql`delete from keyframe.projects where id = ${second.project}`;
       started = start(db, world, { reference });
       await untilSomebodyWaits(db.sql);
     });
@@ -363,7 +368,7 @@ describe("a reference image that somebody uses again", () => {
     const reference = await addReference(db, world.owner);
     let outcome: Promise<string> = Promise.resolve("");
     await db.sql.begin(async (sql) => {
-      await sql`select private.lock_references(${world.owner})`;
+      await sql`select keyframe_private.lock_references(${world.owner})`;
       outcome = codeOf(start(db, world, { reference }));
       await untilSomebodyWaits(db.sql);
       await sql`set local storage.allow_delete_query = 'true'`;

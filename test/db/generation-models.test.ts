@@ -41,7 +41,7 @@ const IMAGE_MODELS: Record<string, { field: string; list: boolean; most: number 
 test.each(Object.entries(VIDEO_MODELS))(
   "%s → has its exact frame fields and rules",
   async (model, { first, last, lastNeedsFirst, lastExtras, excludes }) => {
-    const [row] = await db.sql`select * from public.generation_models where step = 'video' and model = ${model}`;
+    const [row] = await db.sql`select * from keyframe.models where step = 'video' and model = ${model}`;
     expect(row).toMatchObject({
       prompt_field: "prompt",
       first_frame_field: first,
@@ -60,7 +60,7 @@ describe.each(["first-frame", "last-frame"])("%s", (step) => {
     "%s → has its exact reference field",
     async (model, { field, list, most }) => {
       const [row] =
-        await db.sql`select * from public.generation_models where step = ${step}::public.generation_step and model = ${model}`;
+        await db.sql`select * from keyframe.models where step = ${step}::keyframe.generation_step and model = ${model}`;
       expect(row).toMatchObject({
         prompt_field: "prompt",
         reference_field: field,
@@ -73,7 +73,7 @@ describe.each(["first-frame", "last-frame"])("%s", (step) => {
 });
 
 test("the shipped rows → are these models and no others", async () => {
-  const rows = await db.sql<{ step: string; model: string }[]>`select step, model from public.generation_models`;
+  const rows = await db.sql<{ step: string; model: string }[]>`select step, model from keyframe.models`;
   const images = Object.keys(IMAGE_MODELS);
   const expected = [
     ...images.map((m) => `first-frame ${m}`),
@@ -86,13 +86,13 @@ test("the shipped rows → are these models and no others", async () => {
 test("a model whose name changes at the provider → predictions keep pointing at its row; one in use cannot be deleted", async () => {
   const owner = await db.addUser();
   const project = crypto.randomUUID();
-  await db.sql`insert into public.projects (id, owner_id, title, text_prompt) values (${project}, ${owner}, 't', 'p')`;
+  await db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${project}, ${owner}, 't', 'p')`;
   const [prediction] =
-    await db.sql`insert into public.predictions (project_id, step) values (${project}, 'first-frame') returning id, model`;
-  await db.sql`update public.generation_models set model = 'google/nano-banana-2' where model = ${prediction?.model} and step = 'first-frame'`;
-  const [renamed] = await db.sql`select model from public.predictions where id = ${prediction?.id}`;
+    await db.sql`insert into keyframe.predictions (project_id, step) values (${project}, 'first-frame') returning id, model`;
+  await db.sql`update keyframe.models set model = 'google/nano-banana-2' where model = ${prediction?.model} and step = 'first-frame'`;
+  const [renamed] = await db.sql`select model from keyframe.predictions where id = ${prediction?.id}`;
   expect(renamed?.model).toBe("google/nano-banana-2");
-  expect(
-    (await refusalOf(db.sql`delete from public.generation_models where model = 'google/nano-banana-2'`)).constraint,
-  ).toBe("predictions_model_fkey");
+  expect((await refusalOf(db.sql`delete from keyframe.models where model = 'google/nano-banana-2'`)).constraint).toBe(
+    "predictions_model_fkey",
+  );
 });

@@ -19,14 +19,14 @@ beforeEach(async () => {
 afterAll(() => db.drop());
 
 const countPredictions = async () =>
-  (await db.sql`select from public.predictions where owner_id = ${world.owner}`).length;
+  (await db.sql`select from keyframe.predictions where owner_id = ${world.owner}`).length;
 const countProjects = async (owner: string) =>
-  (await db.sql`select from public.projects where owner_id = ${owner}`).length;
+  (await db.sql`select from keyframe.projects where owner_id = ${owner}`).length;
 const upload = (owner: string, key: string, hash: string) =>
   db.as({ role: "authenticated", sub: owner }, async (sql) => {
     // Two requests of the function api: one before it reads the body, one after.
-    await sql`select public.admit_upload(${key})`;
-    const [row] = await sql`select public.admit_upload(${key}, ${hash}) as admitted`;
+    await sql`select keyframe.admit_upload(${key})`;
+    const [row] = await sql`select keyframe.admit_upload(${key}, ${hash}) as admitted`;
     return row?.admitted;
   });
 
@@ -56,7 +56,7 @@ test("an upload with the same key and request again → the same file, and it is
 test("an upload whose body never came whole, sent again → the same file, no second token, and no replay", async () => {
   const admit = () =>
     db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-      const [row] = await sql`select public.admit_upload('k') as admitted`;
+      const [row] = await sql`select keyframe.admit_upload('k') as admitted`;
       return row?.admitted;
     });
   const [first, second] = [await admit(), await admit()];
@@ -72,7 +72,7 @@ test("50 equal uploads at once → one of them is the first, all say the same fi
 });
 
 test("a key that waits for the body of an upload → is no other request's", async () => {
-  await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select public.admit_upload('k')`);
+  await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`select keyframe.admit_upload('k')`);
   expect(await codeOf(create(db, world.owner, { key: "k", hash: HASH }))).toBe("idempotency_mismatch");
   await create(db, world.owner, { key: "other", hash: HASH });
   expect(await codeOf(upload(world.owner, "other", OTHER_HASH))).toBe("idempotency_mismatch");
@@ -82,7 +82,7 @@ test("a replay → shows the prediction as it is now, and takes no token", async
   const first = await start(db, world, { key: "k", hash: HASH });
   await db.as(
     { role: "authenticated", sub: world.owner },
-    (sql) => sql`select public.cancel_prediction(${world.project}, ${first.prediction.id})`,
+    (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${first.prediction.id})`,
   );
   const again = await start(db, world, { key: "k", hash: HASH });
   expect(again.prediction.status).toBe("canceled");
@@ -120,14 +120,14 @@ test("two different requests with one key at once → one goes through, the othe
   expect(await countProjects(world.owner)).toBe(2);
 });
 
-describe("private.remember_request", () => {
+describe("keyframe_private.remember_request", () => {
   type Remembered = { resource_id: string; replayed: boolean; answer: unknown };
   const remember = (caller: string, hash: string, key = "k") =>
     db.as(caller === "service_role" ? { role: caller } : { role: "authenticated", sub: caller }, async (sql) => {
-      const [row] = await sql<Remembered[]>`select * from private.remember_request(${key}, ${hash})`;
+      const [row] = await sql<Remembered[]>`select * from keyframe_private.remember_request(${key}, ${hash})`;
       return row;
     });
-  const forget = () => db.sql`delete from private.idempotency_keys where owner_id is null`;
+  const forget = () => db.sql`delete from keyframe_private.idempotency_keys where owner_id is null`;
 
   test("with the secret key → keys of its own, beside a user's", async () => {
     const first = await remember("service_role", HASH);
@@ -148,37 +148,37 @@ describe("private.remember_request", () => {
 
   test("with a session that names no user → unauthorized: it must not write among the secret key's", async () => {
     const nobody = (statement: string) => db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement));
-    expect(await codeOf(nobody(`select private.remember_request('k', '${HASH}')`))).toBe("unauthorized");
-    expect(await codeOf(nobody("select public.admit_upload('k')"))).toBe("unauthorized");
-    expect((await db.sql`select from private.idempotency_keys where owner_id is null`).count).toBe(0);
+    expect(await codeOf(nobody(`select keyframe_private.remember_request('k', '${HASH}')`))).toBe("unauthorized");
+    expect(await codeOf(nobody("select keyframe.admit_upload('k')"))).toBe("unauthorized");
+    expect((await db.sql`select from keyframe_private.idempotency_keys where owner_id is null`).count).toBe(0);
   });
 
   test("an answer that was kept → comes with the replay, and not beyond the key's 24 hours", async () => {
     const first = await remember(world.owner, HASH);
-    await db.sql`select private.remember_answer(${first?.resource_id ?? ""}, '{"recovered": 3}')`;
+    await db.sql`select keyframe_private.remember_answer(${first?.resource_id ?? ""}, '{"recovered": 3}')`;
     expect((await remember(world.owner, HASH))?.answer).toEqual({ recovered: 3 });
-    await db.sql`update private.idempotency_keys set created_at = now() - interval '25 hours' where owner_id = ${world.owner}`;
+    await db.sql`update keyframe_private.idempotency_keys set created_at = now() - interval '25 hours' where owner_id = ${world.owner}`;
     expect(await remember(world.owner, HASH)).toMatchObject({ replayed: false, answer: null });
   });
 
   test("a replay → leaves the key's age alone", async () => {
     await remember(world.owner, HASH);
-    await db.sql`update private.idempotency_keys set created_at = now() - interval '23 hours' where owner_id = ${world.owner}`;
+    await db.sql`update keyframe_private.idempotency_keys set created_at = now() - interval '23 hours' where owner_id = ${world.owner}`;
     await remember(world.owner, HASH);
     const [row] = await db.sql`
-      select created_at < now() - interval '22 hours' as old from private.idempotency_keys where owner_id = ${world.owner}`;
+      select created_at < now() - interval '22 hours' as old from keyframe_private.idempotency_keys where owner_id = ${world.owner}`;
     expect(row?.old).toBe(true);
   });
 
   test("pruning → takes the keys that are over, a user's and the secret key's, and no other", async () => {
     await remember("service_role", HASH, "old");
     await remember(world.owner, HASH, "old");
-    await db.sql`update private.idempotency_keys set created_at = now() - interval '24 hours 1 second' where key = 'old'`;
+    await db.sql`update keyframe_private.idempotency_keys set created_at = now() - interval '24 hours 1 second' where key = 'old'`;
     await remember("service_role", HASH, "young");
     await remember(world.owner, HASH, "young");
-    await db.sql`select private.prune()`;
+    await db.sql`select keyframe_private.prune()`;
     const kept = await db.sql`
-      select key from private.idempotency_keys where owner_id = ${world.owner} or owner_id is null`;
+      select key from keyframe_private.idempotency_keys where owner_id = ${world.owner} or owner_id is null`;
     expect(kept.map(({ key }) => key)).toEqual(["young", "young"]);
     await forget();
   });
@@ -187,13 +187,13 @@ describe("private.remember_request", () => {
     const leaving = await db.addUser();
     await remember(leaving, HASH);
     await db.sql`delete from auth.users where id = ${leaving}`;
-    expect((await db.sql`select from private.idempotency_keys where owner_id = ${leaving}`).count).toBe(0);
+    expect((await db.sql`select from keyframe_private.idempotency_keys where owner_id = ${leaving}`).count).toBe(0);
   });
 });
 
 describe("the age of a key", () => {
   const age = (interval: string) =>
-    db.sql`update private.idempotency_keys set created_at = now() - ${interval}::interval where owner_id = ${world.owner}`;
+    db.sql`update keyframe_private.idempotency_keys set created_at = now() - ${interval}::interval where owner_id = ${world.owner}`;
 
   test("of almost 24 hours → still remembered", async () => {
     const first = await start(db, world, { key: "k", hash: HASH });
@@ -226,7 +226,7 @@ test("a request that is refused → leaves its key free", async () => {
 
 test("what the key made is gone → not_found, and no second one is made", async () => {
   const { project } = await create(db, world.owner, { key: "k", hash: HASH });
-  await db.sql`delete from public.projects where id = ${project.id}`;
+  await db.sql`delete from keyframe.projects where id = ${project.id}`;
   expect(await codeOf(create(db, world.owner, { key: "k", hash: HASH }))).toBe("not_found");
   expect(await countProjects(world.owner)).toBe(1);
 });

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
-  await db.sql`delete from private.idempotency_keys`;
+  await db.sql`delete from keyframe_private.idempotency_keys`;
   scene = await addScene(db, await db.addUser());
 });
 afterAll(() => db.drop());
@@ -37,12 +37,12 @@ const firstsOf = (answers: { replayed: boolean }[]) => answers.filter(({ replaye
 /** All that a POST could have changed. */
 const everything = async () => {
   const [row] = await db.sql`
-    select (select jsonb_agg(to_jsonb(p) order by p.id) from public.projects p) as projects,
-      (select jsonb_agg(to_jsonb(p) order by p.id) from public.predictions p) as predictions,
-      (select jsonb_agg(to_jsonb(e) order by e.id) from public.webhook_endpoints e) as endpoints,
-      (select jsonb_agg(to_jsonb(d) order by d.id) from public.webhook_deliveries d) as deliveries,
-      (select jsonb_agg(to_jsonb(s) order by s.id) from private.webhook_secrets s) as secrets,
-      (select jsonb_agg(to_jsonb(v) order by v.id) from public.webhook_events v) as events`;
+    select (select jsonb_agg(to_jsonb(p) order by p.id) from keyframe.projects p) as projects,
+      (select jsonb_agg(to_jsonb(p) order by p.id) from keyframe.predictions p) as predictions,
+      (select jsonb_agg(to_jsonb(e) order by e.id) from keyframe.webhook_endpoints e) as endpoints,
+      (select jsonb_agg(to_jsonb(d) order by d.id) from keyframe.webhook_deliveries d) as deliveries,
+      (select jsonb_agg(to_jsonb(s) order by s.id) from keyframe_private.webhook_secrets s) as secrets,
+      (select jsonb_agg(to_jsonb(v) order by v.id) from keyframe.webhook_events v) as events`;
   return row;
 };
 
@@ -128,7 +128,7 @@ describe("rotate_webhook_secret", () => {
   const live = async () => {
     const [row] = await db.sql<
       { secrets: string[] }[]
-    >`select private.webhook_secrets_of(${scene.endpoint}) as secrets`;
+    >`select keyframe_private.webhook_secrets_of(${scene.endpoint}) as secrets`;
     return row?.secrets ?? [];
   };
 
@@ -156,15 +156,15 @@ describe("rotate_webhook_secret", () => {
   test("replayed when that secret's overlap is over, pruned or not → not_found", async () => {
     await rotate(KEY);
     await rotate({}, 1);
-    await db.sql`update private.webhook_secrets set expires_at = now() - interval '1 second' where expires_at is not null`;
+    await db.sql`update keyframe_private.webhook_secrets set expires_at = now() - interval '1 second' where expires_at is not null`;
     expect(await codeOf(rotate(KEY))).toBe("not_found");
-    await db.sql`select private.prune()`;
+    await db.sql`select keyframe_private.prune()`;
     expect(await codeOf(rotate(KEY))).toBe("not_found");
   });
 
   test("→ no secret is kept with the key", async () => {
     const { secret } = await rotate(KEY);
-    const [row] = await db.sql`select string_agg(k::text, ' ') as kept from private.idempotency_keys k`;
+    const [row] = await db.sql`select string_agg(k::text, ' ') as kept from keyframe_private.idempotency_keys k`;
     expect(row?.kept).toContain("once");
     expect(row?.kept).not.toContain(secret.slice("whsec_".length, -1));
   });
@@ -177,24 +177,24 @@ describe("test_webhook_endpoint", () => {
     );
     expect(new Set(answers.map(({ delivery }) => delivery.id)).size).toBe(1);
     const tests = await db.sql`
-      select d.id from public.webhook_events v join public.webhook_deliveries d on d.event_id = v.id where v.type = 'webhook.test'`;
+      select d.id from keyframe.webhook_events v join keyframe.webhook_deliveries d on d.event_id = v.id where v.type = 'webhook.test'`;
     expect(tests.map(({ id }) => id)).toEqual([answers[0]?.delivery.id]);
   });
 
   test("replayed → the delivery as it is now, also when the endpoint has been disabled since; gone → not_found", async () => {
     const { delivery } = await makeRequest<{ delivery: Row & { id: string } }>(db, scene, "test_webhook_endpoint", KEY);
-    await db.sql`update public.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 1 where id = ${delivery.id}`;
-    await db.sql`update public.webhook_endpoints set enabled = false where id = ${scene.endpoint}`;
+    await db.sql`update keyframe.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 1 where id = ${delivery.id}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${scene.endpoint}`;
     const again = await makeRequest<{ delivery: Row }>(db, scene, "test_webhook_endpoint", KEY);
     expect(again.delivery).toMatchObject({ id: delivery.id, status: "delivered", attempts: 1 });
-    await db.sql`delete from public.webhook_deliveries where id = ${delivery.id}`;
+    await db.sql`delete from keyframe.webhook_deliveries where id = ${delivery.id}`;
     expect(await codeOf(makeRequest(db, scene, "test_webhook_endpoint", KEY))).toBe("not_found");
   });
 });
 
 test("redeliver_webhook replayed after it was delivered again → the delivery as it is, and not sent a third time", async () => {
   await makeRequest(db, scene, "redeliver_webhook", KEY);
-  await db.sql`update public.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 2 where id = ${scene.delivery}`;
+  await db.sql`update keyframe.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 2 where id = ${scene.delivery}`;
   const again = await makeRequest<{ delivery: Row }>(db, scene, "redeliver_webhook", KEY);
   expect(again.delivery).toMatchObject({ id: scene.delivery, status: "delivered", attempts: 2 });
   expect(await readDelivery(db.sql, scene.delivery)).toMatchObject({ status: "delivered" });
@@ -205,7 +205,7 @@ test("cancel_prediction replayed → the prediction as it is; after its project 
   expect(first.prediction).toMatchObject({ id: scene.prediction, status: "canceled" });
   const again = await makeRequest<{ prediction: Row }>(db, scene, "cancel_prediction", KEY);
   expect(again.prediction).toEqual(first.prediction);
-  await db.sql`delete from public.projects where id = ${scene.project}`;
+  await db.sql`delete from keyframe.projects where id = ${scene.project}`;
   expect(await codeOf(makeRequest(db, scene, "cancel_prediction", KEY))).toBe("not_found");
 });
 
@@ -249,5 +249,5 @@ test("create_webhook_endpoint with the secret key, 50 at once with one key → o
   );
   expect(firstsOf(answers)).toBe(1);
   expect(new Set(answers.map(({ endpoint, secret }) => `${endpoint.id} ${secret}`)).size).toBe(1);
-  expect((await db.sql`select from public.webhook_endpoints where owner_id is null`).count).toBe(1);
+  expect((await db.sql`select from keyframe.webhook_endpoints where owner_id is null`).count).toBe(1);
 });

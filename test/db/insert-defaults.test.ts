@@ -103,7 +103,7 @@ describe("what the request leaves out is filled in", () => {
 
   test("an administrator's insert without a caller → belongs to the project's owner", async () => {
     const [row] =
-      await db.sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame') returning owner_id`;
+      await db.sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame') returning owner_id`;
     expect(row?.owner_id).toBe(world.owner);
   });
 });

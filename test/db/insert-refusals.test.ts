@@ -24,9 +24,9 @@ const frame = (
 async function refusalCode(wanted: Wanted): Promise<string> {
   const state = async () => {
     const [row] = await db.sql`
-      select (select count(*) from public.predictions)::int as predictions,
-        (select count(*) from private.rate_buckets)::int as buckets,
-        (select coalesce(sum(tokens), 0) from private.rate_buckets) as tokens`;
+      select (select count(*) from keyframe.predictions)::int as predictions,
+        (select count(*) from keyframe_private.rate_buckets)::int as buckets,
+        (select coalesce(sum(tokens), 0) from keyframe_private.rate_buckets) as tokens`;
     return row;
   };
   const before = await state();
@@ -38,9 +38,9 @@ async function refusalCode(wanted: Wanted): Promise<string> {
 /** Makes another model the default of its step for one test. */
 async function withModel(step: string, model: string, work: () => Promise<void>): Promise<void> {
   const [before] =
-    await db.sql`select model from public.generation_models where step = ${step}::public.generation_step and is_default`;
+    await db.sql`select model from keyframe.models where step = ${step}::keyframe.generation_step and is_default`;
   const use = (name: string) => db.sql`
-    update public.generation_models set is_default = true where step = ${step}::public.generation_step and model = ${name}`;
+    update keyframe.models set is_default = true where step = ${step}::keyframe.generation_step and model = ${name}`;
   await use(model);
   try {
     await work();
@@ -100,9 +100,9 @@ describe("invalid_request: a reference path that is no projects/<file_name>", ()
   test.each([
     "mine.png",
     "/projects/mine.png",
-    "generations/mine.png",
+    "keyframe-outputs/mine.png",
     "projects/",
-    "projects/../generations/mine.png",
+    "projects/../keyframe-outputs/mine.png",
     "projects/a..png",
     "projects/.hidden.png",
     "projects/folder/mine.png",
@@ -161,7 +161,7 @@ describe("unsupported_input: what the model would drop is refused before any cha
 
   test("a reference beside frames, when the model takes only one of the two", async () => {
     await db.sql`
-      insert into public.generation_models (step, model, first_frame_field, reference_field, max_references, reference_is_list, references_exclude_frames)
+      insert into keyframe.models (step, model, first_frame_field, reference_field, max_references, reference_is_list, references_exclude_frames)
       values ('video', 'test/either-or', 'image', 'reference_images', 3, true, true), ('video', 'test/both', 'image', 'reference_images', 3, true, false)`;
     await frame();
     const reference = await addReference(db, world.owner);
@@ -194,24 +194,24 @@ test("no default model for a step → an error of ours, nothing is inserted", as
   // The rule that a step keeps a default is passed by, as a restore of a dump would.
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
-    await sql`update public.generation_models set is_default = false where step = 'video'`;
+    await sql`update keyframe.models set is_default = false where step = 'video'`;
   });
   await frame();
   expect(await refusalOf(start(db, world, { step: "video" }))).toMatchObject({ sqlstate: "P0001" });
-  await db.sql`update public.generation_models set is_default = true where step = 'video' and model = 'kwaivgi/kling-v2.1'`;
+  await db.sql`update keyframe.models set is_default = true where step = 'video' and model = 'kwaivgi/kling-v2.1'`;
 });
 
 test("every column but the ones that say what to generate → a user cannot set it", async () => {
   const columns = await db.sql<{ name: string }[]>`
     select attname as name from pg_attribute
-    where attrelid = 'public.predictions'::regclass and attnum > 0 and not attisdropped
+    where attrelid = 'keyframe.predictions'::regclass and attnum > 0 and not attisdropped
       and attname not in ('project_id', 'step', 'prompt', 'reference_image_path', 'first_frame_prediction_id', 'last_frame_prediction_id', 'duration_seconds')`;
   expect(columns.length).toBeGreaterThan(25);
   for (const { name } of columns) {
     const insert = db.as(
       { role: "authenticated", sub: world.owner },
       (sql) => sql`
-      insert into public.predictions (project_id, step, ${sql(name)}) values (${world.project}, 'first-frame', default)`,
+      insert into keyframe.predictions (project_id, step, ${sql(name)}) values (${world.project}, 'first-frame', default)`,
     );
     expect([name, (await refusalOf(insert)).sqlstate]).toEqual([name, "42501"]);
   }
@@ -222,17 +222,17 @@ test("a project's owner → is the caller, whoever is named", async () => {
   const insert = db.as(
     { role: "authenticated", sub: world.owner },
     (sql) => sql`
-    insert into public.projects (owner_id, title, text_prompt) values (${other}, 't', 'p')`,
+    insert into keyframe.projects (owner_id, title, text_prompt) values (${other}, 't', 'p')`,
   );
   expect((await refusalOf(insert)).sqlstate).toBe("42501");
 });
 
 test("a session that names nobody → unauthorized, and nothing is inserted", async () => {
-  const before = await db.sql`select from public.projects union all select from public.predictions`;
+  const before = await db.sql`select from keyframe.projects union all select from keyframe.predictions`;
   const asNobody = (statement: string) => codeOf(db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement)));
-  expect(await asNobody("select public.create_project('t', 'p')")).toBe("unauthorized");
-  expect(await asNobody(`select public.start_prediction('${world.project}', 'first-frame')`)).toBe("unauthorized");
-  expect(await db.sql`select from public.projects union all select from public.predictions`).toHaveLength(
+  expect(await asNobody("select keyframe.create_project('t', 'p')")).toBe("unauthorized");
+  expect(await asNobody(`select keyframe.start_prediction('${world.project}', 'first-frame')`)).toBe("unauthorized");
+  expect(await db.sql`select from keyframe.projects union all select from keyframe.predictions`).toHaveLength(
     before.length,
   );
 });

@@ -15,11 +15,11 @@ let world: World;
 beforeAll(async () => {
   db = await cloneDatabase();
   await liftRateLimits(db);
-  await fillVault(db.sql, { functions_url: FUNCTIONS_URL, kick_secret: kickSecret });
+  await fillVault(db.sql, { keyframe_functions_url: FUNCTIONS_URL, keyframe_kick_secret: kickSecret });
 });
 beforeEach(async () => {
   world = await addWorld(db);
-  await db.sql`truncate public.predictions, private.lookouts, private.last_kicks, private.provider_runs`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.lookouts, keyframe_private.last_kicks, keyframe_private.provider_runs`;
   await db.sql`truncate net.http_request_queue`;
 });
 afterAll(() => db.drop());
@@ -39,11 +39,16 @@ describe("a kick", () => {
   test("goes to the function's address, as JSON, with a bound to its time", async () => {
     await start(db, world);
     const [kick] = await kicks();
-    expect(kick).toMatchObject({ method: "POST", url: `${FUNCTIONS_URL}/generate`, body: "{}", timeout: 5000 });
+    expect(kick).toMatchObject({
+      method: "POST",
+      url: `${FUNCTIONS_URL}/keyframe-generate`,
+      body: "{}",
+      timeout: 5000,
+    });
     expect(kick?.headers["Content-Type"]).toBe("application/json");
   });
 
-  test("is signed as Standard Webhooks has it, over the body exactly as it is sent, with the Vault's kick_secret", async () => {
+  test("is signed as Standard Webhooks has it, over the body exactly as it is sent, with the Vault's keyframe_kick_secret", async () => {
     await start(db, world);
     const [kick] = await kicks();
     if (!kick) throw new Error("There is no kick.");
@@ -55,7 +60,7 @@ describe("a kick", () => {
   });
 
   test("has an id of its own, and the present time", async () => {
-    for (let i = 0; i < 2; i++) await db.sql`select private.kick('generate')`;
+    for (let i = 0; i < 2; i++) await db.sql`select keyframe_private.kick('generate')`;
     const headers = (await kicks()).map((kick) => kick.headers);
     expect(new Set(headers.map((of) => of["webhook-id"])).size).toBe(2);
     for (const of of headers) expect(Math.abs(Number(of["webhook-timestamp"]) - Date.now() / 1000)).toBeLessThan(60);
@@ -63,9 +68,9 @@ describe("a kick", () => {
 
   test("is signed with the new secret as soon as it was changed in the Vault", async () => {
     const secret = `whsec_${btoa("a new secret, long enough for it")}`;
-    await fillVault(db.sql, { kick_secret: secret });
+    await fillVault(db.sql, { keyframe_kick_secret: secret });
     await start(db, world);
-    await fillVault(db.sql, { kick_secret: kickSecret });
+    await fillVault(db.sql, { keyframe_kick_secret: kickSecret });
     const [kick] = await kicks();
     expect(new Webhook(secret).verify(kick?.body ?? "", kick?.headers ?? {})).toEqual({});
   });
@@ -76,19 +81,19 @@ describe("a deletion", () => {
     for (const name of ["a.png", "b.png"]) {
       await seedPrediction(db.sql, world, { status: "succeeded", columns: { output_path: name } });
     }
-    const remove = ({ project }: World) => db.sql`delete from public.projects where id = ${project}`;
+    const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
     const empty = await addWorld(db);
     expect(await kicksOf(() => remove(world))).toBe(1);
-    await db.sql`truncate private.file_removals`;
+    await db.sql`truncate keyframe_private.file_removals`;
     expect(await kicksOf(() => remove(empty))).toBe(0);
   });
 });
 
 test("a worker gives up an output that it wrote in vain → one kick", async () => {
   const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
-  await db.sql`select private.mark_canceled(${id})`;
-  expect(await kicksOf(() => db.sql`select public.give_up_output(${lease})`)).toBe(1);
-  await db.sql`truncate private.file_removals`;
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  expect(await kicksOf(() => db.sql`select keyframe_worker.give_up_output(${lease})`)).toBe(1);
+  await db.sql`truncate keyframe_private.file_removals`;
 });
 
 describe("one kick per burst", () => {
@@ -96,7 +101,7 @@ describe("one kick per burst", () => {
     const rows = Array.from({ length: count }, () => ({ project_id: world.project, step: "first-frame" }));
     return db.as(
       { role: "authenticated", sub: world.owner },
-      (sql) => sql`insert into public.predictions ${sql(rows)}`,
+      (sql) => sql`insert into keyframe.predictions ${sql(rows)}`,
     );
   };
 
@@ -107,7 +112,7 @@ describe("one kick per burst", () => {
   test("several statements in one transaction → one", async () => {
     const work = () =>
       db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-        for (let i = 0; i < 3; i++) await sql`select public.start_prediction(${world.project}, 'first-frame')`;
+        for (let i = 0; i < 3; i++) await sql`select keyframe.start_prediction(${world.project}, 'first-frame')`;
       });
     expect(await kicksOf(work)).toBe(1);
   });
@@ -116,7 +121,7 @@ describe("one kick per burst", () => {
     const other = await addWorld(db);
     const both = () =>
       db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-        await sql`select public.start_prediction(${world.project}, 'first-frame')`;
+        await sql`select keyframe.start_prediction(${world.project}, 'first-frame')`;
         await start(db, other);
       });
     expect(await kicksOf(both)).toBe(1);
@@ -128,7 +133,7 @@ describe("one kick per burst", () => {
       rolledBack(
         db.sql,
         async (sql) =>
-          void (await sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`),
+          void (await sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`),
       );
     expect(await kicksOf(work)).toBe(0);
   });
@@ -137,7 +142,7 @@ describe("one kick per burst", () => {
     const work = () =>
       db.sql.begin(async (sql) => {
         const insert = (inner: typeof sql) =>
-          inner`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`;
+          inner`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
         await sql
           .savepoint(async (inner) => {
             await insert(inner);
@@ -164,7 +169,7 @@ describe("while a function has promised to look again", () => {
 
   test("and the time of the promise has passed (it died) → kicks again", async () => {
     await claim(db.sql, 1, 60, 60_000);
-    await db.sql`update private.lookouts set looking_until = clock_timestamp() - interval '1 millisecond'`;
+    await db.sql`update keyframe_private.lookouts set looking_until = clock_timestamp() - interval '1 millisecond'`;
     expect(await kicksOf(() => start(db, world))).toBe(1);
   });
 });
@@ -174,7 +179,7 @@ describe("the last kick is kept", () => {
   const lastKick = async (name = "generate") => {
     const [row] = await db.sql<LastKick[]>`
       select request_id as request, trouble, heard_at is not null as heard, ctid || ' ' || xmin as version
-      from private.last_kicks where function_name = ${name}`;
+      from keyframe_private.last_kicks where function_name = ${name}`;
     return row;
   };
   const lastRequest = async () => (await db.sql`select max(id) as id from net.http_request_queue`)[0]?.id;
@@ -194,7 +199,7 @@ describe("the last kick is kept", () => {
 
   test("of each function: a look for deliveries does not hear a kick to generate", async () => {
     await start(db, world);
-    await db.sql`select private.note_lookout('deliver', 0)`;
+    await db.sql`select keyframe_private.note_lookout('deliver', 0)`;
     expect(await lastKick()).toMatchObject({ heard: false });
     expect(await lastKick("deliver")).toBeUndefined();
   });
@@ -202,8 +207,8 @@ describe("the last kick is kept", () => {
   test("work that makes no kick → nothing is written", async () => {
     await start(db, world);
     const before = await lastKick();
-    await db.sql`update private.lookouts set looking_until = clock_timestamp() + interval '1 minute'`;
-    await db.sql`insert into private.lookouts values ('generate', clock_timestamp() + interval '1 minute') on conflict do nothing`;
+    await db.sql`update keyframe_private.lookouts set looking_until = clock_timestamp() + interval '1 minute'`;
+    await db.sql`insert into keyframe_private.lookouts values ('generate', clock_timestamp() + interval '1 minute') on conflict do nothing`;
     for (let i = 0; i < 3; i++) await start(db, world);
     expect((await lastKick())?.version).toBe(before?.version);
   });
@@ -211,38 +216,42 @@ describe("the last kick is kept", () => {
   test("a kick that is rolled back → the one before", async () => {
     await start(db, world);
     const before = await lastKick();
-    await rolledBack(db.sql, async (sql) => void (await sql`select private.kick('generate')`));
+    await rolledBack(db.sql, async (sql) => void (await sql`select keyframe_private.kick('generate')`));
     expect(await lastKick()).toEqual(before);
   });
 
   test("a kick that cannot be made → why, and nothing that could be heard", async () => {
     await rolledBack(db.sql, async (sql) => {
       await sql`delete from vault.secrets`;
-      await sql`select private.kick('generate'), private.note_lookout('generate', 0)`;
-      expect((await sql`select request_id, trouble, heard_at from private.last_kicks`)[0]).toEqual({
-        ...{ request_id: null, trouble: "The Vault lacks functions_url or kick_secret.", heard_at: null },
+      await sql`select keyframe_private.kick('generate'), keyframe_private.note_lookout('generate', 0)`;
+      expect((await sql`select request_id, trouble, heard_at from keyframe_private.last_kicks`)[0]).toEqual({
+        ...{
+          request_id: null,
+          trouble: "The Vault lacks keyframe_functions_url or keyframe_kick_secret.",
+          heard_at: null,
+        },
       });
     });
     await rolledBack(db.sql, async (sql) => {
-      await sql`select vault.update_secret((select id from vault.secrets where name = 'functions_url'), 'not a url')`;
-      await sql`select private.kick('generate')`;
-      expect((await sql`select trouble from private.last_kicks`)[0]?.trouble).toMatch(/URL/);
+      await sql`select vault.update_secret((select id from vault.secrets where name = 'keyframe_functions_url'), 'not a url')`;
+      await sql`select keyframe_private.kick('generate')`;
+      expect((await sql`select trouble from keyframe_private.last_kicks`)[0]?.trouble).toMatch(/URL/);
     });
   });
 
   test.each([
     ["after others", async () => void (await start(db, world))],
-    ["as the first of all", async () => void (await db.sql`delete from private.last_kicks`)],
+    ["as the first of all", async () => void (await db.sql`delete from keyframe_private.last_kicks`)],
   ])(
     "a kick made by hand in a transaction that stays open, %s → neither a look nor another kick waits for it",
     async (_, before) => {
       await before();
       await db.sql.begin(async (sql) => {
-        await sql`select private.kick('generate')`;
+        await sql`select keyframe_private.kick('generate')`;
         await db.sql.begin(async (other) => {
           await other`set local statement_timeout = '2s'`; // unlike a lock_timeout, nobody's exception handler takes it
-          await other`select public.claim_predictions(1, 60)`;
-          expect((await other`select private.kick('generate') as made`)[0]?.made).toBe(true);
+          await other`select keyframe_worker.claim_predictions(1, 60)`;
+          expect((await other`select keyframe_private.kick('generate') as made`)[0]?.made).toBe(true);
         });
       });
     },
@@ -252,9 +261,9 @@ describe("the last kick is kept", () => {
     await start(db, world);
     const before = (await kicks()).length;
     await db.sql.begin("isolation level repeatable read", async (sql) => {
-      await sql`select from private.last_kicks`;
-      await db.sql`select private.kick('generate')`;
-      expect((await sql`select private.kick('generate') as made`)[0]?.made).toBe(true);
+      await sql`select from keyframe_private.last_kicks`;
+      await db.sql`select keyframe_private.kick('generate')`;
+      expect((await sql`select keyframe_private.kick('generate') as made`)[0]?.made).toBe(true);
     });
     expect((await kicks()).length).toBe(before + 2);
   });
@@ -283,7 +292,7 @@ describe("what makes a kick", () => {
     const cancel = () =>
       db.as(
         { role: "authenticated", sub: world.owner },
-        (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+        (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`,
       );
     expect(await kicksOf(cancel)).toBe(1);
     expect(await kicksOf(cancel)).toBe(0);
@@ -299,21 +308,21 @@ describe("what makes a kick", () => {
 describe("a kick that cannot be made → the insert goes through all the same, without a kick", () => {
   const BREAKAGES: Record<string, string> = {
     "the Vault is empty": "delete from vault.secrets",
-    "the Vault has no address": "delete from vault.secrets where name = 'functions_url'",
-    "the Vault has no secret": "delete from vault.secrets where name = 'kick_secret'",
+    "the Vault has no address": "delete from vault.secrets where name = 'keyframe_functions_url'",
+    "the Vault has no secret": "delete from vault.secrets where name = 'keyframe_kick_secret'",
     "the Vault is gone": "drop schema vault cascade",
     "the address is empty":
-      "select vault.update_secret((select id from vault.secrets where name = 'functions_url'), '')",
+      "select vault.update_secret((select id from vault.secrets where name = 'keyframe_functions_url'), '')",
     "the address is no URL":
-      "select vault.update_secret((select id from vault.secrets where name = 'functions_url'), 'not a url')",
+      "select vault.update_secret((select id from vault.secrets where name = 'keyframe_functions_url'), 'not a url')",
     "the secret is no base64":
-      "select vault.update_secret((select id from vault.secrets where name = 'kick_secret'), 'whsec_%%%')",
+      "select vault.update_secret((select id from vault.secrets where name = 'keyframe_kick_secret'), 'whsec_%%%')",
     "net.http_post is gone": "drop function net.http_post",
     "pg_net is gone": "drop schema net cascade; create schema net; create table net.http_request_queue ()",
     "net.http_post fails": `create or replace function net.http_post(url text, body jsonb default '{}', params jsonb default '{}',
       headers jsonb default '{}', timeout_milliseconds integer default 5000) returns bigint language plpgsql as 'begin raise exception $$away$$; end'`,
     "pgcrypto is gone": "drop extension pgcrypto cascade",
-    "what is kept of kicks is gone": "drop table private.last_kicks",
+    "what is kept of kicks is gone": "drop table keyframe_private.last_kicks",
   };
 
   test.each(Object.entries(BREAKAGES))("%s", async (_name, breakage) => {
@@ -322,7 +331,7 @@ describe("a kick that cannot be made → the insert goes through all the same, w
       await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
       await sql`set local role authenticated`;
       const [row] =
-        await sql`select public.start_prediction(${world.project}, 'first-frame') -> 'prediction' ->> 'status' as status`;
+        await sql`select keyframe.start_prediction(${world.project}, 'first-frame') -> 'prediction' ->> 'status' as status`;
       expect(row?.status).toBe("queued");
       await sql`reset role`;
       expect((await sql`select from net.http_request_queue`).length).toBe(0);
@@ -335,7 +344,7 @@ describe("a kick that cannot be made → the insert goes through all the same, w
         "revoke all on all functions in schema net from public, postgres; revoke all on schema net from public, postgres",
       );
       const [row] =
-        await sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame') returning status`;
+        await sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame') returning status`;
       expect(row?.status).toBe("queued");
     });
   });

@@ -10,7 +10,7 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 afterEach(async () => {
-  await db.sql`truncate private.provider_runs, private.provider_callbacks`;
+  await db.sql`truncate keyframe_private.provider_runs, keyframe_private.provider_callbacks`;
 });
 afterAll(() => db.drop());
 
@@ -115,7 +115,7 @@ describe("a callback that says nothing new", () => {
     const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
     const { promise: isHeld, resolve: holds } = Promise.withResolvers<void>();
     const holder = db.sql.begin(async (sql) => {
-      await sql`select from public.predictions where id = ${id} for update`;
+      await sql`select from keyframe.predictions where id = ${id} for update`;
       holds();
       await held;
     });
@@ -136,7 +136,7 @@ describe("a callback that says nothing new", () => {
     const saying = { id, run: run ?? "", status: "processing", callback: "news" };
     expect(await providerSays(db.sql, saying)).toBe("recorded");
     expect(await providerSays(db.sql, saying)).toBe("duplicate");
-    expect((await db.sql`select from private.provider_callbacks`).length).toBe(1);
+    expect((await db.sql`select from keyframe_private.provider_callbacks`).length).toBe(1);
   });
 
   test("of an attempt that never was → unknown all the same", async () => {
@@ -179,8 +179,8 @@ describe("a callback about another attempt", () => {
     const { id } = await seedPrediction(db.sql, world, { status: "starting" });
     expect(await providerSays(db.sql, { id, attempt, run: "run-never", callback: `never-${attempt}` })).toBe("unknown");
     const [kept] = await db.sql`
-      select (select count(*) from private.provider_callbacks)::int as callbacks,
-        (select count(*) from private.provider_runs where provider_prediction_id = 'run-never')::int as runs`;
+      select (select count(*) from keyframe_private.provider_callbacks)::int as callbacks,
+        (select count(*) from keyframe_private.provider_runs where provider_prediction_id = 'run-never')::int as runs`;
     expect(kept).toEqual({ callbacks: 0, runs: 0 });
   });
 });
@@ -201,7 +201,7 @@ test("a status the provider does not have → an error, and nothing is recorded"
   await expect(providerSays(db.sql, { id, run: run ?? "", status: "exploded", callback: "odd" })).rejects.toMatchObject(
     { code: "22023" },
   );
-  expect((await db.sql`select from private.provider_callbacks`).length).toBe(0);
+  expect((await db.sql`select from keyframe_private.provider_callbacks`).length).toBe(0);
 });
 
 describe("after the end", () => {
@@ -219,7 +219,7 @@ describe("after the end", () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
     await db.as(
       { role: "authenticated", sub: world.owner },
-      (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+      (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`,
     );
     expect(await runsToCancel(db.sql)).toEqual([run]);
     expect(await providerSays(db.sql, { id, run: run ?? "", status: "canceled", callback: "over" })).toBe("ended");
@@ -241,7 +241,7 @@ describe("a prediction that ends before its run does", () => {
       const { id, run } = await seedPrediction(db.sql, world, { status });
       await db.as(
         { role: "authenticated", sub: world.owner },
-        (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+        (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`,
       );
       expect(await runsToCancel(db.sql)).toEqual([run]);
     },
@@ -252,7 +252,7 @@ describe("a prediction that ends before its run does", () => {
       status: "processing",
       columns: { deadline_at: new Date(0) },
     });
-    await db.sql`select private.fail_overdue()`;
+    await db.sql`select keyframe_private.fail_overdue()`;
     expect(await runsToCancel(db.sql)).toEqual([run]);
   });
 
@@ -267,7 +267,7 @@ describe("a prediction that ends before its run does", () => {
   test("deleted with its project → the run is cancelled", async () => {
     const own = await addWorld(db);
     const { run } = await seedPrediction(db.sql, own, { status: "starting" });
-    await db.sql`delete from public.projects where id = ${own.project}`;
+    await db.sql`delete from keyframe.projects where id = ${own.project}`;
     expect(await runsToCancel(db.sql)).toEqual([run]);
   });
 
@@ -287,7 +287,7 @@ describe("a prediction that ends before its run does", () => {
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
     await db.as(
       { role: "authenticated", sub: world.owner },
-      (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+      (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`,
     );
     expect(await runsToCancel(db.sql)).toEqual([]);
   });
@@ -295,7 +295,7 @@ describe("a prediction that ends before its run does", () => {
 
 describe("asking the provider to cancel a run", () => {
   const recordCanceled = async (run: string, canceled: boolean) => {
-    const [row] = await db.sql`select public.record_run_canceled(${run}, ${canceled}) as found`;
+    const [row] = await db.sql`select keyframe_worker.record_run_canceled(${run}, ${canceled}) as found`;
     return row?.found;
   };
 
@@ -313,12 +313,12 @@ describe("asking the provider to cancel a run", () => {
     for (let time = 1; time <= 40; time++) {
       expect(await recordCanceled("run-b", false)).toBe(true);
       const [row] =
-        await db.sql`select extract(epoch from cancel_due_at - now())::int as wait from private.provider_runs where provider_prediction_id = 'run-b'`;
+        await db.sql`select extract(epoch from cancel_due_at - now())::int as wait from keyframe_private.provider_runs where provider_prediction_id = 'run-b'`;
       const wait = Math.min(time * 10, 300);
       expect(row?.wait).toBeGreaterThan(wait - 3);
       expect(row?.wait).toBeLessThanOrEqual(wait);
     }
-    await db.sql`update private.provider_runs set seen_at = now() - interval '25 hours' where provider_prediction_id = 'run-b'`;
+    await db.sql`update keyframe_private.provider_runs set seen_at = now() - interval '25 hours' where provider_prediction_id = 'run-b'`;
     await recordCanceled("run-b", false);
     expect(await runsToCancel(db.sql)).toEqual([]);
   });
@@ -329,7 +329,7 @@ describe("asking the provider to cancel a run", () => {
     const cancels = async () => (await claim(db.sql)).filter(({ task }) => task === "cancel");
     expect(await cancels()).toEqual([{ task: "cancel", id, provider_prediction_id: "run-c", attempt: 1 }]);
     expect(await cancels()).toEqual([]);
-    await db.sql`update private.provider_runs set cancel_due_at = now() - interval '1 second' where provider_prediction_id = 'run-c'`;
+    await db.sql`update keyframe_private.provider_runs set cancel_due_at = now() - interval '1 second' where provider_prediction_id = 'run-c'`;
     expect((await cancels()).length).toBe(1);
   });
 });

@@ -13,7 +13,7 @@ afterAll(() => db.drop());
 
 const waitOf = async (id: string) => {
   const [row] = await db.sql<{ seconds: number }[]>`
-    select extract(epoch from next_attempt_at - updated_at)::float as seconds from public.predictions where id = ${id}`;
+    select extract(epoch from next_attempt_at - updated_at)::float as seconds from keyframe.predictions where id = ${id}`;
   return row?.seconds ?? Number.NaN;
 };
 const later = (milliseconds: number) => new Date(Date.now() + milliseconds);
@@ -86,7 +86,7 @@ test("a callback moves the prediction on under a poller → the poller comes too
 
 describe("putting a task off", () => {
   test("the waits double from retry_base up to retry_most, each ±20 % by chance", async () => {
-    await db.sql`update private.settings set max_failures = 100`;
+    await db.sql`update keyframe_private.settings set max_failures = 100`;
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
     for (const [failures, seconds] of [
       [0, 2],
@@ -97,7 +97,7 @@ describe("putting a task off", () => {
       const waits: number[] = [];
       for (let time = 1; time <= 20; time++) {
         const lease = crypto.randomUUID();
-        await db.sql`update public.predictions set failures = ${failures}, lease_token = ${lease} where id = ${id}`;
+        await db.sql`update keyframe.predictions set failures = ${failures}, lease_token = ${lease} where id = ${id}`;
         expect(await retryLater(db.sql, id, lease)).toBe("later");
         waits.push(await waitOf(id));
       }
@@ -114,11 +114,11 @@ describe("putting a task off", () => {
     }
     for (const failures of [10, 60, 98]) {
       const lease = crypto.randomUUID();
-      await db.sql`update public.predictions set failures = ${failures}, lease_token = ${lease} where id = ${id}`;
+      await db.sql`update keyframe.predictions set failures = ${failures}, lease_token = ${lease} where id = ${id}`;
       expect(await retryLater(db.sql, id, lease)).toBe("later");
       expect(await waitOf(id)).toBe(120);
     }
-    await db.sql`update private.settings set max_failures = default`;
+    await db.sql`update keyframe_private.settings set max_failures = default`;
   });
 
   test("retry_after longer than the back-off → waited out in full", async () => {

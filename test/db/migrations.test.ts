@@ -16,19 +16,19 @@ beforeAll(async () => {
 afterAll(() => db.drop());
 
 test("applied a second time → nothing changes, neither the schema nor what an administrator has set, nor a user's rows", async () => {
-  await db.sql`update private.settings set max_active_per_owner = 9`;
-  await db.sql`update public.generation_models set is_default = true where step = 'video' and model = 'google/veo-3.1'`;
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 9`;
+  await db.sql`update keyframe.models set is_default = true where step = 'video' and model = 'google/veo-3.1'`;
   const world = await addWorld(db);
   await seedPrediction(db.sql, world, { status: "succeeded" });
   const before = await readCatalogue(db.sql);
   expect(before.functions?.length).toBeGreaterThan(40); // the digest does see something
   expect(before.triggers?.length).toBeGreaterThan(8);
-  const rows = await db.sql`select * from public.predictions`;
+  const rows = await db.sql`select * from keyframe.predictions`;
 
   await applyMigrations(migrationUrlOf(db.url), join(inject("stack").dataDir, "cli-home"));
 
   expect(await readCatalogue(db.sql)).toEqual(before);
-  expect(await db.sql`select * from public.predictions`).toEqual(rows);
+  expect(await db.sql`select * from keyframe.predictions`).toEqual(rows);
 });
 
 test("the local stack starts again on the migrated database → everything stays as the migrations left it", async () => {
@@ -51,34 +51,34 @@ test("every file of supabase/migrations → is noted as applied, in order", asyn
 describe("what a person meets in Studio has a comment", () => {
   const without = async (query: string) => (await db.sql.unsafe<{ name: string }[]>(query)).map(({ name }) => name);
 
-  test("every table, of public and private", async () => {
+  test("every table and view", async () => {
     expect(
       await without(`select oid::regclass::text as name from pg_class
-        where relkind in ('r', 'p', 'v') and relnamespace::regnamespace::text in ('public', 'private') and obj_description(oid, 'pg_class') is null`),
+        where relkind in ('r', 'p', 'v') and relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and obj_description(oid, 'pg_class') is null`),
     ).toEqual([]);
   });
 
-  test("every function and type of public, and the schema private", async () => {
+  test("every exposed function and type, and each schema", async () => {
     expect(
       await without(`
-        select oid::regprocedure::text as name from pg_proc where pronamespace = 'public'::regnamespace and obj_description(oid, 'pg_proc') is null
+        select oid::regprocedure::text as name from pg_proc where pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace) and obj_description(oid, 'pg_proc') is null
         union all
-        select oid::regtype::text from pg_type where typnamespace = 'public'::regnamespace and typtype = 'e' and obj_description(oid, 'pg_type') is null
+        select oid::regtype::text from pg_type where typnamespace = 'keyframe'::regnamespace and typtype = 'e' and obj_description(oid, 'pg_type') is null
         union all
-        select nspname from pg_namespace where nspname = 'private' and obj_description(oid, 'pg_namespace') is null`),
+        select nspname from pg_namespace where nspname like 'keyframe%' and obj_description(oid, 'pg_namespace') is null`),
     ).toEqual([]);
   });
 
   test("every column that an administrator edits, but for those whose name says it all", async () => {
     expect(
       await without(`select attrelid::regclass || '.' || attname as name from pg_attribute
-        where attrelid in ('public.generation_models'::regclass, 'private.settings'::regclass) and attnum > 0 and col_description(attrelid, attnum) is null
+        where attrelid in ('keyframe.models'::regclass, 'keyframe_private.settings'::regclass) and attnum > 0 and col_description(attrelid, attnum) is null
         order by 1`),
     ).toEqual([
-      "generation_models.model",
-      "generation_models.notes",
-      "generation_models.step",
-      "private.settings.only_row",
+      "keyframe.models.model",
+      "keyframe.models.notes",
+      "keyframe.models.step",
+      "keyframe_private.settings.only_row",
     ]);
   });
 });

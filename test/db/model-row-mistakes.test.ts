@@ -3,13 +3,13 @@ import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts
 import { refusalOf } from "../support/db-refusal.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
 
-// What an administrator may get wrong in a row of generation_models, and the name of the rule that says so.
+// What an administrator may get wrong in a row of models, and the name of the rule that says so.
 
 let db: ClonedDatabase;
 beforeAll(async () => {
   db = await cloneDatabase();
   await db.sql`
-    insert into public.generation_models
+    insert into keyframe.models
       (step, model, reference_field, max_references, reference_is_list, first_frame_field, last_frame_field,
        last_frame_needs_first, last_frame_extras, duration_field, durations, extras)
     values ('video', 'test/full', 'reference_images', 3, true, 'image', 'last_frame', true, '{"mode": "pro"}',
@@ -23,7 +23,7 @@ async function ruleAgainst(change: string, step: string): Promise<string> {
   await rolledBack(db.sql, async (sql) => {
     const row = step === "video" ? `model = 'test/full'` : `model = 'google/nano-banana'`;
     const update = sql.savepoint(async (inner) => {
-      await inner.unsafe(`update public.generation_models set ${change} where step = '${step}' and ${row}`);
+      await inner.unsafe(`update keyframe.models set ${change} where step = '${step}' and ${row}`);
     });
     const refused = await update.then(
       () => null,

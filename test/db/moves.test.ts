@@ -31,7 +31,7 @@ for (const from of STATUSES) {
         const { id } = await seedPrediction(sql, world, { status: from });
         // Every other column fits the new status, so only the move itself can be refused.
         const update = sql.savepoint(
-          (inner) => inner`update public.predictions set ${inner(columnsIn(to))} where id = ${id}`,
+          (inner) => inner`update keyframe.predictions set ${inner(columnsIn(to))} where id = ${id}`,
         );
         if (allowed) {
           await update;
@@ -39,7 +39,7 @@ for (const from of STATUSES) {
           const { sqlstate, message } = await refusalOf(update);
           expect([sqlstate, message]).toEqual(["23514", `A prediction cannot move from ${from} to ${to}.`]);
         }
-        const [row] = await sql`select status from public.predictions where id = ${id}`;
+        const [row] = await sql`select status from keyframe.predictions where id = ${id}`;
         expect(row?.status).toBe(allowed ? to : from);
       });
     });
@@ -47,7 +47,9 @@ for (const from of STATUSES) {
 }
 
 test("the table of legal moves → holds exactly these", async () => {
-  const rows = await db.sql<{ from_status: Status; to_status: Status }[]>`select * from private.prediction_moves`;
+  const rows = await db.sql<
+    { from_status: Status; to_status: Status }[]
+  >`select * from keyframe_private.prediction_moves`;
   const listed = rows.map((move) => `${move.from_status} → ${move.to_status}`).sort();
   expect(listed).toEqual(STATUSES.flatMap((from) => LEGAL[from].map((to) => `${from} → ${to}`)).sort());
 });

@@ -23,20 +23,21 @@ const published = async () =>
 const migrate = async () => {
   const text = await Deno.readTextFile(MIGRATION);
   await db.sql.begin(async (sql) => {
-    await sql`select set_config('role', tableowner, true) from pg_tables where schemaname = 'public' and tablename = 'predictions'`;
+    await sql`select set_config('role', tableowner, true) from pg_tables where schemaname = 'keyframe' and tablename = 'predictions'`;
     await sql.unsafe(text);
   });
 };
 
 test("a platform with the publication supabase_realtime → predictions are in it, and no other table of ours", async () => {
-  expect(await published()).toEqual(["public.predictions"]);
+  expect(await published()).toEqual(["keyframe.predictions"]);
   const [row] = await db.sql`
     select pubinsert, pubupdate, pubdelete from pg_publication where pubname = 'supabase_realtime'`;
   expect(row).toEqual({ pubinsert: true, pubupdate: true, pubdelete: true });
 });
 
 test("the replica identity is the primary key → a deletion, which every subscriber is told, tells no more than that", async () => {
-  const [row] = await db.sql`select relreplident as identity from pg_class where oid = 'public.predictions'::regclass`;
+  const [row] =
+    await db.sql`select relreplident as identity from pg_class where oid = 'keyframe.predictions'::regclass`;
   expect(row).toEqual({ identity: "d" });
 });
 
@@ -44,7 +45,7 @@ test("what a subscriber is shown is what a select shows → the owner the own ro
   const [owner, other] = [await addWorld(db), await addWorld(db)];
   const { id } = await seedPrediction(db.sql, owner, { status: "processing" });
   const seenBy = (claims: { sub?: string; role: string }) =>
-    db.as(claims, async (sql) => (await sql`select id from public.predictions where id = ${id}`).count);
+    db.as(claims, async (sql) => (await sql`select id from keyframe.predictions where id = ${id}`).count);
   expect(await seenBy({ role: "authenticated", sub: owner.owner })).toBe(1);
   expect(await seenBy({ role: "authenticated", sub: other.owner })).toBe(0);
   expect((await refusalOf(seenBy({ role: "anon" }))).sqlstate).toBe("42501");
@@ -52,13 +53,13 @@ test("what a subscriber is shown is what a select shows → the owner the own ro
 
 test("the migration where predictions are published already → nothing changes", async () => {
   await migrate();
-  expect(await published()).toEqual(["public.predictions"]);
+  expect(await published()).toEqual(["keyframe.predictions"]);
 });
 
 test("the migration on an empty publication → predictions are added", async () => {
-  await db.sql`alter publication supabase_realtime drop table public.predictions`;
+  await db.sql`alter publication supabase_realtime drop table keyframe.predictions`;
   await migrate();
-  expect(await published()).toEqual(["public.predictions"]);
+  expect(await published()).toEqual(["keyframe.predictions"]);
 });
 
 test("the migration without a publication → none is made", async () => {
@@ -71,5 +72,5 @@ test("the migration where the publication has all tables anyway → it leaves it
   await db.sql`drop publication supabase_realtime`;
   await db.sql`create publication supabase_realtime for all tables`;
   await migrate();
-  expect(await published()).toContain("public.predictions");
+  expect(await published()).toContain("keyframe.predictions");
 });

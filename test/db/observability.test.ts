@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
-  await db.sql`truncate public.predictions, private.provider_runs, private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, private.last_kicks`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.last_kicks`;
 });
 afterAll(() => db.drop());
 
@@ -86,7 +86,7 @@ describe("predictions", () => {
 
   test("a run to cancel → counted", async () => {
     await db.sql`
-      insert into private.provider_runs (provider_prediction_id, prediction_id, attempt, cancel_due_at)
+      insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, cancel_due_at)
       values ('a', gen_random_uuid(), 1, now()), ('b', gen_random_uuid(), 1, null)`;
     expect((await read()).predictions.runsToCancel).toBe(1);
   });
@@ -117,7 +117,7 @@ describe("deliveries", () => {
     const failing = await addEndpoint(db.sql, world.owner);
     await seedDeliveries(db.sql, failing, 1);
     await sendNext(db.sql, { status_code: 500 });
-    await db.sql`update public.webhook_endpoints set failing_since = ${ago(120)} where id = ${failing}`;
+    await db.sql`update keyframe.webhook_endpoints set failing_since = ${ago(120)} where id = ${failing}`;
     const gone = await addEndpoint(db.sql, world.owner);
     await seedDeliveries(db.sql, gone, 1);
     await sendNext(db.sql, { status_code: 410 });
@@ -125,14 +125,14 @@ describe("deliveries", () => {
     const { deliveries } = await read();
     expect(deliveries).toMatchObject({ failingEndpoints: 1, endpointsSwitchedOff: 1 });
     expectAge(deliveries.oldestFailingSeconds, 120);
-    await db.sql`update public.webhook_endpoints set disabled_at = ${ago(90_000)} where id = ${gone}`;
+    await db.sql`update keyframe.webhook_endpoints set disabled_at = ${ago(90_000)} where id = ${gone}`;
     expect((await read()).deliveries.endpointsSwitchedOff).toBe(0);
   });
 });
 
 test("events of the last five minutes → by type; older ones and tests are left out", async () => {
   await db.sql`
-    insert into public.webhook_events (type, payload, created_at) values
+    insert into keyframe.webhook_events (type, payload, created_at) values
       ('project.created', '{}', now()), ('generation.succeeded', '{}', now() - interval '4 minutes'),
       ('generation.failed', '{}', now()), ('generation.failed', '{}', now() - interval '6 minutes'),
       ('webhook.test', '{}', now())`;
@@ -142,9 +142,9 @@ test("events of the last five minutes → by type; older ones and tests are left
 describe("kicks", () => {
   test("a kick that pg_net has not sent → counted, with the time it was signed; other requests are not ours", async () => {
     await db.sql`
-      select vault.create_secret('whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', 'kick_secret'),
-        vault.create_secret('http://127.0.0.1:9/functions/v1', 'functions_url')`;
-    await db.sql`select private.kick('generate')`;
+      select vault.create_secret('whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', 'keyframe_kick_secret'),
+        vault.create_secret('http://127.0.0.1:9/functions/v1', 'keyframe_functions_url')`;
+    await db.sql`select keyframe_private.kick('generate')`;
     await db.sql`select net.http_post(url := 'http://127.0.0.1:9/other')`;
     expect((await read()).kicks.unsent).toBe(1);
     await db.sql`
@@ -174,7 +174,7 @@ test("a database that pg_net does not work for → the one that it works for; a 
       insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
       values (1, 'pg_net', 10, 'net'::regnamespace, false, '0.20.4')`;
     const served = async () => {
-      const [row] = await sql<{ figures: ServiceFigures }[]>`select public.service_figures() as figures`;
+      const [row] = await sql<{ figures: ServiceFigures }[]>`select keyframe.service_figures() as figures`;
       return row?.figures.kicks.servedDatabase;
     };
     const [set] = await sql<{ given: string | null }[]>`select current_setting('pg_net.database_name', true) as given`;
@@ -189,7 +189,7 @@ test("a database that pg_net does not work for → the one that it works for; a 
 describe("the last kick of a function", () => {
   /** A kick that was made so many seconds ago. */
   const made = (seconds: number, columns: Record<string, unknown> = {}) =>
-    db.sql`insert into private.last_kicks ${db.sql({ function_name: "generate", made_at: ago(seconds), request_id: 7, ...columns })}`;
+    db.sql`insert into keyframe_private.last_kicks ${db.sql({ function_name: "generate", made_at: ago(seconds), request_id: 7, ...columns })}`;
   const answered = (columns: Record<string, unknown>, id = 7) =>
     db.sql`insert into net._http_response ${db.sql({ id, ...columns })}`;
   const SLOW =
@@ -252,7 +252,7 @@ describe("the last kick of a function", () => {
 
   test("heard → how long after", async () => {
     await made(40);
-    await db.sql`update private.last_kicks set heard_at = made_at + interval '1.5 seconds'`;
+    await db.sql`update keyframe_private.last_kicks set heard_at = made_at + interval '1.5 seconds'`;
     expect((await read()).lastKicks.generate).toMatchObject({ outcome: "unanswered", heardAfterSeconds: 1.5 });
   });
 
@@ -309,9 +309,9 @@ describe("cron", () => {
 
 test("files to remove → how many, how many now, how many in vain so far, since when", async () => {
   await db.sql`
-    insert into private.file_removals (bucket, name, prediction_id, due_at, failures) values
-      ('generations', 'a', gen_random_uuid(), ${ago(200)}, 3), ('generations', 'b', gen_random_uuid(), ${ago(5)}, 0),
-      ('generations', 'c', gen_random_uuid(), ${ago(-60)}, 1)`;
+    insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at, failures) values
+      ('keyframe-outputs', 'a', gen_random_uuid(), ${ago(200)}, 3), ('keyframe-outputs', 'b', gen_random_uuid(), ${ago(5)}, 0),
+      ('keyframe-outputs', 'c', gen_random_uuid(), ${ago(-60)}, 1)`;
   const { fileRemovals } = await read();
   expect(fileRemovals).toMatchObject({ pending: 3, due: 2, failing: 2 });
   expectAge(fileRemovals.oldestDueSeconds, 200);
@@ -322,6 +322,6 @@ test.each([
   ["none", null, null],
 ])("seconds_since of %s → %s", async (_, seconds, expected) => {
   const moment = seconds === null ? null : ago(seconds);
-  const [row] = await db.sql`select private.seconds_since(${moment})::float as age`;
+  const [row] = await db.sql`select keyframe_private.seconds_since(${moment})::float as age`;
   expect(row?.age).toBe(expected);
 });

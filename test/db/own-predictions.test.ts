@@ -19,7 +19,7 @@ describe("read_prediction", () => {
   const read = (step: string, prediction: string | null, reader = world) =>
     db.as({ role: "authenticated", sub: reader.owner }, async (sql) => {
       const [row] =
-        await sql`select public.read_prediction(${world.project}, ${step}, ${prediction}) -> 'prediction' as prediction`;
+        await sql`select keyframe.read_prediction(${world.project}, ${step}, ${prediction}) -> 'prediction' as prediction`;
       return row?.prediction;
     });
 
@@ -45,7 +45,7 @@ describe("cancel_prediction", () => {
       codeOf(
         db.as(
           { role: "authenticated", sub: owner },
-          (sql) => sql`select public.cancel_prediction(${project}, ${prediction.id})`,
+          (sql) => sql`select keyframe.cancel_prediction(${project}, ${prediction.id})`,
         ),
       );
     expect(await cancel((await addWorld(db)).owner, world.project)).toBe("not_found");

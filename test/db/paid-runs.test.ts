@@ -15,7 +15,7 @@ afterAll(() => db.drop());
 
 const minutesLeft = async (id: string) => {
   const [row] = await db.sql<{ minutes: number }[]>`
-    select (extract(epoch from deadline_at - now()) / 60)::float as minutes from public.predictions where id = ${id}`;
+    select (extract(epoch from deadline_at - now()) / 60)::float as minutes from keyframe.predictions where id = ${id}`;
   return row?.minutes ?? Number.NaN;
 };
 const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000);
@@ -38,7 +38,7 @@ describe.each(["starting", "processing", "storing"] as const)("a %s prediction",
       status,
       columns: { failures: 30, deadline_at: inMinutes(-1) },
     });
-    await db.sql`select private.fail_overdue()`;
+    await db.sql`select keyframe_private.fail_overdue()`;
     expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "deadline_exceeded" });
     if (status === "storing") expect(await runsToCancel(db.sql)).not.toContain(run);
     else expect(await runsToCancel(db.sql)).toContain(run);

@@ -24,8 +24,8 @@ const asUser = (statement: string, owner = world.owner) =>
   db.as({ role: "authenticated", sub: owner }, (sql) => sql.unsafe(statement));
 const left = async (project = world.project) => {
   const [row] = await db.sql`
-    select (select count(*)::int from public.projects where id = ${project}) as projects,
-      (select count(*)::int from public.predictions where project_id = ${project}) as predictions`;
+    select (select count(*)::int from keyframe.projects where id = ${project}) as projects,
+      (select count(*)::int from keyframe.predictions where project_id = ${project}) as predictions`;
   return row;
 };
 
@@ -41,7 +41,7 @@ test("a project of which nothing runs → gone with its predictions, and the ans
 test("somebody else's → not_found, through the Data API none; it stays", async () => {
   const { owner } = await addWorld(db);
   expect(await codeOf(remove(owner))).toBe("not_found");
-  expect((await asUser(`delete from public.projects where id = '${world.project}'`, owner)).count).toBe(0);
+  expect((await asUser(`delete from keyframe.projects where id = '${world.project}'`, owner)).count).toBe(0);
   expect(await left()).toMatchObject({ projects: 1 });
 });
 
@@ -52,13 +52,13 @@ describe.each(STATUSES)("a project with a prediction that is %s", (status) => {
     await seedPrediction(db.sql, world, { status, columns });
     await seedPrediction(db.sql, world, { status: "succeeded" });
     if (isOver(status)) {
-      expect((await asUser(`delete from public.projects where id = '${world.project}'`)).count).toBe(1);
+      expect((await asUser(`delete from keyframe.projects where id = '${world.project}'`)).count).toBe(1);
       expect(await left()).toEqual({ projects: 0, predictions: 0 });
       return;
     }
     const { message, sqlstate } = await refusalOf(remove());
     expect([sqlstate, message]).toEqual(["KEYFR", "generation_in_progress"]);
-    expect(await codeOf(asUser(`delete from public.projects where true`))).toBe("generation_in_progress");
+    expect(await codeOf(asUser(`delete from keyframe.projects where true`))).toBe("generation_in_progress");
     expect(await left()).toEqual({ projects: 1, predictions: 2 });
   });
 });
@@ -71,7 +71,7 @@ test("what runs in another project of the user → does not hold this one", asyn
 
 describe("an administrator, or the end of the account", () => {
   const ENDS: [string, () => PromiseLike<unknown>][] = [
-    ["delete from projects in Studio", () => db.sql`delete from public.projects where id = ${world.project}`],
+    ["delete from projects in Studio", () => db.sql`delete from keyframe.projects where id = ${world.project}`],
     ["delete from auth.users", () => db.sql`delete from auth.users where id = ${world.owner}`],
     [
       "a function of the app's author by which users delete their own account",
@@ -79,8 +79,8 @@ describe("an administrator, or the end of the account", () => {
         await db.sql`
           create or replace function public.leave() returns void language sql security definer as
           'delete from auth.users where id = auth.uid()'`;
-        await db.sql`update private.rate_limits set capacity = 1, per_second = 0.001 where route_class = 'change'`;
-        await asUser("update public.projects set title = 'Quay' where true"); // the last token
+        await db.sql`update keyframe_private.rate_limits set capacity = 1, per_second = 0.001 where route_class = 'change'`;
+        await asUser("update keyframe.projects set title = 'Quay' where true"); // the last token
         await asUser("select public.leave()");
         await liftRateLimits(db);
       },
@@ -123,7 +123,7 @@ describe("a start and a deletion at the same moment", () => {
     const { reference } = await wanted();
     const outcome = await begin(
       (sql) =>
-        sql`select public.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`,
+        sql`select keyframe.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`,
       remove,
     );
     expect(outcome).toBe("generation_in_progress");
@@ -132,7 +132,7 @@ describe("a start and a deletion at the same moment", () => {
 
   test("the deletion is first and has not committed → the start waits, then finds no project", async () => {
     const outcome = await begin(
-      (sql) => sql`select public.delete_project(${world.project})`,
+      (sql) => sql`select keyframe.delete_project(${world.project})`,
       async () => start(db, world, await wanted()),
     );
     expect(outcome).toBe("not_found");

@@ -32,7 +32,7 @@ const idsOf = (rows: { id: unknown }[]) => rows.map(({ id }) => id);
 async function pages(from: string, key: string): Promise<unknown[]> {
   const seen: unknown[] = [];
   for (let cursor: [string, string] | [null, null] = [null, null]; ; ) {
-    const statement = `select public.${from} max_rows => 2, before_created_at => $1::text::timestamptz, before_id => $2) as answer`;
+    const statement = `select keyframe.${from} max_rows => 2, before_created_at => $1::text::timestamptz, before_id => $2) as answer`;
     const page = await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
       const [row] = await sql.unsafe<{ answer: Record<string, Project[]> }[]>(statement, cursor);
       return row?.answer[key] ?? [];
@@ -63,7 +63,7 @@ describe("list_projects", () => {
 
   test("page by page, several of one moment among them → each once, in order", async () => {
     for (let i = 0; i < 6; i++) await addProject(db, world.owner);
-    await db.sql`update public.projects set created_at = now() where owner_id = ${world.owner} and id > gen_random_uuid()`;
+    await db.sql`update keyframe.projects set created_at = now() where owner_id = ${world.owner} and id > gen_random_uuid()`;
     const all = idsOf((await list({ max_rows: 100 })).projects);
     expect(all).toHaveLength(7);
     expect(await pages("list_projects(", "projects")).toEqual(all);
@@ -71,7 +71,7 @@ describe("list_projects", () => {
 
   test("more rows than a page may have → 101, and 20 when nothing is said", async () => {
     await db.sql`
-      insert into public.projects (owner_id, title, text_prompt)
+      insert into keyframe.projects (owner_id, title, text_prompt)
       select ${world.owner}, 'Harbour', 'p' from generate_series(1, 120)`;
     expect((await list({ max_rows: 1000 })).projects).toHaveLength(101);
     expect((await list()).projects).toHaveLength(20);
@@ -97,11 +97,13 @@ describe("list_projects", () => {
   });
 });
 
-test("private.latest_predictions of somebody else's project → none, though it is a definer", async () => {
+test("keyframe_private.latest_predictions of somebody else's project → none, though it is a definer", async () => {
   await seedPrediction(db.sql, world);
   const latest = (owner: string) =>
     db.as({ role: "authenticated", sub: owner }, async (sql) => {
-      const [row] = await sql<{ found: Row[] }[]>`select private.latest_predictions(${world.project}) as found`;
+      const [row] = await sql<
+        { found: Row[] }[]
+      >`select keyframe_private.latest_predictions(${world.project}) as found`;
       return row?.found;
     });
   expect(await latest(world.owner)).toHaveLength(1);
@@ -121,7 +123,7 @@ describe("read_project", () => {
 
   test("somebody else's, or none → not_found", async () => {
     expect(await codeOf(read(stranger.owner))).toBe("not_found");
-    await db.sql`delete from public.projects where id = ${world.project}`;
+    await db.sql`delete from keyframe.projects where id = ${world.project}`;
     expect(await codeOf(read())).toBe("not_found");
   });
 });
@@ -131,8 +133,8 @@ describe("update_project", () => {
     call<{ project: Project }>(db, owner, "update_project", { project_id: world.project, ...args });
 
   test("one field → that one changes, the others stay, and updated_at moves", async () => {
-    await db.sql`update public.projects set description = 'Misty' where id = ${world.project}`;
-    const [before] = await db.sql`select updated_at, created_at from public.projects where id = ${world.project}`;
+    await db.sql`update keyframe.projects set description = 'Misty' where id = ${world.project}`;
+    const [before] = await db.sql`select updated_at, created_at from keyframe.projects where id = ${world.project}`;
     const { project } = await update({ title: "Quay" });
     expect(project).toMatchObject({
       title: "Quay",
@@ -160,7 +162,7 @@ describe("update_project", () => {
     const patch = (set: string, owner = world.owner) =>
       db.as({ role: "authenticated", sub: owner }, (sql) =>
         sql.unsafe(
-          `update public.projects set ${set} where id = '${world.project}' returning updated_at > created_at as dated`,
+          `update keyframe.projects set ${set} where id = '${world.project}' returning updated_at > created_at as dated`,
         ),
       );
     expect([...(await patch("title = 'Quay'"))]).toEqual([{ dated: true }]);
@@ -190,7 +192,7 @@ describe("list_predictions", () => {
     const inOrder = async (step: string | null) =>
       idsOf(
         await db.sql<{ id: string }[]>`
-          select id from public.predictions where project_id = ${world.project} and (${step}::text is null or step::text = ${step})
+          select id from keyframe.predictions where project_id = ${world.project} and (${step}::text is null or step::text = ${step})
           order by created_at desc, id desc`,
       );
     for (const step of [null, "first-frame", "last-frame", "video"]) {
@@ -221,10 +223,10 @@ describe("list_predictions", () => {
 
 describe("the rate limits", () => {
   const spent = async (route_class: string, capacity: number) => {
-    await db.sql`update private.rate_limits set capacity = ${capacity}, per_second = 0.001 where route_class = ${route_class}`;
+    await db.sql`update keyframe_private.rate_limits set capacity = ${capacity}, per_second = 0.001 where route_class = ${route_class}`;
   };
   const state = (route_class: string, capacity: number) =>
-    db.sql`update private.rate_limits set capacity = ${capacity}, per_second = ${capacity / 60} where route_class = ${route_class}`;
+    db.sql`update keyframe_private.rate_limits set capacity = ${capacity}, per_second = ${capacity / 60} where route_class = ${route_class}`;
 
   test("reads → one token of class read each, and the answer says what is left", async () => {
     await spent("read", 3);
@@ -243,11 +245,11 @@ describe("the rate limits", () => {
     expect((await change()).rate).toMatchObject({ policy: "change", limit: 3, remaining: 2 });
     const asUser = (statement: string) =>
       db.as({ role: "authenticated", sub: world.owner }, (sql) => sql.unsafe(statement));
-    await asUser(`update public.projects set title = 'Pier' where true`);
+    await asUser(`update keyframe.projects set title = 'Pier' where true`);
     const remove = () => call<{ rate: Row }>(db, world.owner, "delete_project", { project_id: world.project });
     expect((await remove()).rate).toMatchObject({ policy: "change", remaining: 0 });
     expect(await codeOf(change())).toBe("rate_limited");
-    expect(await codeOf(asUser(`delete from public.projects where true`))).toBe("rate_limited");
+    expect(await codeOf(asUser(`delete from keyframe.projects where true`))).toBe("rate_limited");
     await state("change", 120);
   });
 });

@@ -22,19 +22,19 @@ beforeAll(async () => {
     await sql`set local session_replication_role = replica`;
     // Half of them the caller's.
     await sql`
-      insert into public.projects (owner_id, title, text_prompt, created_at)
+      insert into keyframe.projects (owner_id, title, text_prompt, created_at)
       select case when i % 2 = 0 then ${world.owner}::uuid else gen_random_uuid() end, 'Harbour', 'p', now() - i * interval '1 minute'
       from generate_series(1, ${MANY}::int) i`;
     await sql`
-      insert into public.predictions (project_id, owner_id, step, prompt, model, status, completed_at, created_at, reference_image_path)
+      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at, created_at, reference_image_path)
       select project_id, owner_id, case when i % 1000 = 0 then 'last-frame' else step end, prompt, model, status, completed_at,
         created_at - i * interval '1 minute', 'projects/' || i || '.png'
-      from public.predictions, generate_series(1, ${MANY}::int) i where id = ${id}`;
+      from keyframe.predictions, generate_series(1, ${MANY}::int) i where id = ${id}`;
     await sql`
-      insert into private.file_removals (bucket, name, prediction_id, due_at)
-      select 'generations', 'file-' || i, gen_random_uuid(), now() + interval '1 hour' from generate_series(1, ${MANY}::int) i`;
+      insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at)
+      select 'keyframe-outputs', 'file-' || i, gen_random_uuid(), now() + interval '1 hour' from generate_series(1, ${MANY}::int) i`;
   });
-  await db.sql`analyze public.projects, public.predictions, private.file_removals`;
+  await db.sql`analyze keyframe.projects, keyframe.predictions, keyframe_private.file_removals`;
 });
 afterAll(() => db.drop());
 
@@ -78,14 +78,14 @@ function expectPageWalk(plans: string[], table: string, index: string): void {
 
 const deep = async (sql: postgres.Sql, table: "projects" | "predictions") => {
   const [row] = await sql<{ at: string }[]>`
-    select created_at::text as at from ${sql(`public.${table}`)} order by created_at offset ${MANY / 2} limit 1`;
+    select created_at::text as at from ${sql(`keyframe.${table}`)} order by created_at offset ${MANY / 2} limit 1`;
   return row?.at ?? null;
 };
 
 test.each([false, true])(
   "list_projects among 10,000, first page and far down, with predictions %s → reads the page and no more",
   async (withPredictions) => {
-    const statement = `select public.list_projects(101, $1::text::timestamptz, null, ${withPredictions})`;
+    const statement = `select keyframe.list_projects(101, $1::text::timestamptz, null, ${withPredictions})`;
     for (const at of [null, await deep(db.sql, "projects")]) {
       const plans = await plansAsUser(statement, [at]);
       expectPageWalk(plans, "projects", "projects_owner_id_created_at_idx");
@@ -99,7 +99,7 @@ test.each([
   ["'first-frame'", "predictions_project_id_step_idx"],
   ["'last-frame'", "predictions_project_id_step_idx"],
 ])("list_predictions of a project with 10,000, step %s → reads the page and no more", async (step, index) => {
-  const statement = `select public.list_predictions('${crowded.project}', ${step}, 101, $1::text::timestamptz)`;
+  const statement = `select keyframe.list_predictions('${crowded.project}', ${step}, 101, $1::text::timestamptz)`;
   for (const at of [null, await deep(db.sql, "predictions")]) {
     expectPageWalk(await plansAsUser(statement, [at]), "predictions", index);
   }
@@ -107,9 +107,9 @@ test.each([
 
 test("read_prediction of a step that is rare among 10,000, with and without an identifier → reads one row", async () => {
   const [rare] = await db.sql<{ id: string }[]>`
-    select id from public.predictions where project_id = ${crowded.project} and step = 'last-frame' order by created_at desc limit 1`;
+    select id from keyframe.predictions where project_id = ${crowded.project} and step = 'last-frame' order by created_at desc limit 1`;
   for (const prediction of [null, rare?.id ?? null]) {
-    const statement = `select public.read_prediction('${crowded.project}', 'last-frame', $1)`;
+    const statement = `select keyframe.read_prediction('${crowded.project}', 'last-frame', $1)`;
     const looks = (await plansAsUser(statement, [prediction])).filter((plan) => plan.includes(" on predictions p"));
     expect(looks).toHaveLength(7);
     for (const plan of looks) {
@@ -122,14 +122,15 @@ test("read_prediction of a step that is rare among 10,000, with and without an i
 test("a project is deleted among 10,000 predictions → its own are found by indexes, and so is whoever shares its image", async () => {
   const reference = await addReference(db, world.owner);
   await seedPrediction(db.sql, world, { status: "failed", columns: { reference_image_path: reference } });
-  const plans = await plansOf(db.url, (sql) => sql`delete from public.projects where id = ${world.project}`);
+  const plans = await plansOf(db.url, (sql) => sql`delete from keyframe.projects where id = ${world.project}`);
   expect(plans.some((plan) => plan.includes("predictions_reference_image_path_idx"))).toBe(true);
   for (const plan of plans) expect(plan).not.toContain("Seq Scan on predictions");
-  await db.sql`delete from private.file_removals where due_at <= now()`;
+  await db.sql`delete from keyframe_private.file_removals where due_at <= now()`;
 });
 
 test("a claim with 10,000 files that are not due → one look at the index; with one that is due → that one", async () => {
-  const looking = (plan: string) => plan.includes("private.file_removals") || plan.includes("on file_removals");
+  const looking = (plan: string) =>
+    plan.includes("keyframe_private.file_removals") || plan.includes("on file_removals");
   const idle = await plansOf(db.url, async (sql) => {
     for (let call = 0; call < 7; call++) expect(await claim(sql)).toEqual([]);
   });
@@ -139,7 +140,7 @@ test("a claim with 10,000 files that are not due → one look at the index; with
     expect(plan).toContain("file_removals_due_at_idx");
     expect(plan).not.toContain("Seq Scan on file_removals");
   }
-  await db.sql`update private.file_removals set due_at = now() where name = 'file-77'`;
+  await db.sql`update keyframe_private.file_removals set due_at = now() where name = 'file-77'`;
   const busy = await plansOf(db.url, async (sql) => {
     expect(await claim(sql)).toEqual([expect.objectContaining({ task: "remove" })]);
   });

@@ -11,29 +11,32 @@ afterAll(() => db.drop());
 
 /** The specification: what differs from Postgres' defaults, and for which table. The migrations say why. */
 const PARAMETERS: Record<string, string[]> = {
-  "private.file_removals": ["autovacuum_vacuum_scale_factor=0.02"],
-  "private.delivery_leases": ["autovacuum_vacuum_scale_factor=0", "autovacuum_vacuum_threshold=2000", "fillfactor=40"],
-  "private.last_kicks": ["fillfactor=50"],
-  "private.lookouts": ["fillfactor=50"],
-  "private.rate_buckets": ["fillfactor=50"],
-  "private.webhook_hours": ["fillfactor=50"],
-  "public.predictions": [
+  "keyframe_private.file_removals": ["autovacuum_vacuum_scale_factor=0.02"],
+  "keyframe_private.delivery_leases": [
+    "autovacuum_vacuum_scale_factor=0",
+    "autovacuum_vacuum_threshold=2000",
+    "fillfactor=40",
+  ],
+  "keyframe_private.last_kicks": ["fillfactor=50"],
+  "keyframe_private.lookouts": ["fillfactor=50"],
+  "keyframe_private.rate_buckets": ["fillfactor=50"],
+  "keyframe_private.webhook_hours": ["fillfactor=50"],
+  "keyframe.predictions": [
     "autovacuum_analyze_scale_factor=0.02",
     "autovacuum_vacuum_scale_factor=0.02",
     "fillfactor=80",
   ],
-  "public.webhook_attempts": ["autovacuum_vacuum_scale_factor=0.05"],
-  "public.webhook_deliveries": ["autovacuum_analyze_scale_factor=0.02", "autovacuum_vacuum_scale_factor=0.02"],
-  "public.webhook_events": ["autovacuum_vacuum_scale_factor=0.05"],
+  "keyframe.webhook_attempts": ["autovacuum_vacuum_scale_factor=0.05"],
+  "keyframe.webhook_deliveries": ["autovacuum_analyze_scale_factor=0.02", "autovacuum_vacuum_scale_factor=0.02"],
+  "keyframe.webhook_events": ["autovacuum_vacuum_scale_factor=0.05"],
 };
 
 test("the storage parameters of the tables → are these and no others", async () => {
   const rows = await db.sql<{ name: string; parameters: string[] }[]>`
     select c.oid::regclass::text as name, array(select unnest(c.reloptions) order by 1) as parameters
     from pg_class c
-    where c.relkind = 'r' and c.reloptions is not null and c.relnamespace in ('public'::regnamespace, 'private'::regnamespace)`;
-  const named = rows.map(({ name, parameters }) => [name.includes(".") ? name : `public.${name}`, parameters] as const);
-  expect(Object.fromEntries(named)).toEqual(PARAMETERS);
+    where c.relkind = 'r' and c.reloptions is not null and c.relnamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace)`;
+  expect(Object.fromEntries(rows.map(({ name, parameters }) => [name, parameters]))).toEqual(PARAMETERS);
 });
 
 describe("what is written again and again is updated in place, so that no index is written", () => {
@@ -66,7 +69,7 @@ describe("what is written again and again is updated in place, so that no index 
         maxRows: 0,
       });
     await record(db.sql, deliveries.slice(0, 1));
-    const found = await updates("private.webhook_hours", async (sql) => {
+    const found = await updates("keyframe_private.webhook_hours", async (sql) => {
       for (const delivery of deliveries.slice(1)) await record(sql, [delivery]);
     });
     expect(found).toEqual({ all: 20, hot: 20 });
@@ -75,9 +78,9 @@ describe("what is written again and again is updated in place, so that no index 
   test("the run that a prediction follows, spoken of 10 times → is not written at all", async () => {
     const world = await addWorld(db);
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
-    const found = await updates("private.provider_runs", async (sql) => {
+    const found = await updates("keyframe_private.provider_runs", async (sql) => {
       for (let said = 1; said <= 10; said++)
-        await sql`select public.record_provider_state(${id}, 1, ${run}, 'processing', null, ${said / 20})`;
+        await sql`select keyframe_worker.record_provider_state(${id}, 1, ${run}, 'processing', null, ${said / 20})`;
     });
     expect(found).toEqual({ all: 0, hot: 0 });
   });
@@ -90,7 +93,7 @@ test("events and deliveries → have identifiers of version 7, in the order in w
   await db.sql`select pg_sleep(0.002)`; // the clock they are made of ticks in milliseconds
   const [second] = await seedDeliveries(db.sql, endpoint, 1);
   const events = await db.sql<{ id: string }[]>`
-    select v.id from public.webhook_events v join public.webhook_deliveries d on d.event_id = v.id
+    select v.id from keyframe.webhook_events v join keyframe.webhook_deliveries d on d.event_id = v.id
     where d.endpoint_id = ${endpoint} order by v.created_at`;
   const made = [first ?? "", second ?? "", ...events.map(({ id }) => id)];
   for (const id of made) {

@@ -11,20 +11,20 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   world = await addWorld(db);
-  await db.sql`update private.rate_limits set capacity = 3, per_second = 0.1`;
+  await db.sql`update keyframe_private.rate_limits set capacity = 3, per_second = 0.1`;
 });
-afterEach(() => db.sql`truncate private.rate_buckets`);
+afterEach(() => db.sql`truncate keyframe_private.rate_buckets`);
 afterAll(() => db.drop());
 
 const upload = (owner: string) =>
   db.as({ role: "authenticated", sub: owner }, async (sql) => {
-    const [row] = await sql`select public.admit_upload() as admitted`;
+    const [row] = await sql`select keyframe.admit_upload() as admitted`;
     return row?.admitted;
   });
 
 /** As if so much time had gone by. */
 const pass = (interval: string) =>
-  db.sql`update private.rate_buckets set refilled_at = refilled_at - ${interval}::interval`;
+  db.sql`update keyframe_private.rate_buckets set refilled_at = refilled_at - ${interval}::interval`;
 
 /** What a refusal tells in its hint. */
 const told = (policy: string, wait_seconds: number) => ({
@@ -53,8 +53,8 @@ describe.each(Object.entries(REQUESTS))("%s", (policy, request) => {
     expect(await hintOf(request())).toEqual(refusal);
     expect(await hintOf(request())).toEqual(refusal);
     const [made] = await db.sql`
-      select (select count(*) from public.projects where owner_id = ${world.owner})::int as projects,
-        (select count(*) from public.predictions where owner_id = ${world.owner})::int as predictions`;
+      select (select count(*) from keyframe.projects where owner_id = ${world.owner})::int as projects,
+        (select count(*) from keyframe.predictions where owner_id = ${world.owner})::int as predictions`;
     expect(made).toEqual({ projects: policy === "create" ? 4 : 1, predictions: policy === "generate" ? 3 : 0 });
   });
 });
@@ -93,16 +93,16 @@ test("a request that began a moment earlier than one that was faster → no time
 
 test("a changed limit → holds from the next request on", async () => {
   for (let i = 0; i < 3; i++) await upload(world.owner);
-  await db.sql`update private.rate_limits set per_second = 100 where route_class = 'upload'`;
+  await db.sql`update keyframe_private.rate_limits set per_second = 100 where route_class = 'upload'`;
   await pass("1 second");
   expect((await upload(world.owner)).rate.remaining).toBe(2);
-  await db.sql`update private.rate_limits set capacity = 1 where route_class = 'upload'`;
+  await db.sql`update keyframe_private.rate_limits set capacity = 1 where route_class = 'upload'`;
   await upload(world.owner);
   expect(
     await codeOf(
       db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-        await sql`select private.take_token('upload')`;
-        await sql`select private.take_token('upload')`;
+        await sql`select keyframe_private.take_token('upload')`;
+        await sql`select keyframe_private.take_token('upload')`;
       }),
     ),
   ).toBe("rate_limited");
@@ -124,7 +124,7 @@ test("rows straight through the Data API → are counted one by one like calls o
   const rows = Array.from({ length: 4 }, () => ({ title: "t", text_prompt: "p" }));
   const insert = db.as(
     { role: "authenticated", sub: world.owner },
-    (sql) => sql`insert into public.projects ${sql(rows)}`,
+    (sql) => sql`insert into keyframe.projects ${sql(rows)}`,
   );
   expect(await codeOf(insert)).toBe("rate_limited");
   expect((await create(db, world.owner)).rate.remaining).toBe(2);
@@ -132,8 +132,8 @@ test("rows straight through the Data API → are counted one by one like calls o
 
 test("take_token → says how the bucket then stands, as rate_state does afterwards", async () => {
   const states = await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-    const [taken] = await sql`select private.take_token('upload') as state`;
-    const [then] = await sql`select private.rate_state('upload') as state`;
+    const [taken] = await sql`select keyframe_private.take_token('upload') as state`;
+    const [then] = await sql`select keyframe_private.rate_state('upload') as state`;
     return [taken?.state, then?.state];
   });
   expect(states[0]).toEqual({ policy: "upload", limit: 3, remaining: 2, reset_seconds: 10, window_seconds: 30 });
@@ -143,21 +143,21 @@ test("take_token → says how the bucket then stands, as rate_state does afterwa
 test("nobody signed in → nothing is taken, and there is no rate to tell", async () => {
   const [row] = await db.as(
     { role: "authenticated" },
-    (sql) => sql`select private.take_token('upload') as taken, private.rate_state('upload') as state`,
+    (sql) => sql`select keyframe_private.take_token('upload') as taken, keyframe_private.rate_state('upload') as state`,
   );
   expect(row).toEqual({ taken: null, state: null });
-  expect((await db.sql`select from private.rate_buckets`).count).toBe(0);
+  expect((await db.sql`select from keyframe_private.rate_buckets`).count).toBe(0);
 });
 
 test("a class without a row → has no limit", async () => {
-  await db.sql`delete from private.rate_limits where route_class = 'upload'`;
+  await db.sql`delete from keyframe_private.rate_limits where route_class = 'upload'`;
   for (let i = 0; i < 5; i++) expect((await upload(world.owner)).rate).toBe(null);
-  await db.sql`insert into private.rate_limits values ('upload', 3, 0.1)`;
+  await db.sql`insert into keyframe_private.rate_limits values ('upload', 3, 0.1)`;
 });
 
 test("an administrator's insert → is not limited and takes nobody's tokens", async () => {
   for (let i = 0; i < 5; i++) {
-    await db.sql`insert into public.predictions (project_id, step) values (${world.project}, 'first-frame')`;
+    await db.sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
   }
   expect((await start(db, world)).rate.remaining).toBe(2);
 });

@@ -21,12 +21,12 @@ beforeEach(async () => {
 afterAll(() => db.drop());
 
 const TABLES = [
-  "public.projects",
-  "public.predictions",
-  "public.webhook_endpoints",
-  "public.webhook_deliveries",
-  "public.webhook_events",
-  "private.webhook_secrets",
+  "keyframe.projects",
+  "keyframe.predictions",
+  "keyframe.webhook_endpoints",
+  "keyframe.webhook_deliveries",
+  "keyframe.webhook_events",
+  "keyframe_private.webhook_secrets",
 ];
 
 /** The rows that somebody has locked; the lock that only keeps a row from being deleted is left out. */
@@ -45,7 +45,7 @@ describe.each(Object.entries(REQUESTS))("%s, while another request of its owner 
     if (name === "delete_project") await makeRequest(db, scene, "cancel_prediction");
     const waited = await db.sql.begin(async (sql) => {
       await sql`
-        insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at) values (${scene.owner}, ${takes}, 100, now())
+        insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values (${scene.owner}, ${takes}, 100, now())
         on conflict (owner_id, route_class) do update set tokens = 100`;
       const outcome = makeRequest(db, scene, name);
       await Promise.race([outcome, untilSomebodyWaits(db.sql)]);
@@ -64,8 +64,8 @@ describe.each(Object.entries(REQUESTS))("%s, while another request of its owner 
 
 test("a row that a waiting request did hold â†’ would be seen", async () => {
   await db.sql.begin(async (sql) => {
-    await sql`update public.projects set title = 'x' where id = ${scene.project}`;
-    expect(await lockedRows()).toEqual({ ...NONE, "public.projects": 1 });
+    await sql`update keyframe.projects set title = 'x' where id = ${scene.project}`;
+    expect(await lockedRows()).toEqual({ ...NONE, "keyframe.projects": 1 });
   });
 });
 
@@ -91,7 +91,7 @@ test("every request of one owner at once, eight times each, beside the workers â
         else if (task === "store") await complete(db.sql, id, lease_token);
       }
     } else {
-      await db.sql`select private.sweep(), private.prune()`;
+      await db.sql`select keyframe_private.sweep(), keyframe_private.prune()`;
     }
   });
   const all = requests.flatMap((request, i) => (i % 8 === 7 ? [request, workers[(i - 7) / 8]] : [request]));

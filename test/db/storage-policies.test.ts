@@ -13,8 +13,8 @@ beforeAll(async () => {
     insert into storage.objects (bucket_id, name, owner_id) values
       ('projects', ${`${crypto.randomUUID()}.png`}, ${owner}),
       ('projects', ${`${crypto.randomUUID()}.jpg`}, ${other}),
-      ('generations', ${`${owner}/p/1.png`}, null),
-      ('generations', ${`${other}/p/1.mp4`}, null)`;
+      ('keyframe-outputs', ${`${owner}/p/1.png`}, null),
+      ('keyframe-outputs', ${`${other}/p/1.mp4`}, null)`;
 });
 afterAll(() => db.drop());
 
@@ -33,11 +33,11 @@ const insert = (bucket: string, name: string, ownerId: string | null = owner, ro
   );
 
 describe("reading", () => {
-  test("the owner → sees the own reference and the own generations", async () => {
-    expect(await read("authenticated", owner)).toEqual(["generations:owner", "projects:owner"]);
+  test("the owner → sees the own reference and the own outputs", async () => {
+    expect(await read("authenticated", owner)).toEqual(["keyframe-outputs:owner", "projects:owner"]);
   });
   test("another user → sees the other ones", async () => {
-    expect(await read("authenticated", other)).toEqual(["generations:other", "projects:other"]);
+    expect(await read("authenticated", other)).toEqual(["keyframe-outputs:other", "projects:other"]);
   });
   test("a user with nothing, or no user → sees nothing", async () => {
     expect(await read("authenticated", await db.addUser())).toEqual([]);
@@ -65,8 +65,8 @@ describe("writing", () => {
     ["a folder", "projects", `folder/${id}.png`],
     ["capitals", "projects", `${id.toUpperCase()}.png`],
     ["a second line", "projects", `${id}.png\n`],
-    ["the bucket generations", "generations", `${id}.png`],
-    ["the own folder in generations", "generations", "own/project/prediction.png"],
+    ["the bucket keyframe-outputs", "keyframe-outputs", `${id}.png`],
+    ["the own folder in keyframe-outputs", "keyframe-outputs", "own/project/prediction.png"],
   ])("%s → refused", async (_name, bucket, name) => {
     const full = name.replace("own/", `${owner}/`);
     expect((await refusalOf(insert(bucket, full))).sqlstate).toBe("42501");
@@ -81,8 +81,8 @@ describe("writing", () => {
     expect((await refusalOf(insert("projects", `${crypto.randomUUID()}.png`, owner, "anon"))).sqlstate).toBe("42501");
   });
 
-  test("with the secret key → generations are written", async () => {
-    await expect(insert("generations", `${owner}/p/2.png`, null, "service_role")).resolves.toBeDefined();
+  test("with the secret key → outputs are written", async () => {
+    await expect(insert("keyframe-outputs", `${owner}/p/2.png`, null, "service_role")).resolves.toBeDefined();
   });
 
   test("an owner's update or delete → touches nothing, so a prediction's reference stays what it was", async () => {
@@ -99,7 +99,7 @@ test("the buckets → are private, with their limits", async () => {
     await db.sql`select id, public, file_size_limit::int as bytes, allowed_mime_types as types from storage.buckets order by id`;
   const images = ["image/png", "image/jpeg", "image/webp"];
   expect([...buckets]).toEqual([
-    { id: "generations", public: false, bytes: 200 * 1024 * 1024, types: [...images, "video/mp4"] },
+    { id: "keyframe-outputs", public: false, bytes: 200 * 1024 * 1024, types: [...images, "video/mp4"] },
     { id: "projects", public: false, bytes: 10 * 1024 * 1024, types: images },
   ]);
 });
@@ -108,7 +108,7 @@ test("the policies on storage.objects → are these and no others", async () => 
   const rows =
     await db.sql`select policyname, cmd, roles::text[] from pg_policies where schemaname = 'storage' order by 1`;
   expect([...rows]).toEqual([
-    { policyname: "keyframe_generations_select_owner", cmd: "SELECT", roles: ["authenticated"] },
+    { policyname: "keyframe_outputs_select_owner", cmd: "SELECT", roles: ["authenticated"] },
     { policyname: "keyframe_references_insert_owner", cmd: "INSERT", roles: ["authenticated"] },
     { policyname: "keyframe_references_select_owner", cmd: "SELECT", roles: ["authenticated"] },
   ]);

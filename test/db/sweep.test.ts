@@ -10,12 +10,12 @@ beforeAll(async () => {
   db = await cloneDatabase();
   world = await addWorld(db);
   await fillVault(db.sql, {
-    functions_url: "http://127.0.0.1:9/functions/v1",
-    kick_secret: inject("stack").kickSecret,
+    keyframe_functions_url: "http://127.0.0.1:9/functions/v1",
+    keyframe_kick_secret: inject("stack").kickSecret,
   });
 });
 beforeEach(async () => {
-  await db.sql`truncate public.predictions, private.lookouts, private.provider_runs, private.file_removals`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.lookouts, keyframe_private.provider_runs, keyframe_private.file_removals`;
   await db.sql`truncate net.http_request_queue`;
 });
 afterAll(() => db.drop());
@@ -24,7 +24,7 @@ const soon = () => new Date(Date.now() + 60_000);
 const past = () => new Date(Date.now() - 1_000);
 
 async function kicksOfSweep(): Promise<number> {
-  await db.sql`select private.sweep()`;
+  await db.sql`select keyframe_private.sweep()`;
   return (await db.sql`select from net.http_request_queue`).length;
 }
 
@@ -48,9 +48,9 @@ describe("the sweep kicks when something is due", () => {
 
   test("a file to remove → one kick; one that may still be written → none", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "storing", columns: { next_attempt_at: soon() } });
-    await db.sql`delete from public.predictions where id = ${id}`;
+    await db.sql`delete from keyframe.predictions where id = ${id}`;
     expect(await kicksOfSweep()).toBe(0);
-    await db.sql`update private.file_removals set due_at = now()`;
+    await db.sql`update keyframe_private.file_removals set due_at = now()`;
     expect(await kicksOfSweep()).toBe(1);
   });
 
@@ -76,8 +76,8 @@ describe("the sweep kicks when something is due", () => {
   test("another sweep is still at it → this one does nothing", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { deadline_at: past() } });
     await db.sql.begin(async (sql) => {
-      await sql`select private.sweep()`;
-      await db.sql`select private.sweep()`; // returns at once, though the first one holds the row
+      await sql`select keyframe_private.sweep()`;
+      await db.sql`select keyframe_private.sweep()`; // returns at once, though the first one holds the row
       expect((await readRow(db.sql, id)).status).toBe("queued");
     });
     expect((await readRow(db.sql, id)).status).toBe("failed");
@@ -90,7 +90,7 @@ describe("what is past its deadline", () => {
     async (status) => {
       const late = await seedPrediction(db.sql, world, { status, columns: { deadline_at: past() } });
       const inTime = await seedPrediction(db.sql, world, { status, columns: { deadline_at: soon() } });
-      await db.sql`select private.sweep()`;
+      await db.sql`select keyframe_private.sweep()`;
       expect(await readRow(db.sql, late.id)).toMatchObject({
         status: "failed",
         error_code: "deadline_exceeded",
@@ -109,18 +109,18 @@ describe("what is past its deadline", () => {
         (await seedPrediction(db.sql, world, { columns: { deadline_at: new Date(Date.now() - seconds * 1000) } })).id,
       );
     }
-    const [first] = await db.sql`select private.fail_overdue(2) as failed`;
+    const [first] = await db.sql`select keyframe_private.fail_overdue(2) as failed`;
     expect(first?.failed).toBe(2);
     const statuses = await Promise.all(ids.map(async (id) => (await readRow(db.sql, id)).status));
     expect(statuses).toEqual(["failed", "failed", "queued"]);
-    expect((await db.sql`select private.fail_overdue(2) as failed`)[0]?.failed).toBe(1);
+    expect((await db.sql`select keyframe_private.fail_overdue(2) as failed`)[0]?.failed).toBe(1);
   });
 
   test("a row that somebody holds → is passed over, not waited for", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { deadline_at: past() } });
     await db.sql.begin(async (sql) => {
-      await sql`select from public.predictions where id = ${id} for update`;
-      expect((await db.sql`select private.fail_overdue() as failed`)[0]?.failed).toBe(0);
+      await sql`select from keyframe.predictions where id = ${id} for update`;
+      expect((await db.sql`select keyframe_private.fail_overdue() as failed`)[0]?.failed).toBe(0);
     });
   });
 
@@ -130,7 +130,7 @@ describe("what is past its deadline", () => {
     const { id } = await seedPrediction(db.sql, world, {
       columns: { admitted_at: null, deadline_at: null, lease_token: null, created_at: new Date(0) },
     });
-    await db.sql`select private.sweep()`;
+    await db.sql`select keyframe_private.sweep()`;
     expect((await readRow(db.sql, id)).status).toBe("queued");
   });
 });
@@ -139,29 +139,29 @@ describe("prune", () => {
   const left = async (query: string) => (await db.sql.unsafe<{ name: string }[]>(query)).map(({ name }) => name).sort();
 
   test("callbacks of more than a day → deleted, younger ones kept", async () => {
-    await db.sql`insert into private.provider_callbacks values ('old', now() - interval '25 hours'), ('young', now() - interval '23 hours')`;
-    await db.sql`select private.prune()`;
-    expect(await left("select callback_id as name from private.provider_callbacks")).toEqual(["young"]);
+    await db.sql`insert into keyframe_private.provider_callbacks values ('old', now() - interval '25 hours'), ('young', now() - interval '23 hours')`;
+    await db.sql`select keyframe_private.prune()`;
+    expect(await left("select callback_id as name from keyframe_private.provider_callbacks")).toEqual(["young"]);
   });
 
   test("idempotency keys of more than 24 hours → deleted, younger ones kept", async () => {
     const hash = "a".repeat(64);
     await db.sql`
-      insert into private.idempotency_keys (owner_id, key, request_hash, resource_id, created_at) values
+      insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id, created_at) values
         (${world.owner}, 'old', ${hash}, gen_random_uuid(), now() - interval '25 hours'),
         (${world.owner}, 'young', ${hash}, gen_random_uuid(), now() - interval '23 hours')`;
-    await db.sql`select private.prune()`;
-    expect(await left("select key as name from private.idempotency_keys")).toEqual(["young"]);
+    await db.sql`select keyframe_private.prune()`;
+    expect(await left("select key as name from keyframe_private.idempotency_keys")).toEqual(["young"]);
   });
 
   test("runs of more than 7 days → deleted, but never one that is still to be cancelled", async () => {
     await db.sql`
-      insert into private.provider_runs (provider_prediction_id, prediction_id, attempt, seen_at, cancel_due_at) values
+      insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, seen_at, cancel_due_at) values
         ('old', gen_random_uuid(), 1, now() - interval '8 days', null),
         ('old but to cancel', gen_random_uuid(), 1, now() - interval '8 days', now()),
         ('young', gen_random_uuid(), 1, now() - interval '6 days', null)`;
-    await db.sql`select private.prune()`;
-    expect(await left("select provider_prediction_id as name from private.provider_runs")).toEqual([
+    await db.sql`select keyframe_private.prune()`;
+    expect(await left("select provider_prediction_id as name from keyframe_private.provider_runs")).toEqual([
       "old but to cancel",
       "young",
     ]);
@@ -173,27 +173,27 @@ describe("prune", () => {
         { command: string }[]
       >`select command from cron.job where jobname = 'keyframe-prune-rates'`;
       await db.sql.unsafe(job?.command ?? "");
-      return await left("select route_class as name from private.rate_buckets");
+      return await left("select route_class as name from keyframe_private.rate_buckets");
     };
-    beforeEach(() => db.sql`truncate private.rate_buckets`);
+    beforeEach(() => db.sql`truncate keyframe_private.rate_buckets`);
 
     test("unused for a day → deleted: they are full again", async () => {
       await db.sql`
-        insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at) values
+        insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values
           (${world.owner}, 'create', -60, now() - interval '25 hours'), (${world.owner}, 'upload', 30, now() - interval '23 hours')`;
       expect(await pruneRates()).toEqual(["upload"]);
     });
 
     test("ten a week, all spent → stays until it is full, so that nobody gets a week's worth after a day", async () => {
-      await db.sql`insert into private.rate_limits (route_class, capacity, per_second) values ('slow', 10, 10 / 604800.0)`;
+      await db.sql`insert into keyframe_private.rate_limits (route_class, capacity, per_second) values ('slow', 10, 10 / 604800.0)`;
       try {
         await db.sql`
-          insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at)
+          insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
           values (${world.owner}, 'slow', 0, now() - interval '25 hours')`;
         expect(await pruneRates()).toEqual(["slow"]);
         const taken = await db.as(
           { role: "authenticated", sub: world.owner },
-          (sql) => sql`select private.take_token('slow') ->> 'remaining' as remaining`,
+          (sql) => sql`select keyframe_private.take_token('slow') ->> 'remaining' as remaining`,
         );
         expect(taken[0]?.remaining).toBe("0"); // of the one and a half that a day and an hour brought
         for (const [tokens, full] of [
@@ -202,19 +202,19 @@ describe("prune", () => {
           [-10, 336],
         ] as const) {
           await db.sql`
-            update private.rate_buckets set tokens = ${tokens}, refilled_at = now() - interval '1 hour' * ${full - 1}::int`;
+            update keyframe_private.rate_buckets set tokens = ${tokens}, refilled_at = now() - interval '1 hour' * ${full - 1}::int`;
           expect(await pruneRates(), `${tokens} left`).toEqual(["slow"]);
         }
-        await db.sql`update private.rate_buckets set refilled_at = now() - interval '337 hours'`;
+        await db.sql`update keyframe_private.rate_buckets set refilled_at = now() - interval '337 hours'`;
         expect(await pruneRates()).toEqual([]);
         // Of a class that is gone nothing stays either.
         await db.sql`
-          insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at)
+          insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
           values (${world.owner}, 'slow', 0, now() - interval '25 hours')`;
       } finally {
-        await db.sql`delete from private.rate_limits where route_class = 'slow'`;
+        await db.sql`delete from keyframe_private.rate_limits where route_class = 'slow'`;
       }
-      expect(await left("select route_class as name from private.rate_buckets")).toEqual([]);
+      expect(await left("select route_class as name from keyframe_private.rate_buckets")).toEqual([]);
     });
   });
 
@@ -230,10 +230,12 @@ describe("prune", () => {
   });
 
   test("more than one batch → the oldest go first, the rest next time", async () => {
-    await db.sql`insert into private.provider_callbacks select 'batch-' || i, now() - interval '2 days' - i * interval '1 hour' from generate_series(1, 5) i`;
-    await db.sql`select private.prune(3)`;
+    await db.sql`insert into keyframe_private.provider_callbacks select 'batch-' || i, now() - interval '2 days' - i * interval '1 hour' from generate_series(1, 5) i`;
+    await db.sql`select keyframe_private.prune(3)`;
     expect(
-      await left("select callback_id as name from private.provider_callbacks where callback_id like 'batch-%'"),
+      await left(
+        "select callback_id as name from keyframe_private.provider_callbacks where callback_id like 'batch-%'",
+      ),
     ).toEqual(["batch-1", "batch-2"]);
   });
 
@@ -242,7 +244,7 @@ describe("prune", () => {
       status: "succeeded",
       columns: { created_at: new Date(0), completed_at: new Date(0) },
     });
-    await db.sql`select private.prune()`;
+    await db.sql`select keyframe_private.prune()`;
     expect((await readRow(db.sql, id)).status).toBe("succeeded");
   });
 });
@@ -250,7 +252,7 @@ describe("prune", () => {
 test("pg_cron → sweeps every five seconds, prunes every minute, buckets, its own records and unused images every hour", async () => {
   const jobs = await db.sql`select jobname, schedule, command, active from cron.job order by jobname`;
   expect([...jobs]).toEqual([
-    { jobname: "keyframe-prune", schedule: "* * * * *", command: "select private.prune()", active: true },
+    { jobname: "keyframe-prune", schedule: "* * * * *", command: "select keyframe_private.prune()", active: true },
     {
       jobname: "keyframe-prune-cron",
       schedule: "17 * * * *",
@@ -260,15 +262,15 @@ test("pg_cron → sweeps every five seconds, prunes every minute, buckets, its o
     {
       jobname: "keyframe-prune-rates",
       schedule: "23 * * * *",
-      command: "select private.prune_rate_buckets()",
+      command: "select keyframe_private.prune_rate_buckets()",
       active: true,
     },
     {
       jobname: "keyframe-prune-references",
       schedule: "37 * * * *",
-      command: "select private.note_unused_references()",
+      command: "select keyframe_private.note_unused_references()",
       active: true,
     },
-    { jobname: "keyframe-sweep", schedule: "5 seconds", command: "select private.sweep()", active: true },
+    { jobname: "keyframe-sweep", schedule: "5 seconds", command: "select keyframe_private.sweep()", active: true },
   ]);
 });

@@ -31,52 +31,52 @@ const readOwn: Record<Who, Access> = {
 
 /** The specification. Every table of public and private has a row. */
 const EXPECTED: Record<string, Record<Who, Access>> = {
-  "public.projects": {
+  "keyframe.projects": {
     anon: NOTHING,
     owner: { select: "own", insert: "goes in", update: "own", delete: "own" },
     other: { select: "own", insert: "goes in", update: "own", delete: "own" }, // under the own name: the owner cannot be chosen
     service_role: { select: "all", insert: "refused" },
   },
-  "public.predictions": {
+  "keyframe.predictions": {
     anon: NOTHING,
     owner: { select: "own", insert: "goes in" },
     other: { select: "own", insert: "not_found" }, // the project is not theirs
     service_role: { select: "all", insert: "refused" },
   },
-  "public.generation_models": {
+  "keyframe.models": {
     anon: NOTHING,
     owner: { select: "all", insert: "refused" },
     other: { select: "all", insert: "refused" },
     service_role: { select: "all", insert: "refused" },
   },
-  "private.admin_queue": nobody,
-  "private.admin_usage": nobody,
-  "private.admin_webhook_health": nobody,
-  "private.deleted_endpoints": nobody,
-  "private.delivery_leases": nobody,
-  "private.file_removals": nobody,
-  "private.idempotency_keys": nobody,
-  "private.last_kicks": nobody,
-  "private.lookouts": nobody,
-  "private.prediction_moves": nobody,
-  "private.provider_callbacks": nobody,
-  "private.provider_runs": nobody,
-  "private.rate_buckets": nobody,
-  "private.rate_limits": nobody,
-  "private.settings": nobody,
-  "private.text_submits": nobody,
-  "private.unanswered_submits": nobody,
-  "private.webhook_hours": nobody,
-  "private.webhook_secrets": nobody,
-  "public.webhook_attempts": readOwn,
-  "public.webhook_deliveries": readOwn,
-  "public.webhook_endpoints": readOwn,
-  "public.webhook_events": readOwn,
+  "keyframe_private.admin_queue": nobody,
+  "keyframe_private.admin_usage": nobody,
+  "keyframe_private.admin_webhook_health": nobody,
+  "keyframe_private.deleted_endpoints": nobody,
+  "keyframe_private.delivery_leases": nobody,
+  "keyframe_private.file_removals": nobody,
+  "keyframe_private.idempotency_keys": nobody,
+  "keyframe_private.last_kicks": nobody,
+  "keyframe_private.lookouts": nobody,
+  "keyframe_private.prediction_moves": nobody,
+  "keyframe_private.provider_callbacks": nobody,
+  "keyframe_private.provider_runs": nobody,
+  "keyframe_private.rate_buckets": nobody,
+  "keyframe_private.rate_limits": nobody,
+  "keyframe_private.settings": nobody,
+  "keyframe_private.text_submits": nobody,
+  "keyframe_private.unanswered_submits": nobody,
+  "keyframe_private.webhook_hours": nobody,
+  "keyframe_private.webhook_secrets": nobody,
+  "keyframe.webhook_attempts": readOwn,
+  "keyframe.webhook_deliveries": readOwn,
+  "keyframe.webhook_endpoints": readOwn,
+  "keyframe.webhook_events": readOwn,
 };
 
 const INSERT_COLUMNS: Record<string, string[]> = {
-  "public.projects": ["description", "text_prompt", "title"],
-  "public.predictions": [
+  "keyframe.projects": ["description", "text_prompt", "title"],
+  "keyframe.predictions": [
     "duration_seconds",
     "first_frame_prediction_id",
     "last_frame_prediction_id",
@@ -87,7 +87,7 @@ const INSERT_COLUMNS: Record<string, string[]> = {
   ].sort(),
 };
 
-const UPDATE_COLUMNS: Record<string, string[]> = { "public.projects": ["description", "text_prompt", "title"] };
+const UPDATE_COLUMNS: Record<string, string[]> = { "keyframe.projects": ["description", "text_prompt", "title"] };
 
 let db: ClonedDatabase;
 let owner: World;
@@ -138,11 +138,10 @@ async function rowsThere(sql: TransactionSql, table: string, who: Who): Promise<
 }
 
 const INSERTS: Record<string, () => string> = {
-  "public.projects": () => `insert into public.projects (title, text_prompt) values ('t', 'p')`,
-  "public.predictions": () =>
-    `insert into public.predictions (project_id, step) values ('${owner.project}', 'first-frame')`,
-  "public.generation_models": () =>
-    `insert into public.generation_models (step, model) values ('first-frame', 'test/model')`,
+  "keyframe.projects": () => `insert into keyframe.projects (title, text_prompt) values ('t', 'p')`,
+  "keyframe.predictions": () =>
+    `insert into keyframe.predictions (project_id, step) values ('${owner.project}', 'first-frame')`,
+  "keyframe.models": () => `insert into keyframe.models (step, model) values ('first-frame', 'test/model')`,
 };
 
 describe.each(Object.entries(EXPECTED))("%s", (table, access) => {
@@ -171,7 +170,7 @@ describe.each(Object.entries(EXPECTED))("%s", (table, access) => {
         const [column] = await sql<{ name: string }[]>`
           select attname as name from pg_attribute where attrelid = ${table}::regclass and attnum > 0 and attidentity = '' order by attnum limit 1`;
         const { own } = await rowsThere(sql, table, who);
-        if (remove === "own") await sql`delete from public.predictions`; // those that run would hold their projects
+        if (remove === "own") await sql`delete from keyframe.predictions`; // those that run would hold their projects
         await become(sql, who);
         const set = update === "own" ? UPDATE_COLUMNS[table]?.[0] : column?.name;
         expect(await outcomeOf(sql, `update ${table} set ${set} = ${set} where true`)).toBe(
@@ -188,7 +187,7 @@ const TABLES = `
   select c.oid, n.nspname || '.' || c.relname as name,
     case c.relkind when 'v' then coalesce(c.reloptions @> '{security_invoker=true}', false) else c.relrowsecurity end as secured
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where n.nspname in ('public', 'private') and c.relkind in ('r', 'p', 'v', 'm', 'f')`;
+  where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.relkind in ('r', 'p', 'v', 'm', 'f')`;
 
 test("every table and view of public and private → stands in the matrix above, with row-level security on; a view with the rights of who looks", async () => {
   const tables = await db.sql.unsafe<{ name: string; secured: boolean }[]>(`${TABLES} order by 2`);
@@ -233,9 +232,9 @@ test.each([
 test("the policies → are these and no others", async () => {
   const rows = await db.sql`
     select tablename || '.' || policyname as policy, cmd, roles::text[] as roles from pg_policies
-    where schemaname in ('public', 'private') order by 1`;
+    where schemaname in ('keyframe', 'keyframe_worker', 'keyframe_private') order by 1`;
   expect(rows.map(({ policy, cmd, roles }) => `${policy} ${cmd} ${roles}`)).toEqual([
-    "generation_models.generation_models_select_everyone SELECT authenticated",
+    "models.models_select_everyone SELECT authenticated",
     "predictions.predictions_insert_owner INSERT authenticated",
     "predictions.predictions_select_owner SELECT authenticated",
     "projects.projects_delete_owner DELETE authenticated",
@@ -249,25 +248,23 @@ test("the policies → are these and no others", async () => {
   ]);
 });
 
-test("what a later migration creates in public → is open to nobody until it grants it", async () => {
+test("a table that a later migration creates in our schemas → is open to nobody until it grants it", async () => {
   await rolledBack(db.sql, async (sql) => {
     const [migrator] = await sql<
       { role: string }[]
-    >`select pg_get_userbyid(relowner) as role from pg_class where oid = 'public.projects'::regclass`;
+    >`select pg_get_userbyid(relowner) as role from pg_class where oid = 'keyframe.projects'::regclass`;
     await sql.unsafe(`
       set local role ${migrator?.role};
-      create table public.later (id bigserial);
-      create function public.later_function() returns int language sql as 'select 1';
-      create table private.later (id int);
-      create function private.later_function() returns int language sql as 'select 1'`);
+      create table keyframe.later (id bigserial);
+      create table keyframe_worker.later (id int);
+      create table keyframe_private.later (id int)`);
     const [open] = await sql`
       select count(*)::int as doors
       from unnest(array['anon', 'authenticated', 'service_role']) as r
-      where has_table_privilege(r, 'public.later', 'select, insert, update, delete')
-        or has_sequence_privilege(r, 'public.later_id_seq', 'usage, select, update')
-        or has_function_privilege(r, 'public.later_function()', 'execute')
-        or has_table_privilege(r, 'private.later', 'select, insert, update, delete')
-        or has_function_privilege(r, 'private.later_function()', 'execute')`;
+      where has_table_privilege(r, 'keyframe.later', 'select, insert, update, delete')
+        or has_sequence_privilege(r, 'keyframe.later_id_seq', 'usage, select, update')
+        or has_table_privilege(r, 'keyframe_worker.later', 'select, insert, update, delete')
+        or has_table_privilege(r, 'keyframe_private.later', 'select, insert, update, delete')`;
     expect(open).toEqual({ doors: 0 });
   });
 });

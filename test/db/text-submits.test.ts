@@ -13,7 +13,7 @@ beforeAll(async () => {
   ours = await addWorld(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate public.predictions, private.provider_runs, private.unanswered_submits, private.text_submits`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.text_submits`;
   theirs = await addWorld(db);
 });
 afterAll(() => db.drop());
@@ -36,9 +36,9 @@ async function loseAnswer(world: World): Promise<string> {
 const found = (id: string, more: Partial<Saying> = {}) =>
   providerSays(db.sql, { id, run: "run-in-list", foundBy: "text", ...more });
 const known = async () =>
-  (await db.sql`select provider_prediction_id as run from private.provider_runs`).map(({ run }) => run);
+  (await db.sql`select provider_prediction_id as run from keyframe_private.provider_runs`).map(({ run }) => run);
 const letPass = (hours: number) => db.sql`
-  update private.text_submits set submitted_at = submitted_at - make_interval(hours => ${hours})`;
+  update keyframe_private.text_submits set submitted_at = submitted_at - make_interval(hours => ${hours})`;
 
 test("nobody else submitted this text → recorded", async () => {
   const id = await loseAnswer(ours);
@@ -48,7 +48,7 @@ test("nobody else submitted this text → recorded", async () => {
 
 test("nobody else did, and it was cancelled → its run is to be cancelled", async () => {
   const id = await loseAnswer(ours);
-  await db.sql`select private.mark_canceled(${id})`;
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
   expect(await found(id)).toBe("ended");
   expect(await runsToCancel(db.sql)).toEqual(["run-in-list"]);
 });
@@ -63,13 +63,13 @@ const OTHERS: [string, (world: World) => Promise<unknown>][] = [
   ],
   [
     "lost its answer, and was cancelled",
-    async (world) => db.sql`select private.mark_canceled(${await loseAnswer(world)})`,
+    async (world) => db.sql`select keyframe_private.mark_canceled(${await loseAnswer(world)})`,
   ],
   [
     "lost its answer, was cancelled, and its search has ended",
     async (world) => {
       const id = await loseAnswer(world);
-      await db.sql`select private.mark_canceled(${id}), public.record_search_ended(${id})`;
+      await db.sql`select keyframe_private.mark_canceled(${id}), keyframe_worker.record_search_ended(${id})`;
     },
   ],
   [
@@ -100,7 +100,7 @@ describe.each(OTHERS)("another's prediction with the same text %s", (_what, begi
   test("→ nor is the run cancelled when ours was cancelled or deleted", async () => {
     await begin(theirs);
     const canceled = await runsToCancel(db.sql);
-    for (const end of ["select private.mark_canceled($1)", "delete from public.predictions where id = $1"]) {
+    for (const end of ["select keyframe_private.mark_canceled($1)", "delete from keyframe.predictions where id = $1"]) {
       const id = await loseAnswer(ours);
       await db.sql.unsafe(end, [id]);
       expect(await found(id)).toBe("unproven");
@@ -144,7 +144,7 @@ test("another's was submitted more than an hour before → recorded", async () =
 
 test("unanswered for more than an hour → unproven, for the provider has deleted the inputs", async () => {
   const id = await loseAnswer(ours);
-  await db.sql`update public.predictions set unanswered_since = now() - interval '61 minutes' where id = ${id}`;
+  await db.sql`update keyframe.predictions set unanswered_since = now() - interval '61 minutes' where id = ${id}`;
   expect(await found(id)).toBe("unproven");
 });
 
@@ -156,21 +156,21 @@ test("it follows a run by now → no other with its text is taken for a second o
 });
 
 test("the pruning forgets texts after three hours, not before", async () => {
-  const left = async () => (await db.sql`select from private.text_submits`).count;
+  const left = async () => (await db.sql`select from keyframe_private.text_submits`).count;
   await submit(ours);
   await letPass(2);
-  await db.sql`select private.prune()`;
+  await db.sql`select keyframe_private.prune()`;
   expect(await left()).toBe(1);
   await letPass(2);
-  await db.sql`select private.prune()`;
+  await db.sql`select keyframe_private.prune()`;
   expect(await left()).toBe(0);
 });
 
 test("20,000 texts of the last hours → a run is compared with those of its own, through the index", async () => {
   await db.sql`
-    insert into private.text_submits (prediction_id, prompt_hash, submitted_at)
+    insert into keyframe_private.text_submits (prediction_id, prompt_hash, submitted_at)
     select gen_random_uuid(), i, now() from generate_series(1, 20000) i`;
-  await db.sql`analyze private.text_submits`;
+  await db.sql`analyze keyframe_private.text_submits`;
   const id = await loseAnswer(ours);
   const plans = await plansOf(db.url, async (sql) => {
     expect(await providerSays(sql, { id, run: "run-in-list", foundBy: "text" })).toBe("recorded");
@@ -182,13 +182,13 @@ test("20,000 texts of the last hours → a run is compared with those of its own
 
 describe("cancelled during a submit", () => {
   const searches = async () => {
-    await db.sql`update public.predictions set next_attempt_at = now()`;
-    await db.sql`update private.unanswered_submits set next_search_at = now() where sought is not null`;
+    await db.sql`update keyframe.predictions set next_attempt_at = now()`;
+    await db.sql`update keyframe_private.unanswered_submits set next_search_at = now() where sought is not null`;
     return (await claim(db.sql, 100)).flatMap(({ task, id }) => (task === "search" ? [id] : []));
   };
   const ENDS: [string, (id: string) => Promise<unknown>][] = [
-    ["cancelled", async (id) => await db.sql`select private.mark_canceled(${id})`],
-    ["deleted", async (id) => await db.sql`delete from public.predictions where id = ${id}`],
+    ["cancelled", async (id) => await db.sql`select keyframe_private.mark_canceled(${id})`],
+    ["deleted", async (id) => await db.sql`delete from keyframe.predictions where id = ${id}`],
   ];
 
   test.each(ENDS)("%s, then its answer comes → the run is known, so nothing is looked for", async (_how, end) => {

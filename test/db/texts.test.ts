@@ -27,31 +27,31 @@ const TEXTS: Record<string, { schema: Schema; insert: (value: string) => string;
   "a project's title": {
     schema: project.title,
     insert: (value) =>
-      `insert into public.projects (owner_id, title, text_prompt) values ('${world.owner}', ${value}, 'p')`,
+      `insert into keyframe.projects (owner_id, title, text_prompt) values ('${world.owner}', ${value}, 'p')`,
     checks: /^title_/,
   },
   "a project's textPrompt": {
     schema: project.textPrompt,
     insert: (value) =>
-      `insert into public.projects (owner_id, title, text_prompt) values ('${world.owner}', 't', ${value})`,
+      `insert into keyframe.projects (owner_id, title, text_prompt) values ('${world.owner}', 't', ${value})`,
     checks: /^text_prompt_/,
   },
   "a project's description": {
     schema: project.description,
     insert: (value) =>
-      `insert into public.projects (owner_id, title, text_prompt, description) values ('${world.owner}', 't', 'p', ${value})`,
+      `insert into keyframe.projects (owner_id, title, text_prompt, description) values ('${world.owner}', 't', 'p', ${value})`,
     checks: /^description_/,
   },
   "a step's prompt": {
     schema: startVideoBody.shape.prompt,
     insert: (value) =>
-      `insert into public.predictions (project_id, step, prompt) values ('${world.project}', 'first-frame', ${value})`,
+      `insert into keyframe.predictions (project_id, step, prompt) values ('${world.project}', 'first-frame', ${value})`,
     checks: /^prompt_/,
   },
   "an endpoint's description": {
     schema: lines.description,
     insert: (value) =>
-      `insert into public.webhook_endpoints (url, description) values ('https://example.com', ${value})`,
+      `insert into keyframe.webhook_endpoints (url, description) values ('https://example.com', ${value})`,
     checks: /^description_/,
   },
 };
@@ -115,10 +115,10 @@ const LAST = 0x10ffff;
 const isCharacter = (point: number) => point > 0 && (point < 0xd800 || point > 0xdfff);
 
 test.each([
-  ["title", project.title, "private.has_visible_character(c) and private.is_one_line(c)"],
-  ["textPrompt", project.textPrompt, "private.has_visible_character(c) and private.is_plain_text(c)"],
-  ["description of an endpoint", lines.description, "private.is_one_line(c)"],
-  ["description of a project", project.description, "private.is_plain_text(c)"],
+  ["title", project.title, "keyframe_private.has_visible_character(c) and keyframe_private.is_one_line(c)"],
+  ["textPrompt", project.textPrompt, "keyframe_private.has_visible_character(c) and keyframe_private.is_plain_text(c)"],
+  ["description of an endpoint", lines.description, "keyframe_private.is_one_line(c)"],
+  ["description of a project", project.description, "keyframe_private.is_plain_text(c)"],
 ])(
   "each character of Unicode alone as %s → contract and checks agree",
   async (_name, schema, check) => {

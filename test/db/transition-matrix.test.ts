@@ -18,7 +18,7 @@ const asService: (attempt: Attempt) => Attempt = (attempt) => async (sql, seeded
 const providerSays = (status: string): Attempt =>
   asService(async (sql, { id, run }) => {
     const [row] = await sql`
-      select public.record_provider_state(
+      select keyframe_worker.record_provider_state(
         prediction_id => ${id}, attempt => 1, provider_prediction_id => ${run ?? "run-new"}, provider_status => ${status},
         output_url => ${status === "succeeded" ? "https://replicate.delivery/out.png" : null}) as answer`;
     return row?.answer;
@@ -27,7 +27,7 @@ const providerSays = (status: string): Attempt =>
 const ATTEMPTS = {
   claim_predictions: asService(async (sql, { id }) => {
     const rows =
-      await sql`select t ->> 'task' as task from public.claim_predictions(10, 60) t where t ->> 'id' = ${id}`;
+      await sql`select t ->> 'task' as task from keyframe_worker.claim_predictions(10, 60) t where t ->> 'id' = ${id}`;
     return rows[0]?.task ?? "nothing";
   }),
   "record_provider_state: starting": providerSays("starting"),
@@ -38,22 +38,23 @@ const ATTEMPTS = {
   "record_provider_state: aborted": providerSays("aborted"),
   complete_prediction: asService(async (sql, { id, lease }) => {
     const [row] = await sql`
-      select public.complete_prediction(
+      select keyframe_worker.complete_prediction(
         ${id}, ${lease ?? crypto.randomUUID()}, 'owner/project/prediction.png', 'image/png', 1024, ${"a".repeat(64)}, 640, 360) as answer`;
     return row?.answer;
   }),
   fail_prediction: asService(async (sql, { id, lease }) => {
     const [row] = await sql`
-      select public.fail_prediction(${id}, ${lease ?? crypto.randomUUID()}, 'output_invalid', 'It is no image.', false) as answer`;
+      select keyframe_worker.fail_prediction(${id}, ${lease ?? crypto.randomUUID()}, 'output_invalid', 'It is no image.', false) as answer`;
     return row?.answer;
   }),
   retry_prediction_later: asService(async (sql, { id, lease }) => {
     const [row] = await sql`
-      select public.retry_prediction_later(${id}, ${lease ?? crypto.randomUUID()}, 'provider_unavailable', 'Away.') as answer`;
+      select keyframe_worker.retry_prediction_later(${id}, ${lease ?? crypto.randomUUID()}, 'provider_unavailable', 'Away.') as answer`;
     return row?.answer;
   }),
   poll_prediction_later: asService(async (sql, { id, lease }) => {
-    const [row] = await sql`select public.poll_prediction_later(${id}, ${lease ?? crypto.randomUUID()}) as answer`;
+    const [row] =
+      await sql`select keyframe_worker.poll_prediction_later(${id}, ${lease ?? crypto.randomUUID()}) as answer`;
     return row?.answer;
   }),
   cancel_prediction: async (sql, { id }, { owner, project }) => {
@@ -62,7 +63,7 @@ const ATTEMPTS = {
     return await sql
       .savepoint(async (inner) => {
         const [row] =
-          await inner`select public.cancel_prediction(${project}, ${id}) -> 'prediction' ->> 'status' as answer`;
+          await inner`select keyframe.cancel_prediction(${project}, ${id}) -> 'prediction' ->> 'status' as answer`;
         return { answer: row?.answer };
       })
       .then(
@@ -71,8 +72,8 @@ const ATTEMPTS = {
       );
   },
   fail_overdue: async (sql, { id }) => {
-    await sql`update public.predictions set deadline_at = now() - interval '1 second' where id = ${id}`;
-    const [row] = await sql`select private.fail_overdue() as answer`;
+    await sql`update keyframe.predictions set deadline_at = now() - interval '1 second' where id = ${id}`;
+    const [row] = await sql`select keyframe_private.fail_overdue() as answer`;
     return row?.answer;
   },
 } satisfies Record<string, Attempt>;
@@ -193,7 +194,7 @@ describe.each(Object.entries(ATTEMPTS))("%s", (name, attempt) => {
         const given = await attempt(sql, seeded, world);
         await sql`reset role`;
         const [row] =
-          await sql`select status, completed_at is not null as over from public.predictions where id = ${seeded.id}`;
+          await sql`select status, completed_at is not null as over from keyframe.predictions where id = ${seeded.id}`;
         expect([given, row?.status]).toEqual([answer, status]);
         expect(row?.over).toBe(["succeeded", "failed", "canceled"].includes(status));
       });

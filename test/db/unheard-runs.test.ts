@@ -10,7 +10,7 @@ beforeAll(async () => {
   db = await cloneDatabase();
   world = await addWorld(db);
 });
-beforeEach(() => db.sql`truncate public.predictions, private.unanswered_submits`);
+beforeEach(() => db.sql`truncate keyframe.predictions, keyframe_private.unanswered_submits`);
 afterAll(() => db.drop());
 
 const RECENTLY = new Date(Date.now() - 60_000);
@@ -21,42 +21,42 @@ async function seedUnheard(columns: Record<string, Date | number | null> = {}) {
 }
 
 const claimed = async (): Promise<{ task: string; id: string; search_since: string }[]> =>
-  (await db.sql`select public.claim_predictions(10, 90) as task`).map(({ task }) => task);
+  (await db.sql`select keyframe_worker.claim_predictions(10, 90) as task`).map(({ task }) => task);
 
 const unansweredOf = async (id: string): Promise<Date | null> =>
-  (await db.sql`select unanswered_since from public.predictions where id = ${id}`)[0]?.unanswered_since;
+  (await db.sql`select unanswered_since from keyframe.predictions where id = ${id}`)[0]?.unanswered_since;
 
 test("cancelled with a submit unanswered → looked for once its lease has ended, until the search is recorded", async () => {
   const { id } = await seedUnheard({ next_attempt_at: new Date(Date.now() + 60_000) });
-  await db.sql`select private.mark_canceled(${id})`;
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
   expect(await claimed()).toEqual([]);
-  await db.sql`update public.predictions set next_attempt_at = now()`;
+  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
   const [task] = await claimed();
   expect(task).toMatchObject({ task: "search", id, lease_token: null, model_settings: { prompt_field: "prompt" } });
   expect(new Date(task?.search_since ?? "")).toEqual(RECENTLY);
   expect(await claimed()).toEqual([]);
-  await db.sql`update public.predictions set next_attempt_at = now()`;
+  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
   expect(await claimed()).toMatchObject([{ task: "search", id }]);
-  expect(await db.sql`select public.record_search_ended(${id}) as done`).toEqual([{ done: true }]);
-  await db.sql`update public.predictions set next_attempt_at = now()`;
+  expect(await db.sql`select keyframe_worker.record_search_ended(${id}) as done`).toEqual([{ done: true }]);
+  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
   expect(await claimed()).toEqual([]);
-  expect(await db.sql`select public.record_search_ended(${id}) as done`).toEqual([{ done: false }]);
+  expect(await db.sql`select keyframe_worker.record_search_ended(${id}) as done`).toEqual([{ done: false }]);
 });
 
 test("past its deadline with a submit unanswered → looked for", async () => {
   const { id } = await seedUnheard({ deadline_at: new Date(0), lease_token: null });
-  await db.sql`select private.fail_overdue()`;
+  await db.sql`select keyframe_private.fail_overdue()`;
   expect(await claimed()).toMatchObject([{ task: "search", id }]);
 });
 
 test("its workers died too often over a submit → looked for", async () => {
   const { id } = await seedUnheard({ failures: 7 });
   // The claim that fails it finds it among what is to be looked for at once.
-  await db.sql`select public.claim_predictions(10, 90)`;
-  expect(await db.sql`select status, error_code from public.predictions where id = ${id}`).toEqual([
+  await db.sql`select keyframe_worker.claim_predictions(10, 90)`;
+  expect(await db.sql`select status, error_code from keyframe.predictions where id = ${id}`).toEqual([
     { status: "failed", error_code: "attempts_exhausted" },
   ]);
-  await db.sql`update public.predictions set next_attempt_at = now()`;
+  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
   expect(await claimed()).toMatchObject([{ task: "search", id }]);
 });
 
@@ -66,34 +66,34 @@ test.for([
 ] as const)("failures used up, the last submit answered: %s → %s", async ([answered]) => {
   const { id, lease } = await seedUnheard({ failures: 7 });
   const [row] = await db.sql`
-    select public.retry_prediction_later(${id}, ${lease}, 'provider_unavailable', 'Away.', null, ${answered}) as answer`;
+    select keyframe_worker.retry_prediction_later(${id}, ${lease}, 'provider_unavailable', 'Away.', null, ${answered}) as answer`;
   expect(row?.answer).toBe("failed");
   expect(await unansweredOf(id)).toEqual(answered ? null : RECENTLY);
 });
 
 test("refused by the provider, who thereby answered → not looked for", async () => {
   const { id, lease } = await seedUnheard();
-  await db.sql`select public.fail_prediction(${id}, ${lease}, 'provider_rejected_input', 'No.', false)`;
+  await db.sql`select keyframe_worker.fail_prediction(${id}, ${lease}, 'provider_rejected_input', 'No.', false)`;
   expect(await unansweredOf(id)).toBeNull();
 });
 
 test("cancelled before anybody submitted it → not looked for", async () => {
   const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
-  await db.sql`select private.mark_canceled(${id})`;
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
   expect(await claimed()).toEqual([]);
 });
 
 test("unanswered for a day → given up, for no run goes on so long", async () => {
   const { id } = await seedUnheard({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
-  await db.sql`select private.mark_canceled(${id})`;
-  await db.sql`update public.predictions set next_attempt_at = now()`;
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
   expect(await claimed()).toEqual([]);
 });
 
 const prune = (maxRows = 5000) =>
   db.sql.begin(async (sql) => {
     await sql`set local lock_timeout = '1s'`; // what waits for anybody fails
-    await sql`select private.prune(${maxRows})`;
+    await sql`select keyframe_private.prune(${maxRows})`;
   });
 /** As many predictions given up: unanswered for longer than a day when they ended. */
 async function seedGivenUp(status: "failed" | "canceled", columns: Record<string, Date> = {}) {
@@ -109,16 +109,16 @@ test.for(["failed", "canceled"] as const)(
     const { id } = await seedGivenUp(status, { updated_at: new Date(0) });
     const rest = async () => {
       const [row] = await db.sql<{ row: object; events: number }[]>`
-        select to_jsonb(p) - 'unanswered_since' as row, (select count(*)::int from public.webhook_events) as events
-        from public.predictions p where id = ${id}`;
+        select to_jsonb(p) - 'unanswered_since' as row, (select count(*)::int from keyframe.webhook_events) as events
+        from keyframe.predictions p where id = ${id}`;
       return row;
     };
     const before = await rest();
     await prune();
     expect(await unansweredOf(id)).toBeNull();
     expect(await rest()).toEqual(before);
-    await db.sql`delete from public.predictions where id = ${id}`;
-    expect((await db.sql`select from private.unanswered_submits`).count).toBe(0);
+    await db.sql`delete from keyframe.predictions where id = ${id}`;
+    expect((await db.sql`select from keyframe_private.unanswered_submits`).count).toBe(0);
   },
 );
 
@@ -128,7 +128,7 @@ test("not given up yet, being looked for, or still to be submitted → the pruni
   const queued = await seedUnheard({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
   await prune();
   for (const { id } of [young, sought, queued]) expect(await unansweredOf(id)).toBeInstanceOf(Date);
-  await db.sql`update public.predictions set next_attempt_at = now() where id = ${sought.id}`;
+  await db.sql`update keyframe.predictions set next_attempt_at = now() where id = ${sought.id}`;
   await prune();
   expect(await unansweredOf(sought.id)).toBeNull();
 });
@@ -137,7 +137,7 @@ test("given up, and somebody holds its row → the pruning passes it over and ta
   const held = await seedGivenUp("failed");
   const free = await seedGivenUp("failed");
   await db.sql.begin(async (sql) => {
-    await sql`select from public.predictions where id = ${held.id} for update`;
+    await sql`select from keyframe.predictions where id = ${held.id} for update`;
     await prune();
   });
   expect(await unansweredOf(held.id)).toBeInstanceOf(Date);
@@ -149,19 +149,21 @@ test("more given up than a batch → so many at a time", async () => {
   const left: number[] = [];
   for (let run = 0; run < 3; run++) {
     await prune(2);
-    left.push((await db.sql`select from public.predictions where unanswered_since is not null`).count);
+    left.push((await db.sql`select from keyframe.predictions where unanswered_since is not null`).count);
   }
   expect(left).toEqual([3, 1, 0]);
 });
 
 test("the sweep kicks for it", async () => {
   const { id } = await seedUnheard();
-  await db.sql`select private.mark_canceled(${id})`;
-  await db.sql`update public.predictions set next_attempt_at = now()`;
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
   await db.sql`delete from net.http_request_queue`;
-  await db.sql`select vault.create_secret('http://127.0.0.1:1', 'functions_url'), vault.create_secret('whsec_c2VjcmV0', 'kick_secret')`;
-  await db.sql`select private.sweep()`;
-  expect(await db.sql`select url from net.http_request_queue`).toEqual([{ url: "http://127.0.0.1:1/generate" }]);
+  await db.sql`select vault.create_secret('http://127.0.0.1:1', 'keyframe_functions_url'), vault.create_secret('whsec_c2VjcmV0', 'keyframe_kick_secret')`;
+  await db.sql`select keyframe_private.sweep()`;
+  expect(await db.sql`select url from net.http_request_queue`).toEqual([
+    { url: "http://127.0.0.1:1/keyframe-generate" },
+  ]);
 });
 
 test("5,000 predictions that have ended → found through the index of those unheard of", async () => {
@@ -169,15 +171,15 @@ test("5,000 predictions that have ended → found through the index of those unh
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into public.predictions (project_id, owner_id, step, prompt, model, status, completed_at)
+      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at)
       select project_id, owner_id, step, prompt, model, status, completed_at
-      from public.predictions, generate_series(1, 5000) where id = ${done.id}`;
+      from keyframe.predictions, generate_series(1, 5000) where id = ${done.id}`;
   });
   const { id } = await seedUnheard();
-  await db.sql`select private.mark_canceled(${id})`;
-  await db.sql`update public.predictions set next_attempt_at = now() where id = ${id}`;
-  await db.sql`analyze public.predictions`;
-  const plans = await plansOf(db.url, (sql) => sql`select public.claim_predictions(10, 90)`);
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  await db.sql`update keyframe.predictions set next_attempt_at = now() where id = ${id}`;
+  await db.sql`analyze keyframe.predictions`;
+  const plans = await plansOf(db.url, (sql) => sql`select keyframe_worker.claim_predictions(10, 90)`);
   const searches = plans.filter((plan) => plan.includes("unanswered_since") && plan.includes("LockRows"));
   expect(searches.some((plan) => plan.includes("predictions_unheard_idx"))).toBe(true);
   for (const plan of searches) expect(plan).not.toContain("Seq Scan on predictions");
@@ -188,14 +190,14 @@ test("3,000 given up among 5,000 that have ended → pruned through the index of
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into public.predictions (project_id, owner_id, step, prompt, model, status, completed_at, unanswered_since, next_attempt_at)
+      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at, unanswered_since, next_attempt_at)
       select project_id, owner_id, step, prompt, model, status, completed_at, unanswered_since, next_attempt_at
-      from public.predictions, generate_series(1, 5000) i where id = ${over.id} or id = ${unheard.id} and i < 3000`;
+      from keyframe.predictions, generate_series(1, 5000) i where id = ${over.id} or id = ${unheard.id} and i < 3000`;
   });
-  await db.sql`analyze public.predictions`;
+  await db.sql`analyze keyframe.predictions`;
   const pruning = await plansOf(db.url, async (sql) => {
-    for (let call = 0; call < 7; call++) await sql`select private.prune(400)`;
-    await sql`select private.prune()`;
+    for (let call = 0; call < 7; call++) await sql`select keyframe_private.prune(400)`;
+    await sql`select keyframe_private.prune()`;
   });
   const clearing = pruning.filter((plan) => plan.includes("unanswered_since") && plan.includes("LockRows"));
   expect(clearing.length).toBe(8);
@@ -204,7 +206,7 @@ test("3,000 given up among 5,000 that have ended → pruned through the index of
     expect(plan).not.toContain("Seq Scan on predictions");
   }
 
-  const plans = await plansOf(db.url, (sql) => sql`select public.claim_predictions(10, 90)`);
+  const plans = await plansOf(db.url, (sql) => sql`select keyframe_worker.claim_predictions(10, 90)`);
   const searches = plans.filter((plan) => plan.includes("predictions_unheard_idx") && plan.includes("LockRows"));
   expect(searches.length).toBe(1);
   for (const plan of searches) expect(plan).not.toContain("Rows Removed by Filter");

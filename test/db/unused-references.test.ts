@@ -18,7 +18,7 @@ beforeEach(async () => {
     await sql`set local storage.allow_delete_query = 'true'`;
     await sql`delete from storage.objects`;
   });
-  await db.sql`truncate public.predictions, private.file_removals`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.file_removals`;
   world = await addWorld(db);
 });
 afterAll(() => db.drop());
@@ -31,9 +31,11 @@ const upload = async (days: number, owner: string | null = world.owner, name = `
   return `projects/${name}`;
 };
 const note = async (most = 1000) =>
-  (await db.sql<{ noted: number }[]>`select private.note_unused_references(${most}) as noted`)[0]?.noted;
+  (await db.sql<{ noted: number }[]>`select keyframe_private.note_unused_references(${most}) as noted`)[0]?.noted;
 const files = async () =>
-  (await db.sql`select bucket || '/' || name as file from private.file_removals order by 1`).map(({ file }) => file);
+  (await db.sql`select bucket || '/' || name as file from keyframe_private.file_removals order by 1`).map(
+    ({ file }) => file,
+  );
 
 test("uploaded 31 days ago and never used → noted, due at once, and handed out to be removed", async () => {
   const old = await upload(31);
@@ -47,9 +49,9 @@ test("uploaded 31 days ago and never used → noted, due at once, and handed out
 
 test("an administrator has another time → that one", async () => {
   const image = await upload(3);
-  await db.sql`update private.settings set unused_references_after = '2 days'`;
+  await db.sql`update keyframe_private.settings set unused_references_after = '2 days'`;
   await note();
-  await db.sql`update private.settings set unused_references_after = default`;
+  await db.sql`update keyframe_private.settings set unused_references_after = default`;
   expect(await files()).toEqual([image]);
 });
 
@@ -73,7 +75,7 @@ test("outputs, and files that an administrator put there → stay", async () => 
   await upload(400, null);
   await upload(400, "somebody from elsewhere");
   await db.sql`
-    insert into storage.objects (bucket_id, name, created_at) values ('generations', 'o/p/x.png', now() - interval '1 year')`;
+    insert into storage.objects (bucket_id, name, created_at) values ('keyframe-outputs', 'o/p/x.png', now() - interval '1 year')`;
   expect(await note()).toBe(0);
 });
 
@@ -86,7 +88,7 @@ test("somebody starts with it at that moment → the look waits for the start, a
   const reference = await upload(31);
   let looking: Promise<number | undefined> = Promise.resolve(-1);
   await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-    await sql`select public.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`;
+    await sql`select keyframe.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`;
     looking = note();
     await untilSomebodyWaits(db.sql);
   });
@@ -98,7 +100,7 @@ test("somebody starts with it a moment later → the start waits, and takes it b
   const reference = await upload(31);
   let started: Promise<unknown> = Promise.resolve();
   await db.sql.begin(async (sql) => {
-    await sql`select private.note_unused_references()`;
+    await sql`select keyframe_private.note_unused_references()`;
     started = start(db, world, { reference });
     await untilSomebodyWaits(db.sql);
   });
@@ -113,8 +115,8 @@ test("10,000 images and 2,000 accounts → no table is read once for each image"
     insert into storage.objects (bucket_id, name, owner_id)
     select 'projects', gen_random_uuid() || '.png', u.id::text from auth.users u, generate_series(1, 5)`;
   await addReference(db, world.owner);
-  await db.sql`analyze storage.objects, auth.users, public.predictions, private.file_removals`;
-  const plans = await plansOf(db.url, (sql) => sql`select private.note_unused_references()`);
+  await db.sql`analyze storage.objects, auth.users, keyframe.predictions, keyframe_private.file_removals`;
+  const plans = await plansOf(db.url, (sql) => sql`select keyframe_private.note_unused_references()`);
   const look = plans.find((plan) => plan.includes("objects"));
   expect(look).toMatch(/hashed SubPlan|users_pkey/);
   expect(look).not.toMatch(/Seq Scan on (users|predictions|file_removals).*loops=[1-9]\d/);

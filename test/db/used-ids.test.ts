@@ -15,7 +15,7 @@ beforeAll(async () => {
   await liftRateLimits(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate public.projects, public.webhook_events, private.provider_runs, private.unanswered_submits, private.file_removals cascade`;
+  await db.sql`truncate keyframe.projects, keyframe.webhook_events, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.file_removals cascade`;
   world = await addWorld(db);
 });
 afterAll(() => db.drop());
@@ -23,7 +23,7 @@ afterAll(() => db.drop());
 const eventsOf = async (id: string) =>
   (
     await db.sql<{ type: string }[]>`
-      select type from public.webhook_events where project_id = ${id} and prediction_id is null or prediction_id = ${id}`
+      select type from keyframe.webhook_events where project_id = ${id} and prediction_id is null or prediction_id = ${id}`
   ).map(({ type }) => type);
 
 test.each([
@@ -44,7 +44,7 @@ const REFUSED = { sqlstate: "KEYFR", message: "invalid_request" };
 
 describe("an administrator inserts a project with an id", () => {
   const insert = (id: string, owner = world.owner) =>
-    db.sql`insert into public.projects (id, owner_id, title, text_prompt) values (${id}, ${owner}, 'Again', 'p')`;
+    db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${id}, ${owner}, 'Again', 'p')`;
 
   test("that was never used → it gets its event", async () => {
     const id = crypto.randomUUID();
@@ -54,12 +54,12 @@ describe("an administrator inserts a project with an id", () => {
 
   test("of a deleted one, for another user → refused while the earlier event is kept, then it gets its own", async () => {
     const id = await addProject(db, world.owner);
-    await db.sql`delete from public.projects where id = ${id}`;
+    await db.sql`delete from keyframe.projects where id = ${id}`;
     const other = await db.addUser();
     expect(await refusalOf(insert(id, other))).toMatchObject(REFUSED);
-    expect((await db.sql`select from public.projects where id = ${id}`).count).toBe(0);
-    await db.sql`update public.webhook_events set created_at = now() - interval '31 days' where project_id = ${id}`;
-    await db.sql`select private.prune_webhooks()`;
+    expect((await db.sql`select from keyframe.projects where id = ${id}`).count).toBe(0);
+    await db.sql`update keyframe.webhook_events set created_at = now() - interval '31 days' where project_id = ${id}`;
+    await db.sql`select keyframe_private.prune_webhooks()`;
     await insert(id, other);
     expect(await eventsOf(id)).toEqual(CREATED);
   });
@@ -67,7 +67,7 @@ describe("an administrator inserts a project with an id", () => {
 
 describe("an administrator inserts a prediction with an id", () => {
   const insert = (id: string, project = world.project) =>
-    db.sql`insert into public.predictions (id, project_id, step) values (${id}, ${project}, 'first-frame')`;
+    db.sql`insert into keyframe.predictions (id, project_id, step) values (${id}, ${project}, 'first-frame')`;
   /** A prediction that ran, up to its output. */
   const store = async () => {
     const { id } = (await start(db, world)).prediction;
@@ -76,14 +76,14 @@ describe("an administrator inserts a prediction with an id", () => {
     const task = (await claim(db.sql)).find((each) => each.id === id);
     return { id, lease: task?.lease_token ?? "" };
   };
-  const remove = (id: string) => db.sql`delete from public.predictions where id = ${id}`;
+  const remove = (id: string) => db.sql`delete from keyframe.predictions where id = ${id}`;
   /** What a day and a month leave of it. */
   const forget = async () => {
-    await db.sql`delete from private.file_removals`;
-    await db.sql`update private.provider_runs set seen_at = now() - interval '8 days', cancel_due_at = null`;
-    await db.sql`update private.unanswered_submits set unanswered_since = now() - interval '25 hours'`;
-    await db.sql`update public.webhook_events set created_at = now() - interval '31 days'`;
-    await db.sql`select private.prune()`;
+    await db.sql`delete from keyframe_private.file_removals`;
+    await db.sql`update keyframe_private.provider_runs set seen_at = now() - interval '8 days', cancel_due_at = null`;
+    await db.sql`update keyframe_private.unanswered_submits set unanswered_since = now() - interval '25 hours'`;
+    await db.sql`update keyframe.webhook_events set created_at = now() - interval '31 days'`;
+    await db.sql`select keyframe_private.prune()`;
   };
 
   const LIVES: [string, () => Promise<string>][] = [
@@ -129,21 +129,21 @@ describe("an administrator inserts a prediction with an id", () => {
       await remove(id);
       const other = await addWorld(db);
       expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
-      expect((await db.sql`select from public.predictions where id = ${id}`).count).toBe(0);
+      expect((await db.sql`select from keyframe.predictions where id = ${id}`).count).toBe(0);
       await forget();
       await insert(id, other.project);
-      await db.sql`select private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
+      await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
       expect(await eventsOf(id)).toEqual(["generation.failed"]);
     },
   );
 
   test("of a deleted one whose output is still to be removed from Storage → refused: the removal would take the new one's", async () => {
     const { id } = await store();
-    await db.sql`select private.mark_canceled(${id})`;
+    await db.sql`select keyframe_private.mark_canceled(${id})`;
     await remove(id);
-    await db.sql`delete from private.provider_runs`;
+    await db.sql`delete from keyframe_private.provider_runs`;
     expect(await refusalOf(insert(id))).toMatchObject(REFUSED);
-    await db.sql`delete from private.file_removals`;
+    await db.sql`delete from keyframe_private.file_removals`;
     await insert(id);
   });
 
@@ -152,7 +152,7 @@ describe("an administrator inserts a prediction with an id", () => {
     await complete(db.sql, id, lease);
     let inserted: Promise<unknown> | undefined;
     await db.sql.begin(async (sql) => {
-      await sql`delete from public.predictions where id = ${id}`;
+      await sql`delete from keyframe.predictions where id = ${id}`;
       inserted = refusalOf(insert(id));
       await untilSomebodyWaits(db.sql);
     });

@@ -39,10 +39,10 @@ const addFor = async (whose: string | null) => {
 /** All that a call could have changed. */
 const everything = async () => {
   const [row] = await db.sql`
-    select (select jsonb_agg(to_jsonb(e) order by e.id) from public.webhook_endpoints e) as endpoints,
-      (select jsonb_agg(to_jsonb(d) order by d.id) from public.webhook_deliveries d) as deliveries,
-      (select jsonb_agg(to_jsonb(s) order by s.id) from private.webhook_secrets s) as secrets,
-      (select count(*) from public.webhook_events) as events`;
+    select (select jsonb_agg(to_jsonb(e) order by e.id) from keyframe.webhook_endpoints e) as endpoints,
+      (select jsonb_agg(to_jsonb(d) order by d.id) from keyframe.webhook_deliveries d) as deliveries,
+      (select jsonb_agg(to_jsonb(s) order by s.id) from keyframe_private.webhook_secrets s) as secrets,
+      (select count(*) from keyframe.webhook_events) as events`;
   return row;
 };
 
@@ -93,10 +93,10 @@ test.each(["create_webhook_endpoint", "list_webhook_endpoints"])("%s without sig
 test("a session token without a user → manages nothing, the service-wide endpoints least of all", async () => {
   const { endpoint } = await addFor(null);
   const nobody = (statement: string) => db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement));
-  expect(await codeOf(nobody(`select public.reveal_webhook_secret('${endpoint}')`))).toBe("not_found");
-  const [row] = await nobody("select public.list_webhook_endpoints() as answer");
+  expect(await codeOf(nobody(`select keyframe.reveal_webhook_secret('${endpoint}')`))).toBe("not_found");
+  const [row] = await nobody("select keyframe.list_webhook_endpoints() as answer");
   expect(row?.answer).toEqual({ endpoints: [], rate: null });
-  const [read] = await nobody("select count(*)::int as seen from public.webhook_deliveries");
+  const [read] = await nobody("select count(*)::int as seen from keyframe.webhook_deliveries");
   expect(read?.seen).toBe(0);
 });
 

@@ -16,15 +16,15 @@ beforeAll(async () => {
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into public.webhook_deliveries (event_id, endpoint_id, event_type, status, completed_at)
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, event_type, status, completed_at)
       select gen_random_uuid(), (${quiet}::uuid[])[1 + i % 10], 'project.created', 'delivered', now() from generate_series(1, 100000) i`;
     // Of the event of the first one, so that their bodies are found; as many deliveries of one event exist in no real table.
-    await sql`alter table public.webhook_deliveries drop constraint webhook_deliveries_event_id_endpoint_id_key`;
+    await sql`alter table keyframe.webhook_deliveries drop constraint webhook_deliveries_event_id_endpoint_id_key`;
     await sql`
-      insert into public.webhook_deliveries (event_id, endpoint_id, event_type, next_attempt_at)
-      select event_id, endpoint_id, event_type, now() - interval '1 hour' from public.webhook_deliveries, generate_series(1, 10000) where id = ${id}`;
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, event_type, next_attempt_at)
+      select event_id, endpoint_id, event_type, now() - interval '1 hour' from keyframe.webhook_deliveries, generate_series(1, 10000) where id = ${id}`;
   });
-  await db.sql`analyze public.webhook_deliveries, public.webhook_events, public.webhook_endpoints, public.webhook_attempts`;
+  await db.sql`analyze keyframe.webhook_deliveries, keyframe.webhook_events, keyframe.webhook_endpoints, keyframe.webhook_attempts`;
 });
 afterAll(() => db.drop());
 
@@ -36,7 +36,7 @@ test("a claim among 100,000 delivered and 10,000 due → goes through the index 
       const { deliveries } = await exchange(sql, { maxRows: 100 });
       const others = deliveries.filter(({ endpoint_id }) => endpoint_id !== flood);
       expect([deliveries.length, others.length]).toEqual([28, 20]);
-      await db.sql`truncate private.delivery_leases`;
+      await db.sql`truncate keyframe_private.delivery_leases`;
     }
   });
   const claims = plans.filter((plan) => plan.includes("Insert on delivery_leases"));
@@ -55,7 +55,7 @@ test("recording a batch of 28 in it → finds each by its key", async () => {
 });
 
 test("the sweep over it → looks for what is due through the index", async () => {
-  const plans = await plansOf(db.url, (sql) => sql`select private.sweep()`);
+  const plans = await plansOf(db.url, (sql) => sql`select keyframe_private.sweep()`);
   expect(plans.some((plan) => plan.includes("webhook_deliveries_due_idx"))).toBe(true);
   for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_deliveries");
 });

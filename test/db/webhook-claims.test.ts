@@ -32,13 +32,13 @@ describe("what a claim brings", () => {
     const endpoint = await addEndpoint(db.sql, null, { url: "https://crm.example/in" });
     const [id = ""] = await seedDeliveries(db.sql, endpoint, 1);
     const { recorded, deliveries, endpoints } = await exchange(db.sql);
-    const [event] = await db.sql`select id, payload::text as body from public.webhook_events`;
+    const [event] = await db.sql`select id, payload::text as body from keyframe.webhook_events`;
     const lease_token = await leaseOf(db.sql, id);
     expect(recorded).toBe(0);
     expect(deliveries).toEqual([
       { id, lease_token, attempt: 1, endpoint_id: endpoint, event_id: event?.id, body: event?.body },
     ]);
-    const [secret] = await db.sql`select private.webhook_secret(${endpoint}) as text`;
+    const [secret] = await db.sql`select keyframe_private.webhook_secret(${endpoint}) as text`;
     expect(endpoints).toEqual({ [endpoint]: { url: "https://crm.example/in", secrets: [secret?.text] } });
   });
 
@@ -189,7 +189,8 @@ describe("10 exchanges at once", () => {
     expect(new Set([...ids, ...rest]).size).toBe(120);
     expect([...ids, ...rest].length).toBe(120);
     expect(mostAtOnce).toBeLessThanOrEqual(4);
-    const [row] = await db.sql`select count(*)::int as attempts, max(attempt) as highest from public.webhook_attempts`;
+    const [row] =
+      await db.sql`select count(*)::int as attempts, max(attempt) as highest from keyframe.webhook_attempts`;
     expect(row).toEqual({ attempts: 120, highest: 1 });
   });
 
@@ -251,7 +252,7 @@ describe("fairness", () => {
     for (let turn = 0; turn < 100 && first.size < 4; turn++) {
       const [delivery] = (await exchange(db.sql, { maxRows: 1 })).deliveries;
       if (delivery) first.add(delivery.endpoint_id);
-      await db.sql`truncate private.delivery_leases`;
+      await db.sql`truncate keyframe_private.delivery_leases`;
     }
     expect([...first].sort()).toEqual(endpoints);
   });
@@ -261,7 +262,9 @@ describe("fairness", () => {
     for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 2);
     const starts = [...endpoints, "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"];
     for (const begin of starts) {
-      const rows = await db.sql<{ id: string }[]>`select private.endpoints_with_due(${begin}, 100, now()) as id`;
+      const rows = await db.sql<
+        { id: string }[]
+      >`select keyframe_private.endpoints_with_due(${begin}, 100, now()) as id`;
       const falling = endpoints.toReversed();
       expect(rows.map(({ id }) => id)).toEqual([
         ...falling.filter((id) => id < begin),
@@ -269,7 +272,7 @@ describe("fairness", () => {
       ]);
     }
     const [two] =
-      await db.sql`select count(*)::int as found from private.endpoints_with_due(${endpoints[3] ?? ""}, 2, now())`;
+      await db.sql`select count(*)::int as found from keyframe_private.endpoints_with_due(${endpoints[3] ?? ""}, 2, now())`;
     expect(two?.found).toBe(2);
   });
 });
@@ -279,7 +282,7 @@ describe("a disabled endpoint", () => {
     const [off = "", on = ""] = await addEndpoints(2);
     await seedDeliveries(db.sql, off, 50, { next_attempt_at: fromNow(-3600) });
     await seedDeliveries(db.sql, on, 2);
-    await db.sql`update public.webhook_endpoints set enabled = false where id = ${off}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${off}`;
     expect(perEndpoint((await exchange(db.sql, { maxRows: 8 })).deliveries)).toEqual(new Map([[on, 2]]));
   });
 
@@ -287,7 +290,7 @@ describe("a disabled endpoint", () => {
     const [off = ""] = await addEndpoints(1, { enabled: false });
     await seedDeliveries(db.sql, off, 2);
     expect((await exchange(db.sql)).deliveries).toEqual([]);
-    await db.sql`update public.webhook_endpoints set enabled = true where id = ${off}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = true where id = ${off}`;
     expect((await exchange(db.sql)).deliveries.length).toBe(2);
   });
 });
@@ -295,7 +298,7 @@ describe("a disabled endpoint", () => {
 test("the promise of deliver to look again → is noted by a claim, and taken back by a last look", async () => {
   const looking = async () => {
     const [row] = await db.sql`
-      select looking_until > clock_timestamp() as looking from private.lookouts where function_name = 'deliver'`;
+      select looking_until > clock_timestamp() as looking from keyframe_private.lookouts where function_name = 'deliver'`;
     return row?.looking;
   };
   await exchange(db.sql, { lookAgainMs: 5_000 });
@@ -307,7 +310,7 @@ test("the promise of deliver to look again → is noted by a claim, and taken ba
 describe("the places of an endpoint", () => {
   const places = () =>
     db.sql<{ place: number; delivery_id: string | null }[]>`
-      select place, delivery_id from private.delivery_leases order by endpoint_id, place`;
+      select place, delivery_id from keyframe_private.delivery_leases order by endpoint_id, place`;
 
   test("used again and again → as many rows as places, all free in the end", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { max_in_flight: 3 }), 20);
@@ -337,7 +340,7 @@ describe("the places of an endpoint", () => {
     const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 4 });
     await seedDeliveries(db.sql, endpoint, 10);
     const { deliveries } = await exchange(db.sql);
-    await db.sql`update public.webhook_endpoints set max_in_flight = 2 where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set max_in_flight = 2 where id = ${endpoint}`;
     const end = (count: number) =>
       exchange(db.sql, { results: deliveries.splice(0, count).map((held) => resultOf(held, { status_code: 200 })) });
     expect((await end(2)).deliveries).toEqual([]);
@@ -363,13 +366,13 @@ describe("the places of an endpoint", () => {
     const [gone = "", other = ""] = await addEndpoints(2);
     for (const endpoint of [gone, other]) await seedDeliveries(db.sql, endpoint, 2);
     await exchange(db.sql);
-    await db.sql`delete from public.webhook_endpoints where id = ${gone}`;
+    await db.sql`delete from keyframe.webhook_endpoints where id = ${gone}`;
     const left = async () => {
-      await db.sql`select private.prune_webhooks()`;
+      await db.sql`select keyframe_private.prune_webhooks()`;
       return (await places()).length;
     };
     expect(await left()).toBe(4);
-    await db.sql`update private.delivery_leases set leased_until = now() - interval '61 minutes'`;
+    await db.sql`update keyframe_private.delivery_leases set leased_until = now() - interval '61 minutes'`;
     expect(await left()).toBe(2);
   });
 });

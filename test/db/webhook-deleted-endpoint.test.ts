@@ -24,33 +24,33 @@ async function whileDeleting<T>(statement: string, request: () => Promise<T>): P
 
 const codeWhileDeleting = async (table: string, of: (scene: Scene) => string, name: string) => {
   const scene = await addScene(db, await db.addUser());
-  const statement = `delete from public.${table} where id = '${of(scene)}'`;
+  const statement = `delete from keyframe.${table} where id = '${of(scene)}'`;
   const outcome = await whileDeleting(statement, () => makeRequest(db, scene, name));
   return outcome.status === "rejected" ? await codeOf(Promise.reject(outcome.reason)) : outcome.value;
 };
 
 test("a project created while its owner's endpoint is being deleted → the project is there, without a delivery", async () => {
   const scene = await addScene(db, await db.addUser());
-  await db.sql`delete from public.webhook_events`;
-  const outcome = await whileDeleting(`delete from public.webhook_endpoints where id = '${scene.endpoint}'`, () =>
+  await db.sql`delete from keyframe.webhook_events`;
+  const outcome = await whileDeleting(`delete from keyframe.webhook_endpoints where id = '${scene.endpoint}'`, () =>
     makeRequest(db, scene, "create_project"),
   );
   expect(outcome.status).toBe("fulfilled");
   const [counts] = await db.sql`
-    select (select count(*)::int from public.webhook_events where owner_id = ${scene.owner}) as events,
-           (select count(*)::int from public.webhook_deliveries) as deliveries`;
+    select (select count(*)::int from keyframe.webhook_events where owner_id = ${scene.owner}) as events,
+           (select count(*)::int from keyframe.webhook_deliveries) as deliveries`;
   expect(counts).toEqual({ events: 1, deliveries: 0 });
 });
 
 test("a claim while an endpoint with a used place is being deleted → waits for nobody", async () => {
   const scene = await addScene(db, await db.addUser());
-  await db.sql`update public.webhook_deliveries set next_attempt_at = now() - interval '1 second' where id = ${scene.delivery}`;
+  await db.sql`update keyframe.webhook_deliveries set next_attempt_at = now() - interval '1 second' where id = ${scene.delivery}`;
   const { deliveries } = await exchange(db.sql);
   expect(deliveries.map(({ id }) => id)).toContain(scene.delivery);
   await exchange(db.sql, { results: deliveries.map((held) => resultOf(held)), maxRows: 0 });
-  await db.sql`update public.webhook_deliveries set next_attempt_at = now() - interval '1 second' where id = ${scene.delivery}`;
+  await db.sql`update keyframe.webhook_deliveries set next_attempt_at = now() - interval '1 second' where id = ${scene.delivery}`;
   await db.sql.begin(async (sql) => {
-    await sql`delete from public.webhook_endpoints where id = ${scene.endpoint}`;
+    await sql`delete from keyframe.webhook_endpoints where id = ${scene.endpoint}`;
     await exchange(db.sql);
   });
 });

@@ -30,7 +30,7 @@ afterAll(() => db.drop());
 
 /** One more delivery is attempted at this moment. */
 async function attempt(outcome: Outcome, at: Date): Promise<void> {
-  await db.sql`delete from public.webhook_deliveries`;
+  await db.sql`delete from keyframe.webhook_deliveries`;
   await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: at });
   expect((await sendNext(db.sql, outcome, at)).length).toBe(1);
 }
@@ -69,7 +69,7 @@ describe("410", () => {
   test("from a request that was under way when its owner disabled it → the owner's reason and time stay", async () => {
     await seedDeliveries(db.sql, endpoint, 1);
     const { deliveries } = await exchange(db.sql);
-    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoint}`;
     const { disabled_at } = await readEndpoint(db.sql, endpoint);
     await exchange(db.sql, { results: deliveries.map((held) => resultOf(held, { status_code: 410 })), maxRows: 0 });
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({
@@ -123,11 +123,11 @@ describe("nothing but failures", () => {
   });
 
   test("after an administrator set two days → two days", async () => {
-    await db.sql`update private.settings set webhook_disable_after = '2 days'`;
+    await db.sql`update keyframe_private.settings set webhook_disable_after = '2 days'`;
     await attempt({ status_code: 500 }, START);
     await attempt({ status_code: 500 }, days(2));
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "failing" });
-    await db.sql`update private.settings set webhook_disable_after = default`;
+    await db.sql`update keyframe_private.settings set webhook_disable_after = default`;
   });
 });
 
@@ -137,7 +137,7 @@ const toggle = async (owner: string, id: string, times = 1) => {
     for (const enabled of [false, true]) await call(db, owner, "update_webhook_endpoint", { endpoint_id: id, enabled });
   }
 };
-const enable = () => db.sql`update public.webhook_endpoints set enabled = true where id = ${endpoint}`;
+const enable = () => db.sql`update keyframe.webhook_endpoints set enabled = true where id = ${endpoint}`;
 
 describe("enabled again after the service disabled it", () => {
   test.each([
@@ -176,7 +176,7 @@ describe("switched off and on by its owner", () => {
   test("while it only fails → failing_since stays, and the five days go on", async () => {
     await attempt({ status_code: 500 }, START);
     const owner = await db.addUser();
-    await db.sql`update public.webhook_endpoints set owner_id = ${owner} where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set owner_id = ${owner} where id = ${endpoint}`;
     await toggle(owner, endpoint, 10);
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });
     await attempt({ status_code: 500 }, days(5));
@@ -184,7 +184,7 @@ describe("switched off and on by its owner", () => {
   });
 
   test("with nothing wrong → nothing is wrong afterwards", async () => {
-    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoint}`;
     await enable();
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: null });
   });
@@ -212,6 +212,6 @@ describe("switched off and on by its owner", () => {
 
 test("changed in another way while it fails, its URL too → failing_since stays", async () => {
   await attempt({ status_code: 500 }, START);
-  await db.sql`update public.webhook_endpoints set url = 'https://elsewhere.example', enabled = true where id = ${endpoint}`;
+  await db.sql`update keyframe.webhook_endpoints set url = 'https://elsewhere.example', enabled = true where id = ${endpoint}`;
   expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });
 });

@@ -31,24 +31,25 @@ afterAll(() => db.drop());
 const remove = (endpoint: string, caller: Caller = scene.caller) =>
   call(db, caller, "delete_webhook_endpoint", { endpoint_id: endpoint });
 const pruneOnce = async (maxRows: number) =>
-  (await db.sql<{ deleted: number }[]>`select private.prune_deleted_endpoints(${maxRows}) as deleted`)[0]?.deleted;
+  (await db.sql<{ deleted: number }[]>`select keyframe_private.prune_deleted_endpoints(${maxRows}) as deleted`)[0]
+    ?.deleted;
 const countOf = async (table: string, where = "true") =>
   (await db.sql.unsafe(`select from ${table} where ${where}`)).count;
 /** What an owner sees of webhooks through the Data API. */
 const seenBy = (owner: string) =>
   db.as({ role: "authenticated", sub: owner }, async (sql) => {
     const [row] = await sql<Record<string, number>[]>`
-      select (select count(*)::int from public.webhook_endpoints) as endpoints,
-        (select count(*)::int from public.webhook_deliveries) as deliveries,
-        (select count(*)::int from public.webhook_attempts) as attempts,
-        (select count(*)::int from public.webhook_events where type = 'webhook.test') as tests`;
+      select (select count(*)::int from keyframe.webhook_endpoints) as endpoints,
+        (select count(*)::int from keyframe.webhook_deliveries) as deliveries,
+        (select count(*)::int from keyframe.webhook_attempts) as attempts,
+        (select count(*)::int from keyframe.webhook_events where type = 'webhook.test') as tests`;
     return row;
   });
 
 /** Who deletes an endpoint: its owner, an administrator in Studio, the end of the account. */
 const DELETIONS: Record<string, (scene: Scene) => Promise<unknown>> = {
   delete_webhook_endpoint: ({ endpoint }) => remove(endpoint),
-  "a row deleted in Studio": ({ endpoint }) => db.sql`delete from public.webhook_endpoints where id = ${endpoint}`,
+  "a row deleted in Studio": ({ endpoint }) => db.sql`delete from keyframe.webhook_endpoints where id = ${endpoint}`,
   "the end of the account": ({ owner }) => db.sql`delete from auth.users where id = ${owner}`,
 };
 
@@ -71,11 +72,11 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
   );
 
   test.each(Object.entries(DELETIONS))("%s → its secrets leave the Vault with it", async (_name, end) => {
-    await db.sql`select private.rotate_webhook_secret(${scene.endpoint}, interval '1 hour')`;
+    await db.sql`select keyframe_private.rotate_webhook_secret(${scene.endpoint}, interval '1 hour')`;
     const secrets = await countOf("vault.secrets");
     await end(scene);
     expect(await countOf("vault.secrets")).toBe(secrets - 2);
-    expect(await countOf("private.webhook_secrets", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
+    expect(await countOf("keyframe_private.webhook_secrets", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
   });
 
   test.each(Object.entries(DELETIONS))(
@@ -84,9 +85,9 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
       await end(scene);
       const { deliveries } = await exchange(db.sql, { at: new Date(Date.now() + 3_600_000) });
       expect(new Set(deliveries.map(({ endpoint_id }) => endpoint_id))).toEqual(new Set([other]));
-      const admin = await db.sql`select endpoint_id from private.admin_webhook_health`;
+      const admin = await db.sql`select endpoint_id from keyframe_private.admin_webhook_health`;
       expect(admin.map(({ endpoint_id }) => endpoint_id)).toEqual([other]);
-      const [row] = await db.sql`select public.service_figures() -> 'deliveries' as figures`;
+      const [row] = await db.sql`select keyframe.service_figures() -> 'deliveries' as figures`;
       expect(row?.figures).toMatchObject({ pending: 3, held: 0 });
     },
   );
@@ -136,19 +137,19 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
 test("an endpoint with 5,000 deliveries → deleted without reading one of them", async () => {
   await seedDeliveries(db.sql, scene.endpoint, 5_000);
   const plans = await plansOf(db.url, async (sql) => {
-    await sql`delete from public.webhook_endpoints where id = ${scene.endpoint}`;
+    await sql`delete from keyframe.webhook_endpoints where id = ${scene.endpoint}`;
   });
   expect(plans.filter((plan) => plan.includes("webhook_secrets")).length).toBeGreaterThan(0);
   for (const plan of plans) expect(plan).not.toMatch(/webhook_(deliveries|attempts|events)/);
-  expect(await countOf("public.webhook_endpoints")).toBe(0);
+  expect(await countOf("keyframe.webhook_endpoints")).toBe(0);
 });
 
 describe("what deleted endpoints leave", () => {
   const left = async () => [
-    await countOf("public.webhook_deliveries"),
-    await countOf("public.webhook_attempts"),
-    await countOf("public.webhook_events", "type = 'webhook.test'"),
-    await countOf("private.deleted_endpoints"),
+    await countOf("keyframe.webhook_deliveries"),
+    await countOf("keyframe.webhook_attempts"),
+    await countOf("keyframe.webhook_events", "type = 'webhook.test'"),
+    await countOf("keyframe_private.deleted_endpoints"),
   ];
 
   test("the job's run → gone, deliveries with attempts and tests; events and what others have stay", async () => {
@@ -156,17 +157,17 @@ describe("what deleted endpoints leave", () => {
     await sendNext(db.sql, { status_code: 500 });
     const other = await addEndpoint(db.sql, scene.owner);
     await db.sql`
-      insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
-      select event_id, ${other}, owner_id, event_type from public.webhook_deliveries where event_type <> 'webhook.test'`;
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
+      select event_id, ${other}, owner_id, event_type from keyframe.webhook_deliveries where event_type <> 'webhook.test'`;
     await call(db, scene.caller, "test_webhook_endpoint", { endpoint_id: other });
     await sendNext(db.sql, { status_code: 200 });
     expect(await left()).toEqual([4, 4, 2, 0]);
-    const events = await countOf("public.webhook_events", "type = 'project.created'");
+    const events = await countOf("keyframe.webhook_events", "type = 'project.created'");
     await remove(scene.endpoint);
     expect(await left()).toEqual([4, 4, 2, 1]);
-    await db.sql`select private.prune()`;
+    await db.sql`select keyframe_private.prune()`;
     expect(await left()).toEqual([2, 2, 1, 0]);
-    expect(await countOf("public.webhook_events", "type = 'project.created'")).toBe(events);
+    expect(await countOf("keyframe.webhook_events", "type = 'project.created'")).toBe(events);
   });
 
   test("more than a batch, of two endpoints → the older deletion first, never more than the batch, then nothing", async () => {
@@ -175,7 +176,7 @@ describe("what deleted endpoints leave", () => {
     await seedDeliveries(db.sql, second, 2);
     await remove(scene.endpoint);
     await remove(second);
-    const of = (endpoint: string) => countOf("public.webhook_deliveries", `endpoint_id = '${endpoint}'`);
+    const of = (endpoint: string) => countOf("keyframe.webhook_deliveries", `endpoint_id = '${endpoint}'`);
     const steps = [];
     for (let run = 0; run < 5; run++) steps.push([await pruneOnce(3), await of(scene.endpoint), await of(second)]);
     expect(steps).toEqual([
@@ -185,12 +186,12 @@ describe("what deleted endpoints leave", () => {
       [0, 0, 0],
       [0, 0, 0],
     ]);
-    expect(await countOf("private.deleted_endpoints")).toBe(0);
+    expect(await countOf("keyframe_private.deleted_endpoints")).toBe(0);
   });
 
   test("tests alone, more than a batch → deleted in batches, too", async () => {
     for (let i = 0; i < 3; i++) await makeRequest(db, scene, "test_webhook_endpoint");
-    await db.sql`delete from public.webhook_deliveries`;
+    await db.sql`delete from keyframe.webhook_deliveries`;
     await remove(scene.endpoint);
     expect([await pruneOnce(2), await pruneOnce(2), await pruneOnce(2)]).toEqual([2, 1, 0]);
     expect(await left()).toEqual([0, 0, 0, 0]);
@@ -200,7 +201,7 @@ describe("what deleted endpoints leave", () => {
     const again = () => addEndpoint(db.sql, scene.owner, { id: scene.endpoint });
     await remove(scene.endpoint);
     expect(await codeOf(again())).toBe("invalid_request");
-    await db.sql`select private.prune_webhooks()`;
+    await db.sql`select keyframe_private.prune_webhooks()`;
     await again();
     expect(await seenBy(scene.owner)).toMatchObject({ endpoints: 1, deliveries: 0 });
   });
@@ -208,10 +209,10 @@ describe("what deleted endpoints leave", () => {
   test("while somebody else prunes → what that one is at is left alone, without waiting", async () => {
     await remove(scene.endpoint);
     await db.sql.begin(async (sql) => {
-      await sql`select private.prune_deleted_endpoints(1)`;
+      await sql`select keyframe_private.prune_deleted_endpoints(1)`;
       const [row] = await db.sql.begin(async (other) => {
         await other`set local lock_timeout = '2s'`;
-        return await other`select private.prune_deleted_endpoints(100) as deleted`;
+        return await other`select keyframe_private.prune_deleted_endpoints(100) as deleted`;
       });
       expect(row).toEqual({ deleted: 0 });
     });
@@ -222,9 +223,9 @@ describe("what deleted endpoints leave", () => {
     for (let i = 0; i < 4; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 5_000);
     await seedDeliveries(db.sql, scene.endpoint, 699);
     await remove(scene.endpoint);
-    await db.sql`vacuum analyze public.webhook_deliveries, public.webhook_events, public.webhook_attempts`;
+    await db.sql`vacuum analyze keyframe.webhook_deliveries, keyframe.webhook_events, keyframe.webhook_attempts`;
     const plans = await plansOf(db.url, async (sql) => {
-      for (let batch = 0; batch < 7; batch++) await sql`select private.prune_deleted_endpoints(100)`;
+      for (let batch = 0; batch < 7; batch++) await sql`select keyframe_private.prune_deleted_endpoints(100)`;
     });
     const deletions = plans.filter((plan) => plan.includes("Delete on webhook_deliveries"));
     expect(deletions).toHaveLength(7);
@@ -232,7 +233,7 @@ describe("what deleted endpoints leave", () => {
       expect(plan).toMatch(/Index (Only )?Scan using webhook_deliveries_\w+ on webhook_deliveries o [^\n]*rows=100 /);
     }
     for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_");
-    expect(await countOf("public.webhook_deliveries", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
+    expect(await countOf("keyframe.webhook_deliveries", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
   });
 });
 
@@ -252,7 +253,7 @@ describe("requests that are under way when an endpoint is deleted", () => {
       expect(deliveries.length).toBe(2);
       await record({ status_code });
       const [other] = await db.sql`
-      select d.attempts from public.webhook_deliveries d join public.webhook_endpoints e on e.id = d.endpoint_id`;
+      select d.attempts from keyframe.webhook_deliveries d join keyframe.webhook_endpoints e on e.id = d.endpoint_id`;
       expect(other).toEqual({ attempts: 1 });
       expect(await seenBy(scene.owner)).toEqual({ endpoints: 0, deliveries: 0, attempts: 0, tests: 0 });
     },
@@ -265,7 +266,7 @@ describe("requests that are under way when an endpoint is deleted", () => {
   });
 
   test("nobody comes back with them → deleted when their leases have run out", async () => {
-    await db.sql`update private.delivery_leases set leased_until = now()`;
+    await db.sql`update keyframe_private.delivery_leases set leased_until = now()`;
     expect(await pruneOnce(100)).toBe(1);
   });
 });
@@ -276,10 +277,10 @@ test("while a batch is being deleted → its owner's and everybody's writes wait
   await seedDeliveries(db.sql, wide, 1);
   await remove(scene.endpoint);
   await db.sql.begin(async (sql) => {
-    await sql`select private.prune_webhooks()`;
+    await sql`select keyframe_private.prune_webhooks()`;
     await makeRequest(db, scene, "create_project");
     await makeRequest(db, scene, "create_webhook_endpoint");
     expect((await sendNext(db.sql, { status_code: 200 })).length).toBeGreaterThan(0);
   });
-  expect(await countOf("public.webhook_deliveries", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
+  expect(await countOf("keyframe.webhook_deliveries", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
 });

@@ -24,7 +24,7 @@ const create = (args: Args = {}, caller: Caller = owner) =>
 const update = async (endpoint_id: string, args: Args) =>
   (await call<{ endpoint: Row }>(db, owner, "update_webhook_endpoint", { endpoint_id, ...args })).endpoint;
 const countOf = async (whose: string | null) =>
-  (await db.sql`select from public.webhook_endpoints where owner_id is not distinct from ${whose}`).count;
+  (await db.sql`select from keyframe.webhook_endpoints where owner_id is not distinct from ${whose}`).count;
 
 describe("create_webhook_endpoint", () => {
   test("with an address alone → the caller's, enabled, for every event, with its secret", async () => {
@@ -131,7 +131,7 @@ describe("20 endpoints of one owner are enough", () => {
 
   test("30 in one insert → refused as a whole", async () => {
     const rows = Array.from({ length: 30 }, () => ({ owner_id: owner, url: URL }));
-    expect(await codeOf(db.sql`insert into public.webhook_endpoints ${db.sql(rows)}`)).toBe("invalid_request");
+    expect(await codeOf(db.sql`insert into keyframe.webhook_endpoints ${db.sql(rows)}`)).toBe("invalid_request");
     expect(await countOf(owner)).toBe(0);
   });
 
@@ -200,11 +200,11 @@ describe("update_webhook_endpoint", () => {
 test("delete_webhook_endpoint → the endpoint goes with its deliveries; the events stay for others", async () => {
   const id = await addEndpoint(db.sql, owner);
   await addEndpoint(db.sql, null);
-  await db.sql`insert into public.projects (owner_id, title, text_prompt) values (${owner}, 't', 'p')`;
+  await db.sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${owner}, 't', 'p')`;
   const { endpoint } = await call<{ endpoint: Row }>(db, owner, "delete_webhook_endpoint", { endpoint_id: id });
   expect(endpoint.id).toBe(id);
-  await db.sql`select private.prune_webhooks()`;
+  await db.sql`select keyframe_private.prune_webhooks()`;
   const [row] = await db.sql`
-    select (select count(*)::int from public.webhook_deliveries) as deliveries, (select count(*)::int from public.webhook_events) as events`;
+    select (select count(*)::int from keyframe.webhook_deliveries) as deliveries, (select count(*)::int from keyframe.webhook_events) as events`;
   expect(row).toEqual({ deliveries: 1, events: 1 });
 });

@@ -21,10 +21,10 @@ type Event = { id: string; type: string; owner_id: string; project_id: string; p
 const events = () =>
   db.sql<(Event & { code: string | null })[]>`
     select id, type, owner_id, project_id, prediction_id, payload -> 'error' ->> 'code' as code
-    from public.webhook_events order by created_at`;
+    from keyframe.webhook_events order by created_at`;
 const types = async () => (await events()).map(({ type }) => type);
 const receivers = async () =>
-  (await db.sql<{ id: string }[]>`select endpoint_id as id from public.webhook_deliveries order by 1`).map(
+  (await db.sql<{ id: string }[]>`select endpoint_id as id from keyframe.webhook_deliveries order by 1`).map(
     ({ id }) => id,
   );
 
@@ -53,7 +53,7 @@ describe("a new project", () => {
     expect(await receivers()).toEqual(wanting.sort());
     const rows = await db.sql`
       select distinct d.status, d.attempts, d.next_attempt_at <= now() as due, d.event_type, d.owner_id is not distinct from e.owner_id as same_owner
-      from public.webhook_deliveries d join public.webhook_endpoints e on e.id = d.endpoint_id`;
+      from keyframe.webhook_deliveries d join keyframe.webhook_endpoints e on e.id = d.endpoint_id`;
     expect([...rows]).toEqual([
       { status: "pending", attempts: 0, due: true, event_type: "project.created", same_owner: true },
     ]);
@@ -64,7 +64,7 @@ describe("a new project", () => {
     const project = await addProject(db, world.owner);
     const [row] = await db.sql`
       select p.xmin::text as project, v.xmin::text as event, d.xmin::text as delivery
-      from public.projects p join public.webhook_events v on v.project_id = p.id join public.webhook_deliveries d on d.event_id = v.id
+      from keyframe.projects p join keyframe.webhook_events v on v.project_id = p.id join keyframe.webhook_deliveries d on d.event_id = v.id
       where p.id = ${project}`;
     expect(row?.event).toBe(row?.project);
     expect(row?.delivery).toBe(row?.project);
@@ -73,8 +73,8 @@ describe("a new project", () => {
   test("that is rolled back → takes its event and deliveries with it", async () => {
     await addEndpoint(db.sql, world.owner);
     await rolledBack(db.sql, async (sql) => {
-      await sql`insert into public.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
-      expect((await sql`select from public.webhook_deliveries`).count).toBe(1);
+      await sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+      expect((await sql`select from keyframe.webhook_deliveries`).count).toBe(1);
     });
     expect(await events()).toEqual([]);
     expect(await receivers()).toEqual([]);
@@ -95,14 +95,14 @@ describe("a new project", () => {
 
   test("several in one insert through the Data API → one event each", async () => {
     const rows = ["a", "b", "c"].map((title) => ({ title, text_prompt: "p" }));
-    await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`insert into public.projects ${sql(rows)}`);
+    await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`insert into keyframe.projects ${sql(rows)}`);
     expect(await types()).toEqual(Array(3).fill("project.created"));
   });
 
   test("changed or deleted later → no further event, and the one there is stays", async () => {
     const project = await addProject(db, world.owner);
-    await db.sql`update public.projects set title = 'Another' where id = ${project}`;
-    await db.sql`delete from public.projects where id = ${project}`;
+    await db.sql`update keyframe.projects set title = 'Another' where id = ${project}`;
+    await db.sql`delete from keyframe.projects where id = ${project}`;
     expect(await types()).toEqual(["project.created"]);
   });
 });
@@ -130,11 +130,11 @@ describe("a prediction", () => {
     provider_aborted: (id, run) => providerSays(db.sql, { id, run, status: "aborted" }),
     provider_no_output: (id, run) => providerSays(db.sql, { id, run, status: "succeeded", outputUrl: null }),
     deadline_exceeded: async (id) => {
-      await db.sql`update public.predictions set deadline_at = now() where id = ${id}`;
-      await db.sql`select private.sweep()`;
+      await db.sql`update keyframe.predictions set deadline_at = now() where id = ${id}`;
+      await db.sql`select keyframe_private.sweep()`;
     },
     attempts_exhausted: async (id) => {
-      await db.sql`update public.predictions set failures = 99 where id = ${id}`;
+      await db.sql`update keyframe.predictions set failures = 99 where id = ${id}`;
       await makeDue(db.sql, id);
       await claim(db.sql, 100);
     },
@@ -191,7 +191,7 @@ describe("a prediction", () => {
     const cancel = () =>
       db.as(
         { role: "authenticated", sub: world.owner },
-        (sql) => sql`select public.cancel_prediction(${world.project}, ${id})`,
+        (sql) => sql`select keyframe.cancel_prediction(${world.project}, ${id})`,
       );
     await cancel();
     await cancel();
@@ -216,8 +216,8 @@ describe("a prediction", () => {
     const ends = [
       () => providerSays(db.sql, { id, run: run ?? "", status: "failed" }),
       () => fail(db.sql, id, lease),
-      () => db.sql`select private.mark_canceled(${id})`,
-      () => db.sql`select private.mark_failed(${id}, 'deadline_exceeded', 'Late.', true)`,
+      () => db.sql`select keyframe_private.mark_canceled(${id})`,
+      () => db.sql`select keyframe_private.mark_failed(${id}, 'deadline_exceeded', 'Late.', true)`,
     ];
     await Promise.all(Array.from({ length: 5 }).flatMap(() => ends.map((end) => end())));
     expect(await types()).toEqual((await readRow(db.sql, id)).status === "canceled" ? [] : ["generation.failed"]);
@@ -229,7 +229,7 @@ describe("a prediction", () => {
     await complete(db.sql, id, lease);
     for (const type of ["generation.succeeded", "generation.failed"]) {
       const [row] = await db.sql`
-        select private.emit_event(${type}, ${world.owner}, ${world.project}, ${id}, now(), '{}') as written`;
+        select keyframe_private.emit_event(${type}, ${world.owner}, ${world.project}, ${id}, now(), '{}') as written`;
       expect(row?.written).toBe(false);
     }
     expect(await types()).toEqual(["generation.succeeded"]);
@@ -240,7 +240,7 @@ describe("a prediction", () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
     await rolledBack(db.sql, async (sql) => {
       expect(await complete(sql, id, lease)).toBe(true);
-      expect((await sql`select from public.webhook_events`).count).toBe(1);
+      expect((await sql`select from keyframe.webhook_events`).count).toBe(1);
     });
     expect(await events()).toEqual([]);
     await fail(db.sql, id, lease);
@@ -257,10 +257,10 @@ test.each([
 ])("%s under way on an endpoint → does not hold up the projects whose events go there", async (name) => {
   const endpoint = await addEndpoint(db.sql, world.owner);
   await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-    await sql.unsafe(`select public.${name}('${endpoint}')`);
+    await sql.unsafe(`select keyframe.${name}('${endpoint}')`);
     await db.sql.begin(async (other) => {
       await other`set local lock_timeout = '5s'`;
-      await other`insert into public.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+      await other`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
     });
   });
   expect(await receivers()).toEqual([endpoint]);

@@ -8,18 +8,18 @@ let endpoint: string;
 beforeAll(async () => {
   db = await cloneDatabase();
   await fillVault(db.sql, {
-    functions_url: "http://127.0.0.1:9/functions/v1",
-    kick_secret: inject("stack").kickSecret,
+    keyframe_functions_url: "http://127.0.0.1:9/functions/v1",
+    keyframe_kick_secret: inject("stack").kickSecret,
   });
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, null);
-  await db.sql`truncate private.lookouts, net.http_request_queue`;
+  await db.sql`truncate keyframe_private.lookouts, net.http_request_queue`;
 });
 afterAll(() => db.drop());
 
-const kicks = async () => (await db.sql`select from net.http_request_queue where url like '%/deliver'`).count;
+const kicks = async () => (await db.sql`select from net.http_request_queue where url like '%/keyframe-deliver'`).count;
 
 test("a last look that still finds something → a kick, so that a run whose time is up hands over", async () => {
   await seedDeliveries(db.sql, endpoint, 12);

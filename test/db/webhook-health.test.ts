@@ -91,7 +91,7 @@ describe("webhook_health", () => {
     await seedDeliveries(db.sql, endpoint, 1, delivered(at));
     const answer = await db.as({ role: "authenticated", sub: owner }, async (sql) => {
       await sql`set local timezone = 'Asia/Kathmandu'`; // UTC+5:45
-      const [row] = await sql<{ answer: Health }[]>`select public.webhook_health() as answer`;
+      const [row] = await sql<{ answer: Health }[]>`select keyframe.webhook_health() as answer`;
       return row?.answer;
     });
     expect(answer?.endpoints.flatMap(({ hours }) => hours.map(({ hour }) => Date.parse(hour)))).toEqual([hourOf(at)]);
@@ -123,21 +123,21 @@ test("10,000 deliveries of the last day, and 300 other endpoints → reads the h
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, last_attempt_at, completed_at)
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, last_attempt_at, completed_at)
       select gen_random_uuid(), ${endpoint}, ${owner}, 'project.created', 'delivered', 1, now() - i * interval '8 seconds', now()
       from generate_series(1, 10000) i`;
     await sql`
-      insert into private.webhook_hours (endpoint_id, hour, slot, delivered, last_attempt_at)
+      insert into keyframe_private.webhook_hours (endpoint_id, hour, slot, delivered, last_attempt_at)
       select e.id, date_trunc('hour', now(), 'UTC') - h * interval '1 hour', 0, 400, now() - h * interval '1 hour'
       from (select ${endpoint}::uuid as id union all select gen_random_uuid() from generate_series(1, 300)) e, generate_series(0, 47) h`;
   });
-  await db.sql`analyze public.webhook_deliveries, private.webhook_hours`;
+  await db.sql`analyze keyframe.webhook_deliveries, keyframe_private.webhook_hours`;
   const plans = await plansOf(db.url, async (sql) => {
     for (let asked = 0; asked < 7; asked++) {
       await sql.begin(async (transaction) => {
         await transaction`select set_config('request.jwt.claims', ${JSON.stringify({ sub: owner })}, true)`;
         await transaction`set local role authenticated`;
-        await transaction`select public.webhook_health()`;
+        await transaction`select keyframe.webhook_health()`;
       });
     }
   });

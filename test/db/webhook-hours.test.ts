@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
-  await db.sql`delete from private.webhook_hours`;
+  await db.sql`delete from keyframe_private.webhook_hours`;
   endpoint = await addEndpoint(db.sql, owner, { max_in_flight: 100 });
 });
 afterAll(() => db.drop());
@@ -30,7 +30,7 @@ type Counted = { endpoint: string; hour: string; delivered: number; retrying: nu
 /** What was counted, without hours in which nothing is left. */
 const counted = () => db.sql<Counted[]>`
   select endpoint_id as endpoint, hour::text, sum(delivered)::int as delivered, sum(retrying)::int as retrying, sum(exhausted)::int as exhausted
-  from private.webhook_hours group by endpoint_id, hour
+  from keyframe_private.webhook_hours group by endpoint_id, hour
   having sum(delivered) <> 0 or sum(retrying) <> 0 or sum(exhausted) <> 0 order by 1, 2`;
 
 /** The same from the deliveries themselves, one by one. */
@@ -39,7 +39,7 @@ const there = () => db.sql<Counted[]>`
     count(*) filter (where status = 'delivered')::int as delivered,
     count(*) filter (where status = 'pending' and last_error is not null)::int as retrying,
     count(*) filter (where status = 'exhausted')::int as exhausted
-  from public.webhook_deliveries where last_attempt_at is not null group by endpoint_id, 2
+  from keyframe.webhook_deliveries where last_attempt_at is not null group by endpoint_id, 2
   having bool_or(status <> 'pending' or last_error is not null) order by 1, 2`;
 
 const expectAgreement = async () => expect([...(await counted())]).toEqual([...(await there())]);
@@ -65,12 +65,12 @@ describe("a delivery is counted where its last attempt was", () => {
   });
 
   test("given up, sent again by its owner, recovered, moved by hand → the hours follow", async () => {
-    await db.sql`update private.settings set webhook_retry_schedule = '{1 second}'`;
+    await db.sql`update keyframe_private.settings set webhook_retry_schedule = '{1 second}'`;
     await seedDeliveries(db.sql, endpoint, 3);
     for (const seconds of [0, 5, 5, 5])
       await sendNext(db.sql, { status_code: 500 }, new Date(Date.now() + seconds * 1000));
     expect(await sumOf()).toEqual({ delivered: 0, retrying: 0, exhausted: 3 });
-    const [first] = await db.sql<{ id: string }[]>`select id from public.webhook_deliveries limit 1`;
+    const [first] = await db.sql<{ id: string }[]>`select id from keyframe.webhook_deliveries limit 1`;
     await call(db, owner, "redeliver_webhook", { delivery_id: first?.id ?? "" });
     await expectAgreement();
     expect(await sumOf()).toEqual({ delivered: 0, retrying: 1, exhausted: 2 });
@@ -78,12 +78,12 @@ describe("a delivery is counted where its last attempt was", () => {
     await expectAgreement();
     expect(await sumOf()).toEqual({ delivered: 0, retrying: 3, exhausted: 0 });
     for (const _one of ["alone", "the others"]) await sendNext(db.sql, { status_code: 204 });
-    await db.sql`update public.webhook_deliveries set last_attempt_at = last_attempt_at - interval '5 hours' where id = ${first?.id ?? ""}`;
+    await db.sql`update keyframe.webhook_deliveries set last_attempt_at = last_attempt_at - interval '5 hours' where id = ${first?.id ?? ""}`;
     await expectAgreement();
     await call(db, owner, "redeliver_webhook", { delivery_id: first?.id ?? "" });
     await expectAgreement();
     expect(await sumOf()).toEqual({ delivered: 2, retrying: 0, exhausted: 0 });
-    await db.sql`update private.settings set webhook_retry_schedule = default`;
+    await db.sql`update keyframe_private.settings set webhook_retry_schedule = default`;
   });
 
   test("a batch over several endpoints with every outcome, recorded twice → counted once", async () => {
@@ -106,14 +106,14 @@ test("300 that were given up are recovered → counted at once, not one by one",
   const writes = await db.sql.begin(async (sql) => {
     const written = async () => {
       const [row] = await sql<{ writes: number }[]>`
-        select (n_tup_ins + n_tup_upd)::int as writes from pg_stat_xact_user_tables where relid = 'private.webhook_hours'::regclass`;
+        select (n_tup_ins + n_tup_upd)::int as writes from pg_stat_xact_user_tables where relid = 'keyframe_private.webhook_hours'::regclass`;
       return row?.writes ?? 0;
     };
     await sql`
       select set_config('request.jwt.claims', ${JSON.stringify({ role: "authenticated", sub: owner })}, true),
         set_config('request.jwt.claim.sub', ${owner}, true)`;
     const before = await written();
-    await sql`select public.recover_webhook_endpoint(${endpoint}, ${new Date(0)})`;
+    await sql`select keyframe.recover_webhook_endpoint(${endpoint}, ${new Date(0)})`;
     return (await written()) - before;
   });
   expect(writes).toBe(1);
@@ -144,7 +144,7 @@ test("more at the same time than there are slots → the last ones take turns", 
     deliveries.map((delivery) => exchange(db.sql, { results: [resultOf(delivery, { status_code: 200 })], maxRows: 0 })),
   );
   expect(await sumOf()).toEqual({ delivered: many, retrying: 0, exhausted: 0 });
-  const [row] = await db.sql<{ slots: number }[]>`select count(*)::int as slots from private.webhook_hours`;
+  const [row] = await db.sql<{ slots: number }[]>`select count(*)::int as slots from keyframe_private.webhook_hours`;
   expect(row?.slots).toBeLessThanOrEqual(8);
 });
 
@@ -158,30 +158,30 @@ test("one sender after the other → one slot, so that an hour is one row", asyn
       maxRows: 0,
     });
   }
-  expect(await db.sql`select slot, delivered from private.webhook_hours`).toEqual([{ slot: 0, delivered: 3 }]);
+  expect(await db.sql`select slot, delivered from keyframe_private.webhook_hours`).toEqual([{ slot: 0, delivered: 3 }]);
 });
 
 describe("pruning", () => {
   const add = (endpoint: string, daysAgo: number) => db.sql`
-    insert into private.webhook_hours (endpoint_id, hour, slot, delivered, last_attempt_at)
+    insert into keyframe_private.webhook_hours (endpoint_id, hour, slot, delivered, last_attempt_at)
     select ${endpoint}, h, 0, 1, h from date_trunc('hour', now() - interval '1 day' * ${daysAgo}::float, 'UTC') h`;
   const left = async () =>
     (
       await db.sql<{ days: number }[]>`
-      select round(extract(epoch from now() - hour) / 86400)::int as days from private.webhook_hours order by hour desc`
+      select round(extract(epoch from now() - hour) / 86400)::int as days from keyframe_private.webhook_hours order by hour desc`
     ).map(({ days }) => days);
 
   test("hours of more than two days → go, but for the last of an endpoint, which tells when it was last heard of", async () => {
     for (const days of [0, 1, 4, 5]) await add(endpoint, days);
     const silent = crypto.randomUUID();
     for (const days of [7, 8]) await add(silent, days);
-    await db.sql`select private.prune_webhooks()`;
+    await db.sql`select keyframe_private.prune_webhooks()`;
     expect(await left()).toEqual([0, 1, 7]);
   });
 
   test("the last hour of an endpoint that has been silent for longer than the retention → goes too", async () => {
     await add(endpoint, 31);
-    await db.sql`select private.prune_webhooks()`;
+    await db.sql`select keyframe_private.prune_webhooks()`;
     expect(await left()).toEqual([]);
   });
 });

@@ -15,19 +15,19 @@ let world: World;
 let endpoint: string;
 beforeAll(async () => {
   db = await cloneDatabase();
-  await fillVault(db.sql, { functions_url: FUNCTIONS_URL, kick_secret: kickSecret });
+  await fillVault(db.sql, { keyframe_functions_url: FUNCTIONS_URL, keyframe_kick_secret: kickSecret });
 });
 beforeEach(async () => {
   world = await addWorld(db);
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, world.owner);
-  await db.sql`truncate private.lookouts, net.http_request_queue`;
+  await db.sql`truncate keyframe_private.lookouts, net.http_request_queue`;
 });
 afterAll(() => db.drop());
 
 type Kick = { url: string; headers: Record<string, string>; body: string };
 const kicks = () => db.sql<Kick[]>`
-  select url, headers, convert_from(body, 'UTF8') as body from net.http_request_queue where url like '%/deliver' order by id`;
+  select url, headers, convert_from(body, 'UTF8') as body from net.http_request_queue where url like '%/keyframe-deliver' order by id`;
 async function kicksOf(work: () => Promise<unknown>): Promise<number> {
   const before = (await kicks()).length;
   await work();
@@ -39,7 +39,7 @@ describe("an event wakes deliver", () => {
   test("with a kick that is signed, carries no ids and no secret, and goes to deliver alone", async () => {
     await addProject(db, world.owner);
     const [kick] = await kicks();
-    expect(kick).toMatchObject({ url: `${FUNCTIONS_URL}/deliver`, body: "{}" });
+    expect(kick).toMatchObject({ url: `${FUNCTIONS_URL}/keyframe-deliver`, body: "{}" });
     expect(new Webhook(kickSecret).verify(kick?.body ?? "", kick?.headers ?? {})).toEqual({});
     expect((await db.sql`select from net.http_request_queue`).count).toBe(1);
   });
@@ -58,15 +58,15 @@ describe("an event wakes deliver", () => {
   test("twenty projects in one statement, for three endpoints → one kick", async () => {
     for (let i = 0; i < 2; i++) await addEndpoint(db.sql, null);
     const rows = Array.from({ length: 20 }, () => ({ owner_id: world.owner, title: "t", text_prompt: "p" }));
-    expect(await kicksOf(() => db.sql`insert into public.projects ${db.sql(rows)}`)).toBe(1);
-    expect((await db.sql`select from public.webhook_deliveries`).count).toBe(60);
+    expect(await kicksOf(() => db.sql`insert into keyframe.projects ${db.sql(rows)}`)).toBe(1);
+    expect((await db.sql`select from keyframe.webhook_deliveries`).count).toBe(60);
   });
 
   test("several statements in one transaction → one kick", async () => {
     const work = () =>
       db.sql.begin(async (sql) => {
         for (let i = 0; i < 3; i++)
-          await sql`insert into public.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+          await sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
       });
     expect(await kicksOf(work)).toBe(1);
   });
@@ -74,7 +74,7 @@ describe("an event wakes deliver", () => {
   test("another transaction while the first is not committed → one kick for both, and neither waits", async () => {
     const work = () =>
       db.sql.begin(async (sql) => {
-        await sql`insert into public.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+        await sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
         await addProject(db, world.owner);
       });
     expect(await kicksOf(work)).toBe(1);
@@ -83,7 +83,7 @@ describe("an event wakes deliver", () => {
   test("a transaction that is rolled back → no kick", async () => {
     const work = () =>
       rolledBack(db.sql, async (sql) => {
-        await sql`insert into public.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
+        await sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
       });
     expect(await kicksOf(work)).toBe(0);
   });
@@ -98,18 +98,18 @@ describe("while deliver has promised to look again", () => {
   test("and looked for the last time → a kick again", async () => {
     await exchange(db.sql, { lookAgainMs: 60_000 });
     await exchange(db.sql, { lookAgainMs: 0 });
-    await db.sql`delete from public.webhook_deliveries`;
+    await db.sql`delete from keyframe.webhook_deliveries`;
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(1);
   });
 
   test("and the time has passed (it died) → a kick again", async () => {
     await exchange(db.sql, { lookAgainMs: 60_000 });
-    await db.sql`update private.lookouts set looking_until = clock_timestamp() - interval '1 millisecond'`;
+    await db.sql`update keyframe_private.lookouts set looking_until = clock_timestamp() - interval '1 millisecond'`;
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(1);
   });
 
   test("generate's promise → is not deliver's", async () => {
-    await db.sql`select public.claim_predictions(1, 60, 60000)`;
+    await db.sql`select keyframe_worker.claim_predictions(1, 60, 60000)`;
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(1);
   });
 });
@@ -129,7 +129,7 @@ describe("the owner's wishes wake deliver too", () => {
 });
 
 describe("the sweep kicks deliver", () => {
-  const sweep = () => db.sql`select private.sweep()`;
+  const sweep = () => db.sql`select keyframe_private.sweep()`;
 
   test("something is due (its kick was lost, or its retry's time has come) → one kick", async () => {
     await seedDeliveries(db.sql, endpoint, 3);
@@ -158,9 +158,9 @@ describe("the sweep kicks deliver", () => {
 
   test("what is due belongs to disabled endpoints → none, until one is enabled", async () => {
     await seedDeliveries(db.sql, endpoint, 5);
-    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoint}`;
     expect(await kicksOf(sweep)).toBe(0);
-    await db.sql`update public.webhook_endpoints set enabled = true where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = true where id = ${endpoint}`;
     expect(await kicksOf(sweep)).toBe(1);
   });
 
@@ -175,17 +175,20 @@ describe("the sweep kicks deliver", () => {
     await seedPrediction(db.sql, world, { columns: { lease_token: null } });
     await sweep();
     const urls = await db.sql<{ url: string }[]>`select url from net.http_request_queue order by url`;
-    expect(urls.map(({ url }) => url)).toEqual([`${FUNCTIONS_URL}/deliver`, `${FUNCTIONS_URL}/generate`]);
+    expect(urls.map(({ url }) => url)).toEqual([
+      `${FUNCTIONS_URL}/keyframe-deliver`,
+      `${FUNCTIONS_URL}/keyframe-generate`,
+    ]);
   });
 });
 
 describe("a kick that cannot be made → the project is saved, its event and delivery too", () => {
   test.each([
-    ["the Vault has no address", "delete from vault.secrets where name = 'functions_url'"],
+    ["the Vault has no address", "delete from vault.secrets where name = 'keyframe_functions_url'"],
     ["the Vault is gone", "drop schema vault cascade"],
     [
       "the address is no URL",
-      "select vault.update_secret((select id from vault.secrets where name = 'functions_url'), 'not a url')",
+      "select vault.update_secret((select id from vault.secrets where name = 'keyframe_functions_url'), 'not a url')",
     ],
     ["net.http_post is gone", "drop function net.http_post"],
     ["pg_net is gone", "drop schema net cascade"],
@@ -195,10 +198,10 @@ describe("a kick that cannot be made → the project is saved, its event and del
       await sql.unsafe(breakage);
       await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
       await sql`set local role authenticated`;
-      await sql`select public.create_project('t', 'p')`;
+      await sql`select keyframe.create_project('t', 'p')`;
       await sql`reset role`;
       const [row] = await sql`
-        select count(*)::int as events, (select count(*)::int from public.webhook_deliveries) as deliveries from public.webhook_events`;
+        select count(*)::int as events, (select count(*)::int from keyframe.webhook_deliveries) as deliveries from keyframe.webhook_events`;
       expect(row).toEqual({ events: 1, deliveries: 1 });
     });
   });

@@ -16,14 +16,14 @@ beforeAll(async () => {
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, completed_at, attempts, created_at, next_attempt_at)
-      select gen_random_uuid(), ${endpoint}, ${owner}, 'project.created', s.status::public.delivery_status,
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, completed_at, attempts, created_at, next_attempt_at)
+      select gen_random_uuid(), ${endpoint}, ${owner}, 'project.created', s.status::keyframe.delivery_status,
         case when s.status <> 'pending' then now() end, 1, now() - i * interval '1 minute', now() + interval '1 day'
       from generate_series(1, ${MANY}::int) i
       cross join lateral (
         select case when i > ${MANY - 3}::int then 'exhausted' when i > ${MANY - 5}::int then 'pending' else 'delivered' end as status) s`;
   });
-  await db.sql`analyze public.webhook_deliveries`;
+  await db.sql`analyze keyframe.webhook_deliveries`;
 });
 afterAll(() => db.drop());
 
@@ -66,7 +66,7 @@ test.each([
 ])(
   "list_webhook_deliveries of status %s among 20,000%s → reads %i rows at most, by one index",
   async (status, cursor, most) => {
-    const plans = await plansAsUser(`select public.list_webhook_deliveries('${endpoint}', ${status}, 21${cursor})`);
+    const plans = await plansAsUser(`select keyframe.list_webhook_deliveries('${endpoint}', ${status}, 21${cursor})`);
     const pages = plans.filter((plan) => plan.includes("on webhook_deliveries"));
     expect(pages).toHaveLength(7);
     for (const plan of pages) {
@@ -79,7 +79,9 @@ test.each([
 );
 
 test("a recovery of everything among 20,000 → reads what failed and what is pending, and none that was delivered", async () => {
-  const plans = await plansAsUser(`select public.recover_webhook_endpoint('${endpoint}', now() - interval '30 days')`);
+  const plans = await plansAsUser(
+    `select keyframe.recover_webhook_endpoint('${endpoint}', now() - interval '30 days')`,
+  );
   const again = plans.filter((plan) => plan.includes("Update on webhook_deliveries"));
   expect(again).toHaveLength(2 * 7);
   for (const plan of again) {
@@ -93,10 +95,10 @@ test("the endpoints of a user, and the service-wide ones, among 5,000 of others 
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into public.webhook_endpoints (owner_id, url)
+      insert into keyframe.webhook_endpoints (owner_id, url)
       select gen_random_uuid(), 'https://receiver.example/' from generate_series(1, 5000)`;
   });
-  await db.sql`analyze public.webhook_endpoints`;
+  await db.sql`analyze keyframe.webhook_endpoints`;
   for (const [claims, id] of [
     [{ role: "authenticated", sub: owner }, endpoint],
     [{ role: "service_role" }, wide],
@@ -108,7 +110,7 @@ test("the endpoints of a user, and the service-wide ones, among 5,000 of others 
             select set_config('request.jwt.claims', ${JSON.stringify(claims)}, true), set_config('request.jwt.claim.role', ${claims.role}, true)`;
           await transaction.unsafe(`set local role ${claims.role}`);
           const [row] = await transaction<{ ids: string[] }[]>`
-            select array(select e ->> 'id' from jsonb_array_elements(public.list_webhook_endpoints() -> 'endpoints') e) as ids`;
+            select array(select e ->> 'id' from jsonb_array_elements(keyframe.list_webhook_endpoints() -> 'endpoints') e) as ids`;
           expect(row?.ids).toEqual([id]);
         });
       }

@@ -19,7 +19,7 @@ const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** The one event's body, exactly as it is signed and sent. */
 async function body(): Promise<string> {
-  const rows = await db.sql<{ body: string }[]>`select payload::text as body from public.webhook_events`;
+  const rows = await db.sql<{ body: string }[]>`select payload::text as body from keyframe.webhook_events`;
   expect(rows.length).toBe(1);
   return rows[0]?.body ?? "";
 }
@@ -27,13 +27,13 @@ const payload = async () => JSON.parse(await body());
 
 async function addText(texts: { title?: string; text_prompt?: string; description?: string }): Promise<void> {
   const row = { owner_id: world.owner, title: "t", text_prompt: "p", ...texts };
-  await db.sql`insert into public.projects ${db.sql(row)}`;
+  await db.sql`insert into keyframe.projects ${db.sql(row)}`;
 }
 
 test("project.created → type, timestamp and the project as it was saved", async () => {
   await addText({ title: "The Pier", text_prompt: "A harbour at dawn", description: "Keep the boat red" });
   const [row] = await db.sql<{ id: string; created_at: Date }[]>`
-    select id, created_at from public.projects where title = 'The Pier'`;
+    select id, created_at from keyframe.projects where title = 'The Pier'`;
   const createdAt = row?.created_at.toISOString();
   expect(createdAt).toMatch(ISO);
   expect(await payload()).toEqual({
@@ -53,7 +53,7 @@ test("project.created → type, timestamp and the project as it was saved", asyn
 test("times → in UTC with milliseconds, whatever time zone the session has", async () => {
   const [row] = await db.sql.begin(async (sql) => {
     await sql`set local timezone = 'Asia/Kathmandu'`;
-    return await sql`select private.wire_time('2026-01-02T03:04:05.6789+05:45') as time`;
+    return await sql`select keyframe_private.wire_time('2026-01-02T03:04:05.6789+05:45') as time`;
   });
   expect(row?.time).toBe("2026-01-01T21:19:05.678Z");
 });
@@ -88,7 +88,7 @@ test("generation.succeeded of a frame → its output without a duration, and no 
 
 test("generation.succeeded of a video → its output with a duration", async () => {
   const { id, lease } = await seedPrediction(db.sql, world, { status: "storing", step: "video" });
-  await db.sql`select public.complete_prediction(${id}, ${lease}, 'o/p/film.mp4', 'video/mp4', 5000000000, ${"b".repeat(64)}, 1280, 720, 5.04)`;
+  await db.sql`select keyframe_worker.complete_prediction(${id}, ${lease}, 'o/p/film.mp4', 'video/mp4', 5000000000, ${"b".repeat(64)}, 1280, 720, 5.04)`;
   expect(await payload()).toMatchObject({
     type: "generation.succeeded",
     data: {
@@ -123,7 +123,7 @@ test("webhook.test → names the endpoint and nothing else", async () => {
   const endpoint = await addEndpoint(db.sql, world.owner);
   await db.as(
     { role: "authenticated", sub: world.owner },
-    (sql) => sql`select public.test_webhook_endpoint(${endpoint})`,
+    (sql) => sql`select keyframe.test_webhook_endpoint(${endpoint})`,
   );
   expect(await payload()).toEqual({
     type: "webhook.test",

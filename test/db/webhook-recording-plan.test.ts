@@ -18,7 +18,7 @@ test("recording, planned on a table with a few rows → through the primary key,
       const results = deliveries.map((delivery) => resultOf(delivery, { status_code: call % 2 ? 200 : 500 }));
       const scans = async () => {
         const [row] = await sql<{ scans: number }[]>`
-          select seq_scan::int as scans from pg_stat_xact_user_tables where relid = 'public.webhook_deliveries'::regclass`;
+          select seq_scan::int as scans from pg_stat_xact_user_tables where relid = 'keyframe.webhook_deliveries'::regclass`;
         return row?.scans ?? 0;
       };
       const before = await scans();

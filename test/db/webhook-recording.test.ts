@@ -23,7 +23,7 @@ afterAll(() => db.drop());
 
 const record = (results: object[]) => exchange(db.sql, { results, maxRows: 0 });
 const attemptsOf = (id: string) => db.sql`
-  select attempt, started_at, duration_ms, status_code, error, response_excerpt from public.webhook_attempts where delivery_id = ${id} order by id`;
+  select attempt, started_at, duration_ms, status_code, error, response_excerpt from keyframe.webhook_attempts where delivery_id = ${id} order by id`;
 
 test("each attempt → a row of its own with number, start, duration, status or error, and the answer's beginning", async () => {
   const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
@@ -104,7 +104,7 @@ describe("the holder of a lease alone is believed", () => {
   test("a delivery that an administrator gave up while it was sent → stays given up, the result is dropped, its place is free", async () => {
     const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
-    await db.sql`update public.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${id}`;
+    await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${id}`;
     expect((await record(results)).recorded).toBe(0);
     expect(await readDelivery(db.sql, id)).toMatchObject({ status: "exhausted", attempts: 0 });
     expect(await leaseOf(db.sql, id)).toBeNull();
@@ -115,7 +115,7 @@ describe("the holder of a lease alone is believed", () => {
     const [id = ""] = await seedDeliveries(db.sql, endpoint, 2);
     const first = (await exchange(db.sql, { maxRows: 1 })).deliveries;
     await record(first.map((held) => resultOf(held, { status_code: 200 })));
-    await db.sql`update public.webhook_deliveries set status = 'pending', completed_at = null, attempts = 0,
+    await db.sql`update keyframe.webhook_deliveries set status = 'pending', completed_at = null, attempts = 0,
       next_attempt_at = now() where id = ${id}`;
     const { deliveries } = await exchange(db.sql);
     const results = deliveries.map((held) => resultOf(held, { status_code: 200 }));
@@ -127,7 +127,7 @@ describe("the holder of a lease alone is believed", () => {
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 2);
     const { deliveries } = await exchange(db.sql);
-    await db.sql`delete from public.webhook_deliveries where id = ${deliveries[0]?.id ?? ""}`;
+    await db.sql`delete from keyframe.webhook_deliveries where id = ${deliveries[0]?.id ?? ""}`;
     const unknown = { id: crypto.randomUUID(), lease_token: crypto.randomUUID() };
     const results = [...deliveries, unknown].map((held) => resultOf(held, { status_code: 200 }));
     expect((await record(results)).recorded).toBe(1);
@@ -156,7 +156,7 @@ test("a batch of 100 with all kinds of ends → recorded in one call, each as it
     const { status } = await readDelivery(db.sql, id);
     expect([status, await leaseOf(db.sql, id)]).toEqual([expected[i], null]);
   }
-  expect((await db.sql`select from public.webhook_attempts`).count).toBe(100);
+  expect((await db.sql`select from keyframe.webhook_attempts`).count).toBe(100);
 });
 
 describe("nobody waits for each other for ever", () => {
@@ -165,15 +165,15 @@ describe("nobody waits for each other for ever", () => {
     await seedDeliveries(db.sql, endpoint, 3);
     const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
     const recording = await db.sql.begin(async (sql) => {
-      await sql`select from public.webhook_endpoints where id = ${endpoint} for no key update`;
+      await sql`select from keyframe.webhook_endpoints where id = ${endpoint} for no key update`;
       const waiting = record(results);
       await Promise.race([waiting, untilSomebodyWaits(db.sql)]);
-      await sql`delete from public.webhook_endpoints where id = ${endpoint}`;
+      await sql`delete from keyframe.webhook_endpoints where id = ${endpoint}`;
       return { waiting };
     });
     await recording.waiting;
-    await db.sql`select private.prune_webhooks()`;
-    expect((await db.sql`select from public.webhook_deliveries`).count).toBe(0);
+    await db.sql`select keyframe_private.prune_webhooks()`;
+    expect((await db.sql`select from keyframe.webhook_deliveries`).count).toBe(0);
   });
 
   test("batches over the same endpoints in opposite order, many times at once → all are recorded", async () => {

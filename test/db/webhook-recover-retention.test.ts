@@ -24,14 +24,14 @@ const ago = (milliseconds: number) => new Date(Date.now() - milliseconds);
 /** An event of that time which the endpoint missed. */
 async function addMissed(created_at: Date): Promise<string> {
   const [row] = await db.sql<{ id: string }[]>`
-    insert into public.webhook_events (type, owner_id, project_id, payload, created_at)
+    insert into keyframe.webhook_events (type, owner_id, project_id, payload, created_at)
     values ('project.created', ${owner}, gen_random_uuid(), '{}', ${created_at}) returning id`;
   return row?.id ?? "";
 }
 /** An event of that time whose delivery is in the given state. Returns the delivery's id. */
 async function addDelivery(created_at: Date, columns: object): Promise<string> {
   const [id = ""] = await seedDeliveries(db.sql, endpoint, 1, { created_at, ...columns });
-  await db.sql`update public.webhook_events set created_at = ${created_at} where id = (select event_id from public.webhook_deliveries where id = ${id})`;
+  await db.sql`update keyframe.webhook_events set created_at = ${created_at} where id = (select event_id from keyframe.webhook_deliveries where id = ${id})`;
   return id;
 }
 /** Recovers all of 40 days. Whatever waits for a lock of somebody else fails. */
@@ -39,11 +39,11 @@ const recover = () =>
   db.as({ role: "authenticated", sub: owner }, async (sql) => {
     await sql`set local lock_timeout = '1s'`;
     const [row] = await sql<{ answer: { recovered: number } }[]>`
-      select public.recover_webhook_endpoint(${endpoint}, ${ago(40 * DAY)}) as answer`;
+      select keyframe.recover_webhook_endpoint(${endpoint}, ${ago(40 * DAY)}) as answer`;
     return row?.answer.recovered;
   });
 const sent = async () =>
-  (await db.sql<{ event: string }[]>`select event_id as event from public.webhook_deliveries`).map(
+  (await db.sql<{ event: string }[]>`select event_id as event from keyframe.webhook_deliveries`).map(
     ({ event }) => event,
   );
 
@@ -51,7 +51,7 @@ test("events past their retention are being deleted → the recovery leaves them
   await addMissed(ago(RETENTION + 1_000));
   const young = await addMissed(ago(RETENTION - DAY));
   await db.sql.begin(async (sql) => {
-    expect(await sql`select private.prune_webhooks() as deleted`).toEqual([{ deleted: 1 }]);
+    expect(await sql`select keyframe_private.prune_webhooks() as deleted`).toEqual([{ deleted: 1 }]);
     expect(await recover()).toBe(1);
   });
   expect(await sent()).toEqual([young]);
@@ -72,7 +72,7 @@ test.for([
   await addDelivery(ago(RETENTION + 1_000), columns);
   const young = await addDelivery(ago(RETENTION - DAY), columns);
   await db.sql.begin(async (sql) => {
-    expect(await sql`select private.prune_webhooks() as deleted`).toEqual([{ deleted: 1 }]);
+    expect(await sql`select keyframe_private.prune_webhooks() as deleted`).toEqual([{ deleted: 1 }]);
     expect(await recover()).toBe(1);
   });
   expect(await readDelivery(db.sql, young)).toMatchObject({ status: "pending", retries_from: columns.attempts });
@@ -81,11 +81,11 @@ test.for([
 test("a shorter retention that an administrator has set → holds for the recovery too", async () => {
   await addMissed(ago(8 * DAY));
   const young = await addMissed(ago(6 * DAY));
-  await db.sql`update private.settings set webhook_retention = '7 days'`;
+  await db.sql`update keyframe_private.settings set webhook_retention = '7 days'`;
   try {
     expect(await recover()).toBe(1);
   } finally {
-    await db.sql`update private.settings set webhook_retention = default`;
+    await db.sql`update keyframe_private.settings set webhook_retention = default`;
   }
   expect(await sent()).toEqual([young]);
 });

@@ -92,10 +92,10 @@ describe("redeliver_webhook", () => {
 
   test("of a disabled endpoint → waits until it is enabled", async () => {
     const id = await seed(ended("exhausted"));
-    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoint}`;
     await redeliver(id);
     expect(await sendNext(db.sql, { status_code: 200 })).toEqual([]);
-    await db.sql`update public.webhook_endpoints set enabled = true where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = true where id = ${endpoint}`;
     expect(await sendNext(db.sql, { status_code: 200 })).toEqual([id]);
   });
 });
@@ -111,7 +111,7 @@ describe("recover_webhook_endpoint", () => {
       await seed(ended("exhausted", old)),
       await seed(ended("delivered")),
     ];
-    await db.sql`update public.webhook_events set created_at = ${later(-2)} where id in (select event_id from public.webhook_deliveries where created_at < ${HOUR_AGO})`;
+    await db.sql`update keyframe.webhook_events set created_at = ${later(-2)} where id in (select event_id from keyframe.webhook_deliveries where created_at < ${HOUR_AGO})`;
     expect(await recover(HOUR_AGO)).toBe(1);
     expect(await Promise.all([young, older, delivered].map(status))).toEqual(["pending", "exhausted", "delivered"]);
     expect(await readDelivery(db.sql, young)).toMatchObject({ attempts: 10, retries_from: 10, completed_at: null });
@@ -134,30 +134,30 @@ describe("recover_webhook_endpoint", () => {
   });
 
   test("what happened while it was disabled → delivered now, each event once", async () => {
-    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoint}`;
     for (let i = 0; i < 3; i++) await addProject(db, owner);
-    await db.sql`update public.webhook_endpoints set enabled = true where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = true where id = ${endpoint}`;
     expect(await sendNext(db.sql, { status_code: 200 })).toEqual([]);
     expect(await recover(HOUR_AGO)).toBe(3);
     expect((await sendNext(db.sql, { status_code: 200 })).length).toBe(3);
     expect(await recover(HOUR_AGO)).toBe(0);
     const [row] =
-      await db.sql`select count(*)::int as all, count(distinct event_id)::int as events from public.webhook_deliveries`;
+      await db.sql`select count(*)::int as all, count(distinct event_id)::int as events from keyframe.webhook_deliveries`;
     expect(row).toEqual({ all: 3, events: 3 });
   });
 
   test("missed events of other types, of other owners, from before the time, and tests → not sent", async () => {
-    await db.sql`update public.webhook_endpoints set event_types = '{project.created}' where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set event_types = '{project.created}' where id = ${endpoint}`;
     const mine = await addProject(db, owner);
-    await db.sql`delete from public.webhook_deliveries`;
+    await db.sql`delete from keyframe.webhook_deliveries`;
     await addProject(db, await db.addUser());
     await db.sql`
-      insert into public.webhook_events (type, owner_id, payload, created_at) values
+      insert into keyframe.webhook_events (type, owner_id, payload, created_at) values
         ('generation.failed', ${owner}, '{}', now()), ('webhook.test', ${owner}, '{}', now()),
         ('project.created', ${owner}, '{}', ${later(-2)})`;
     expect(await recover(HOUR_AGO)).toBe(1);
     const rows =
-      await db.sql`select v.project_id as project from public.webhook_deliveries d join public.webhook_events v on v.id = d.event_id`;
+      await db.sql`select v.project_id as project from keyframe.webhook_deliveries d join keyframe.webhook_events v on v.id = d.event_id`;
     expect(rows.map(({ project }) => project)).toEqual([mine]);
   });
 
@@ -165,15 +165,15 @@ describe("recover_webhook_endpoint", () => {
     const wide = await addEndpoint(db.sql, null, { enabled: false });
     for (let i = 0; i < 2; i++) await addProject(db, await db.addUser());
     expect(await recover(HOUR_AGO, "service_role", wide)).toBe(2);
-    const rows = await db.sql`select owner_id as owner from public.webhook_deliveries where endpoint_id = ${wide}`;
+    const rows = await db.sql`select owner_id as owner from keyframe.webhook_deliveries where endpoint_id = ${wide}`;
     expect(rows.map((row) => row.owner)).toEqual([null, null]);
   });
 
   test("20 times at once → no event is doubled", async () => {
-    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoint}`;
     for (let i = 0; i < 5; i++) await addProject(db, owner);
     const answers = await Promise.all(Array.from({ length: 20 }, () => recover(HOUR_AGO)));
     expect(answers.reduce((sum, answer) => sum + answer)).toBe(5);
-    expect((await db.sql`select from public.webhook_deliveries`).count).toBe(5);
+    expect((await db.sql`select from keyframe.webhook_deliveries`).count).toBe(5);
   });
 });

@@ -67,7 +67,7 @@ describe("a receiver that always answers 500", () => {
 
   test("→ the schedule spans 75 hours and 35 minutes in all, and stands in the settings", async () => {
     const [row] = await db.sql<{ seconds: number[] }[]>`
-      select array(select extract(epoch from step)::int from unnest(webhook_retry_schedule) step) as seconds from private.settings`;
+      select array(select extract(epoch from step)::int from unnest(webhook_retry_schedule) step) as seconds from keyframe_private.settings`;
     expect(row?.seconds).toEqual(SCHEDULE);
     expect(SCHEDULE.reduce((sum, step) => sum + step)).toBe(75 * HOUR + 35 * MINUTE + 5);
   });
@@ -75,14 +75,14 @@ describe("a receiver that always answers 500", () => {
   test("→ the waits of many differ: a receiver that comes back does not meet them all at once", async () => {
     const [row] = await db.sql`
       select count(distinct wait) > 450 as different, min(wait) >= 240 as above, max(wait) <= 360 as below, max(wait) - min(wait) > 60 as spread
-      from (select extract(epoch from private.next_delivery_attempt(2, 500, null, now()) - now()) as wait from generate_series(1, 500)) w`;
+      from (select extract(epoch from keyframe_private.next_delivery_attempt(2, 500, null, now()) - now()) as wait from generate_series(1, 500)) w`;
     expect(row).toEqual({ different: true, above: true, below: true, spread: true });
   });
 
   test("an administrator's shorter schedule → holds from the next attempt on", async () => {
-    await db.sql`update private.settings set webhook_retry_schedule = '{10 seconds,10 seconds}'`;
+    await db.sql`update keyframe_private.settings set webhook_retry_schedule = '{10 seconds,10 seconds}'`;
     expect((await waitsOf(await seedAt(START), { status_code: 500 })).length).toBe(2);
-    await db.sql`update private.settings set webhook_retry_schedule = default`;
+    await db.sql`update keyframe_private.settings set webhook_retry_schedule = default`;
   });
 });
 

@@ -9,7 +9,7 @@ let endpoint: string;
 beforeAll(async () => {
   db = await cloneDatabase();
   owner = await db.addUser();
-  await db.sql`select vault.create_secret('whsec_stays', 'kick_secret')`;
+  await db.sql`select vault.create_secret('whsec_stays', 'keyframe_kick_secret')`;
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
@@ -21,7 +21,9 @@ const hoursFromNow = (hours: number) => new Date(Date.now() + hours * 3_600_000)
 
 /** What signs for an endpoint at a moment, newest first. */
 async function secretsOf(id: string, at = new Date()): Promise<string[]> {
-  const [row] = await db.sql<{ secrets: string[] }[]>`select private.webhook_secrets_of(${id}, ${at}) as secrets`;
+  const [row] = await db.sql<
+    { secrets: string[] }[]
+  >`select keyframe_private.webhook_secrets_of(${id}, ${at}) as secrets`;
   return row?.secrets ?? [];
 }
 const rotate = async (hours?: number) =>
@@ -36,7 +38,7 @@ const reveal = async () =>
 const vaulted = async () =>
   (
     await db.sql<{ secret: string }[]>`
-    select decrypted_secret as secret from vault.decrypted_secrets where name like 'webhook_%'`
+    select decrypted_secret as secret from vault.decrypted_secrets where name like 'keyframe_webhook_%'`
   )
     .map(({ secret }) => secret)
     .sort();
@@ -82,9 +84,9 @@ test("a secret → lies in no table as text, not even in the Vault's own, nor in
   await call(db, owner, "test_webhook_endpoint", { endpoint_id: endpoint });
   const tables = await db.sql<{ name: string }[]>`
     select oid::regclass::text as name from pg_class
-    where relkind = 'r' and relnamespace::regnamespace::text in ('public', 'private', 'net', 'cron', 'vault', 'auth', 'storage')`;
+    where relkind = 'r' and relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private', 'net', 'cron', 'vault', 'auth', 'storage')`;
   expect(tables.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(["vault.secrets", "private.webhook_secrets", "net.http_request_queue"]),
+    expect.arrayContaining(["vault.secrets", "keyframe_private.webhook_secrets", "net.http_request_queue"]),
   );
   for (const { name } of tables) {
     for (const text of [old, secret].map((whole) => whole.slice("whsec_".length, -1))) {
@@ -132,7 +134,7 @@ describe("a rotation", () => {
   test("a third time after an overlap has ended → goes through, and what ended leaves the Vault", async () => {
     const first = await reveal();
     await rotate(24);
-    await db.sql`update private.webhook_secrets set expires_at = now() where expires_at is not null`;
+    await db.sql`update keyframe_private.webhook_secrets set expires_at = now() where expires_at is not null`;
     const [third, fourth] = [await rotate(24), await rotate(24)];
     expect((await secretsOf(endpoint)).slice(0, 2)).toEqual([fourth, third]);
     expect(await vaulted()).not.toContain(first);
@@ -173,10 +175,10 @@ describe("a rotation", () => {
     const [mine, live] = await db.sql.begin(async (sql) => {
       await sql`select now()`;
       await rotate(24);
-      await sql`select private.rotate_webhook_secret(${endpoint}, interval '24 hours')`;
+      await sql`select keyframe_private.rotate_webhook_secret(${endpoint}, interval '24 hours')`;
       const [row] = await sql<{ mine: string; live: string[] }[]>`
-        select v.decrypted_secret as mine, private.webhook_secrets_of(${endpoint}) as live
-        from private.webhook_secrets s join vault.decrypted_secrets v on v.id = s.vault_secret_id
+        select v.decrypted_secret as mine, keyframe_private.webhook_secrets_of(${endpoint}) as live
+        from keyframe_private.webhook_secrets s join vault.decrypted_secrets v on v.id = s.vault_secret_id
         where s.endpoint_id = ${endpoint} and s.expires_at is null`;
       return [row?.mine, row?.live];
     });
@@ -192,15 +194,15 @@ describe("what is over leaves the Vault", () => {
     const second = await rotate(24);
     const third = await rotate(24);
     await db.sql`
-      update private.webhook_secrets s set expires_at = now() - interval '1 second'
+      update keyframe_private.webhook_secrets s set expires_at = now() - interval '1 second'
       from vault.decrypted_secrets v where v.id = s.vault_secret_id and v.decrypted_secret = ${first}`;
-    await db.sql`select private.prune()`; // no rotation after the end: it would delete the old one itself
+    await db.sql`select keyframe_private.prune()`; // no rotation after the end: it would delete the old one itself
     expect(await vaulted()).toEqual([second, third].sort());
   });
 
   test("the overlap has not ended → pruning deletes nothing", async () => {
     await rotate(24);
-    await db.sql`select private.prune()`;
+    await db.sql`select keyframe_private.prune()`;
     expect((await vaulted()).length).toBe(2);
   });
 
@@ -210,7 +212,7 @@ describe("what is over leaves the Vault", () => {
     await call(db, owner, "delete_webhook_endpoint", { endpoint_id: endpoint });
     expect(await vaulted()).toEqual(await secretsOf(other));
     const [kept] =
-      await db.sql`select decrypted_secret as secret from vault.decrypted_secrets where name = 'kick_secret'`;
+      await db.sql`select decrypted_secret as secret from vault.decrypted_secrets where name = 'keyframe_kick_secret'`;
     expect(kept?.secret).toBe("whsec_stays");
   });
 

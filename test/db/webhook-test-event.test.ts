@@ -37,22 +37,22 @@ describe("test_webhook_endpoint", () => {
   });
 
   test("of an endpoint that does not list the type → sent all the same", async () => {
-    await db.sql`update public.webhook_endpoints set event_types = '{generation.failed}' where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set event_types = '{generation.failed}' where id = ${endpoint}`;
     expect((await sendTest()).event_type).toBe("webhook.test");
   });
 
   test("of a disabled endpoint → invalid_request, no event", async () => {
-    await db.sql`update public.webhook_endpoints set enabled = false where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoint}`;
     expect(await codeOf(sendTest())).toBe("invalid_request");
-    expect((await db.sql`select from public.webhook_events`).count).toBe(0);
+    expect((await db.sql`select from keyframe.webhook_events`).count).toBe(0);
   });
 
   test("again and again → counted against the caller's rate limit", async () => {
-    await db.sql`update private.rate_limits set capacity = 2, per_second = 0.001 where route_class = 'create'`;
-    await db.sql`truncate private.rate_buckets`;
+    await db.sql`update keyframe_private.rate_limits set capacity = 2, per_second = 0.001 where route_class = 'create'`;
+    await db.sql`truncate keyframe_private.rate_buckets`;
     await sendTest();
     await sendTest();
     expect(await codeOf(sendTest())).toBe("rate_limited");
-    await db.sql`update private.rate_limits set capacity = 60, per_second = 1 where route_class = 'create'`;
+    await db.sql`update keyframe_private.rate_limits set capacity = 60, per_second = 1 where route_class = 'create'`;
   });
 });

@@ -94,7 +94,7 @@ test("the promise to look again → is not held back by the wait of the call tha
   // Nobody holds the row: another claim notes its promise without leaving it out.
   await exchange(db.sql, { lookAgainMs: 0 });
   const [row] =
-    await db.sql`select looking_until = '-infinity' as ended from private.lookouts where function_name = 'deliver'`;
+    await db.sql`select looking_until = '-infinity' as ended from keyframe_private.lookouts where function_name = 'deliver'`;
   expect(row?.ended).toBe(true);
   await waiting;
 });

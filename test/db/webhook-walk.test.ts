@@ -15,7 +15,7 @@ afterAll(() => db.drop());
 const NOUGHT = "00000000-0000-0000-0000-000000000000";
 const idOf = (number: number) => `${String(number).padStart(8, "0")}${NOUGHT.slice(8)}`;
 const walk = async (start: string, most: number) =>
-  (await db.sql<{ id: string }[]>`select private.endpoints_with_due(${start}, ${most}, now()) as id`).map(
+  (await db.sql<{ id: string }[]>`select keyframe_private.endpoints_with_due(${start}, ${most}, now()) as id`).map(
     ({ id }) => id,
   );
 const addDue = async (number: number) => {
@@ -51,18 +51,18 @@ test("one due among 500 dead endpoints with 10 pending each → found with three
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into public.webhook_endpoints (url, failing_since, enabled, disabled_at, disabled_reason)
+      insert into keyframe.webhook_endpoints (url, failing_since, enabled, disabled_at, disabled_reason)
       select 'https://dead.example/', now(), i % 2 = 0, case when i % 2 = 1 then now() end, case when i % 2 = 1 then 'gone' end
       from generate_series(1, 500) i`;
     await sql`
-      insert into public.webhook_deliveries (event_id, endpoint_id, event_type, attempts, next_attempt_at)
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, event_type, attempts, next_attempt_at)
       select gen_random_uuid(), e.id, 'project.created', 3, now() + case when e.enabled then interval '1 hour' else '-1 hour' end
-      from public.webhook_endpoints e, generate_series(1, 10) where e.failing_since is not null`;
+      from keyframe.webhook_endpoints e, generate_series(1, 10) where e.failing_since is not null`;
   });
-  await db.sql`vacuum analyze public.webhook_deliveries, public.webhook_endpoints`;
+  await db.sql`vacuum analyze keyframe.webhook_deliveries, keyframe.webhook_endpoints`;
   const plans = await plansOf(db.url, async (sql) => {
     for (let call = 0; call < 7; call++) {
-      const found = await sql`select private.endpoints_with_due(gen_random_uuid(), 100, now()) as id`;
+      const found = await sql`select keyframe_private.endpoints_with_due(gen_random_uuid(), 100, now()) as id`;
       expect(found.map(({ id }) => id)).toEqual([idOf(7)]);
     }
   });

@@ -22,7 +22,7 @@ async function traveller() {
   return input;
 }
 
-// One after the other: four generations each are load enough for the files that run beside this one.
+// One after the other: four runs each are load enough for the files that run beside this one.
 describe("the client, from project to webhooks", { timeout: 90_000 }, () => {
   test("in Deno → everything as the contract says; a run that is followed costs few requests", async () => {
     const proxy = startProxy(stack.url);

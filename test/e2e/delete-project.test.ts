@@ -16,6 +16,7 @@ afterAll(() => sql.end({ timeout: 1 }));
 /** Deletes a project with the user's own token, as supabase-js does. */
 async function remove(maker: FilmMaker, projectId = maker.projectId) {
   const client = createClient(stack.url, stack.publishableKey, {
+    db: { schema: "keyframe" },
     auth: { persistSession: false, autoRefreshToken: false },
     global: { headers: { authorization: `Bearer ${maker.accessToken}` } },
   });
@@ -68,7 +69,8 @@ describe.concurrent("a project is deleted", () => {
     const { projectId } = second;
     const other = await maker.start("first-frame", { projectId, referenceImagePath: shared });
     await until("the other project's frame has succeeded", async () => {
-      const [row] = await sql`select from public.predictions where id = ${other.predictionId} and status = 'succeeded'`;
+      const [row] =
+        await sql`select from keyframe.predictions where id = ${other.predictionId} and status = 'succeeded'`;
       return row;
     });
     const before = await filesOf(maker.userId);
@@ -89,7 +91,7 @@ describe.concurrent("a project is deleted", () => {
     expect(await onDisk(before)).toEqual([]);
     await until("nothing is left to remove", async () => {
       const [row] =
-        await sql`select count(*)::int as count from private.file_removals where name like ${`${maker.userId}/%`}`;
+        await sql`select count(*)::int as count from keyframe_private.file_removals where name like ${`${maker.userId}/%`}`;
       return row?.count === 0;
     });
   });
@@ -100,7 +102,7 @@ describe.concurrent("a project is deleted", () => {
     const refused = await remove(maker);
     expect(refused.error).toMatchObject({ code: "KEYFR", message: "generation_in_progress" });
     await until("it is copied", async () => {
-      const [row] = await sql`select from public.predictions where id = ${made.predictionId} and status = 'storing'`;
+      const [row] = await sql`select from keyframe.predictions where id = ${made.predictionId} and status = 'storing'`;
       return row;
     });
     expect((await remove(maker)).error).toMatchObject({ message: "generation_in_progress" });
@@ -115,13 +117,13 @@ describe.concurrent("a project is deleted", () => {
     const made = await maker.start("first-frame", { prompt: promptWith("output_slow=1500") });
     await until("somebody copies it", async () => {
       const [row] = await sql`
-        select from public.predictions where id = ${made.predictionId} and status = 'storing' and lease_token is not null`;
+        select from keyframe.predictions where id = ${made.predictionId} and status = 'storing' and lease_token is not null`;
       return row;
     });
     await sql`delete from auth.users where id = ${maker.userId}`;
     await until("the worker has come too late, and what it wrote is removed", async () => {
       const [row] =
-        await sql`select count(*)::int as count from private.file_removals where name like ${`${maker.userId}/%`}`;
+        await sql`select count(*)::int as count from keyframe_private.file_removals where name like ${`${maker.userId}/%`}`;
       return row?.count === 0;
     });
     expect(await filesOf(maker.userId)).toEqual([]);

@@ -29,7 +29,7 @@ const MINUTE = 60_000;
 const untilIs = (made: Prediction, status: string) =>
   until(`the prediction is ${status}`, async () => {
     const [row] =
-      await stack.sql`select from public.predictions where id = ${made.predictionId} and status = ${status}`;
+      await stack.sql`select from keyframe.predictions where id = ${made.predictionId} and status = ${status}`;
     return row;
   });
 
@@ -40,7 +40,7 @@ const untilProviderSays = (prompt: string, status: string) =>
   });
 
 const passDeadline = ({ predictionId }: Prediction) =>
-  stack.sql`update public.predictions set deadline_at = now() - interval '1 second' where id = ${predictionId}`;
+  stack.sql`update keyframe.predictions set deadline_at = now() - interval '1 second' where id = ${predictionId}`;
 
 test("cancelled while it runs → canceled at once, its run cancelled at the provider, whose callback changes nothing", async () => {
   const { made, prompt } = await start(MINUTE);
@@ -70,7 +70,7 @@ test("cancelled while the provider still takes the run → the run is cancelled 
   const made = await maker.start("first-frame", { prompt });
   await until("it is being submitted", async () => {
     const [row] = await stack.sql`
-      select from public.predictions where id = ${made.predictionId} and attempt = 1 and lease_token is not null`;
+      select from keyframe.predictions where id = ${made.predictionId} and attempt = 1 and lease_token is not null`;
     return row;
   });
   expect(await maker.cancel(made)).toMatchObject({ status: "canceled", startedAt: null });
@@ -113,14 +113,14 @@ test.each([
     const { made } = await start(0, "output_slow=1500");
     await until("somebody copies it", async () => {
       const [row] = await stack.sql`
-      select from public.predictions where id = ${made.predictionId} and status = 'storing' and lease_token is not null`;
+      select from keyframe.predictions where id = ${made.predictionId} and status = 'storing' and lease_token is not null`;
       return row;
     });
     await end(made);
     expect(await maker.untilEnded(made)).toMatchObject({ status, output: null });
     const row = await wholeRow(stack.sql, made.predictionId);
     await until("the copy was too late", async () => {
-      const lines = await loggedBy(stack, "generate", made.predictionId);
+      const lines = await loggedBy(stack, "keyframe-generate", made.predictionId);
       return lines.some(({ event }) => event === "output_too_late");
     });
     expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);

@@ -101,7 +101,7 @@ describe.concurrent("a film from project to video", () => {
     const { projectId, predictionId } = made;
     const cancel = stranger.call(z.unknown(), "POST", "/api/projects/generate/cancel", { projectId, predictionId });
     await expect(cancel).rejects.toThrow("404 not_found");
-    const file = await fetch(`${stack.url}/storage/v1/object/authenticated/generations/${made.output?.path}`, {
+    const file = await fetch(`${stack.url}/storage/v1/object/authenticated/keyframe-outputs/${made.output?.path}`, {
       headers: { authorization: `Bearer ${stranger.accessToken}`, apikey: stack.publishableKey },
     });
     await file.body?.cancel();

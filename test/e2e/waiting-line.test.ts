@@ -15,7 +15,7 @@ afterAll(() => stack.stop());
 
 test("more starts than places → the rest wait in order, move up when one leaves, and all end; others do not wait", async () => {
   const [limits] = await stack.sql<{ places: number }[]>`
-    select max_active_per_owner as places from private.settings`;
+    select max_active_per_owner as places from keyframe_private.settings`;
   const places = limits?.places ?? 0;
   await stack.setRunDelay(60_000);
   const maker = await newFilmMaker(stack);
@@ -48,7 +48,7 @@ test("more starts than places → the rest wait in order, move up when one leave
   expect(await maker.read(leaving)).toMatchObject({ status: "canceled", startedAt: null });
   expect(await runsAtProvider(stack, prompt)).toEqual([]);
   const admitted = await stack.sql`
-    select id from public.predictions where owner_id = ${maker.userId} and admitted_at is not null
+    select id from keyframe.predictions where owner_id = ${maker.userId} and admitted_at is not null
     order by admitted_at, created_at`;
   expect(admitted.map(({ id }) => id)).toEqual(stayed.map(({ predictionId }) => predictionId));
 });

@@ -34,7 +34,7 @@ async function listen(habit = answers(204), fields = {}) {
     (await maker.call(webhookSecretAnswer, "POST", `/api/webhooks/${webhookId}/secret/rotate`, { overlapHours }))
       .secret;
   const letOverlapEnd = () => sql`
-    update private.webhook_secrets set expires_at = now() where endpoint_id = ${webhookId} and expires_at is not null`;
+    update keyframe_private.webhook_secrets set expires_at = now() where endpoint_id = ${webhookId} and expires_at is not null`;
   return { receiver, maker, webhookId, secret, untilArrived, rotate, letOverlapEnd };
 }
 

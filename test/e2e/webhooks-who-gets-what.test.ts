@@ -171,7 +171,7 @@ describe.concurrent("who gets what", () => {
     await maker.call(webhook, "DELETE", `/api/webhooks/${webhookId}`);
     await createProjects(maker, 1);
     await untilStories(sql, other.webhookId, "the other endpoint has both", 2, isDelivered);
-    await sql`select private.prune_webhooks()`; // what the job does within the minute
+    await sql`select keyframe_private.prune_webhooks()`; // what the job does within the minute
     expect(await readStories(sql, webhookId)).toEqual([]);
     expect(receiver.arrivals).toHaveLength(1);
   });

@@ -21,7 +21,7 @@ beforeAll(async () => {
   stack = await startStack({ dataDir, port: 0, durable: false, simulator: { startDelayMs: 0, runDelayMs: 100 } });
   sql = connect(stack.databaseUrl);
   await setQuickIntervals(sql);
-  const own = stack.children.get("replicate-webhook");
+  const own = stack.children.get("keyframe-replicate-webhook");
   port = (await socketsOf(own?.pid ?? 0))?.listens[0] ?? 0;
   await own?.stop();
 });
@@ -39,7 +39,7 @@ const filmMaker = () =>
     simulatorUrl: stack.simulator?.url ?? "",
     dataDir,
   });
-const callbacksSeen = async () => (await sql`select from private.provider_callbacks`).length;
+const callbacksSeen = async () => (await sql`select from keyframe_private.provider_callbacks`).length;
 
 describe.each([
   ["ten minutes ahead", 600_000],
@@ -48,7 +48,7 @@ describe.each([
   let other: SecondProcess;
   beforeAll(async () => {
     const clock = { aheadMs, jumps: false };
-    other = await startSecondProcess({ stack, dataDir }, "replicate-webhook", {
+    other = await startSecondProcess({ stack, dataDir }, "keyframe-replicate-webhook", {
       clock,
       port,
       logFile: strayLog(dataDir),
@@ -69,7 +69,7 @@ describe.each([
 });
 
 test("its clock is right again → callbacks are taken", async () => {
-  const other = await startSecondProcess({ stack, dataDir }, "replicate-webhook", { port });
+  const other = await startSecondProcess({ stack, dataDir }, "keyframe-replicate-webhook", { port });
   try {
     const maker = await filmMaker();
     expect((await maker.untilEnded(await maker.start("first-frame"))).status).toBe("succeeded");

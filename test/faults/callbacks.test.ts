@@ -34,7 +34,7 @@ const outcomes = (predictionId: string, count: number) =>
   });
 
 describe("callbacks alone, for the first poll is an hour away", () => {
-  beforeAll(() => stack.sql`update private.settings set poll_interval = '1 hour' where only_row`);
+  beforeAll(() => stack.sql`update keyframe_private.settings set poll_interval = '1 hour' where only_row`);
 
   test.concurrent("each once → they carry the prediction from start to end", async () => {
     const { ended } = await generate();
@@ -63,7 +63,7 @@ describe("callbacks alone, for the first poll is an hour away", () => {
     const { ended } = await generate("callback_forged");
     const seen = await outcomes(ended.predictionId, 3);
     expect(seen.some((one) => one.startsWith("failed"))).toBe(false);
-    const refused = await loggedBy(stack, "replicate-webhook", "request_refused");
+    const refused = await loggedBy(stack, "keyframe-replicate-webhook", "request_refused");
     expect(refused.map(({ code }) => code)).toContain("unauthorized");
   });
 });

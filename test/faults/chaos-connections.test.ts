@@ -73,11 +73,15 @@ test("a connection of the gateway's pool that a request does not give back → o
   const given = Promise.withResolvers<void>();
   // While somebody else holds the table, a request for it holds its connection.
   const lock = sql.begin(async (other) => {
-    await other`lock table public.projects in access exclusive mode`;
-    const headers = { apikey: stack.keys.secretKey, authorization: `Bearer ${stack.keys.secretKey}` };
+    await other`lock table keyframe.projects in access exclusive mode`;
+    const headers = {
+      apikey: stack.keys.secretKey,
+      authorization: `Bearer ${stack.keys.secretKey}`,
+      "accept-profile": "keyframe",
+    };
     const asked = fetch(`${stack.url}/rest/v1/projects?select=id&limit=1`, { headers }).then((r) => r.body?.cancel());
     await until("the request waits", async () => {
-      const waits = await other`select from pg_locks where not granted and relation = 'public.projects'::regclass`;
+      const waits = await other`select from pg_locks where not granted and relation = 'keyframe.projects'::regclass`;
       return waits.length > 0;
     });
     taken.resolve();
@@ -128,7 +132,7 @@ test.for([
   await Deno.writeTextFile(module, leak(receiver.port));
   let other: SecondProcess | undefined;
   try {
-    other = await startSecondProcess({ stack, dataDir }, "deliver", { preload: [module] });
+    other = await startSecondProcess({ stack, dataDir }, "keyframe-deliver", { preload: [module] });
     stack.children.set("another deliver", other.child);
     await untilLeft(new RegExp(`^another deliver: 1 connections to port ${receiver.port} `));
     if (how.includes("hung up")) {
@@ -145,7 +149,7 @@ test.for([
 
 // Last: what the kick has the functions open is kept for three minutes.
 test("pg_net keeps the connection it has sent a kick on → that is not left behind", async () => {
-  await sql`select private.kick('generate')`;
+  await sql`select keyframe_private.kick('generate')`;
   await until("the kick is answered", async () => {
     const [row] = await sql`select from net._http_response where status_code = 202`;
     return row;

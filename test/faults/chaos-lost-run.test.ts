@@ -13,7 +13,7 @@ let stack: OwnStack;
 let maker: FilmMaker;
 beforeAll(async () => {
   stack = await startOwnStack();
-  await stack.sql`update private.settings set retry_base = '1 minute', retry_most = '2 minutes' where only_row`;
+  await stack.sql`update keyframe_private.settings set retry_base = '1 minute', retry_most = '2 minutes' where only_row`;
   await stack.setRunDelay(120_000);
   maker = await newFilmMaker(stack);
 });
@@ -25,7 +25,7 @@ async function startUnheard(by = maker) {
   const made = await by.start("first-frame", { prompt });
   await until("the submit had no answer", async () => {
     const [row] = await stack.sql`
-      select from public.predictions where id = ${made.predictionId} and retry_reason is not null and lease_token is null`;
+      select from keyframe.predictions where id = ${made.predictionId} and retry_reason is not null and lease_token is null`;
     return row !== undefined;
   });
   expect(await runsAtProvider(stack, prompt)).toMatchObject([{ status: "processing" }]);
@@ -40,7 +40,7 @@ async function expectRunEnded(predictionId: string, prompt: string): Promise<voi
   });
   await until("its row says so", async () => {
     const rows = await stack.sql<{ cancel_due_at: Date | null }[]>`
-      select cancel_due_at from private.provider_runs where prediction_id = ${predictionId}`;
+      select cancel_due_at from keyframe_private.provider_runs where prediction_id = ${predictionId}`;
     return rows.length === 1 && rows[0]?.cancel_due_at === null;
   });
 }
@@ -48,14 +48,14 @@ async function expectRunEnded(predictionId: string, prompt: string): Promise<voi
 test("cancelled before the lost answer was looked for → its run is found and cancelled", async () => {
   const { made, prompt } = await startUnheard();
   expect(await maker.cancel(made)).toMatchObject({ status: "canceled" });
-  await stack.sql`update public.predictions set next_attempt_at = now() where id = ${made.predictionId}`;
+  await stack.sql`update keyframe.predictions set next_attempt_at = now() where id = ${made.predictionId}`;
   await expectRunEnded(made.predictionId, prompt);
 });
 
 test("past its deadline before the lost answer was looked for → its run is found and cancelled", async () => {
   const { made, prompt } = await startUnheard();
   await stack.sql`
-    update public.predictions set deadline_at = now(), next_attempt_at = now() + interval '1 second' where id = ${made.predictionId}`;
+    update keyframe.predictions set deadline_at = now(), next_attempt_at = now() + interval '1 second' where id = ${made.predictionId}`;
   expect(await maker.untilEnded(made)).toMatchObject({ status: "failed", error: { code: "deadline_exceeded" } });
   await letLeaseRunOut(stack.sql, made.predictionId);
   await expectRunEnded(made.predictionId, prompt);
@@ -72,7 +72,7 @@ test.for<[string, (doomed: Doomed) => Promise<unknown>]>([
   ],
   [
     "its project deleted in Studio",
-    async ({ leaver }) => await stack.sql`delete from public.projects where id = ${leaver.projectId}`,
+    async ({ leaver }) => await stack.sql`delete from keyframe.projects where id = ${leaver.projectId}`,
   ],
   [
     "its owner's account deleted",
@@ -83,12 +83,12 @@ test.for<[string, (doomed: Doomed) => Promise<unknown>]>([
   const { made, prompt } = await startUnheard(leaver);
   await remove({ leaver, made });
   const sought = await stack.sql`
-    update private.unanswered_submits set next_search_at = now() where prediction_id = ${made.predictionId} returning sought`;
+    update keyframe_private.unanswered_submits set next_search_at = now() where prediction_id = ${made.predictionId} returning sought`;
   expect(sought).toMatchObject([{ sought: { prompt } }]);
   await expectRunEnded(made.predictionId, prompt);
   await until("the prompt is forgotten", async () => {
     const [row] = await stack.sql`
-      select sought from private.unanswered_submits where prediction_id = ${made.predictionId}`;
+      select sought from keyframe_private.unanswered_submits where prediction_id = ${made.predictionId}`;
     return row?.sought === null;
   });
 });
@@ -101,7 +101,7 @@ test("its owner's account deleted as its answer is on the way → the run is can
   const { predictionId } = await leaver.start("first-frame", { prompt });
   await until("the submit is under way", async () => {
     const rows = await stack.sql`
-      select from public.predictions where id = ${predictionId} and unanswered_since is not null and lease_token is not null`;
+      select from keyframe.predictions where id = ${predictionId} and unanswered_since is not null and lease_token is not null`;
     return rows.length === 1;
   });
   await stack.sql`delete from auth.users where id = ${leaver.userId}`;

@@ -14,64 +14,65 @@ afterAll(() => db.drop());
 
 const SUCCEEDED = "where status = 'succeeded'";
 const EXHAUSTED =
-  "update public.webhook_deliveries set status = 'exhausted', attempts = 10, completed_at = now() where event_type = 'project.created'";
+  "update keyframe.webhook_deliveries set status = 'exhausted', attempts = 10, completed_at = now() where event_type = 'project.created'";
 
 /** On the disk, with no row in Storage. */
-const FILE_ALONE = "insert into chaos.files values ('generations', 'o/p/x.png', 1, 'x', now() - interval '1 second')";
+const FILE_ALONE =
+  "insert into chaos.files values ('keyframe-outputs', 'o/p/x.png', 1, 'x', now() - interval '1 second')";
 
 /** What is done to the rows of a run that went well, and which promise that breaks. */
 const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] = [
-  ["an accepted start without a row", "accepted_starts_are_there", `delete from public.predictions ${SUCCEEDED}`],
+  ["an accepted start without a row", "accepted_starts_are_there", `delete from keyframe.predictions ${SUCCEEDED}`],
   [
     "an accepted start whose project is said to be deleted and is there",
     "accepted_starts_are_there",
-    `insert into chaos.deleted_projects select project_id from chaos.starts; delete from public.predictions ${SUCCEEDED}`,
+    `insert into chaos.deleted_projects select project_id from chaos.starts; delete from keyframe.predictions ${SUCCEEDED}`,
   ],
   [
     "a prediction that goes on",
     "starts_have_ended",
-    "update public.predictions set status = 'queued', completed_at = null where status = 'canceled'",
+    "update keyframe.predictions set status = 'queued', completed_at = null where status = 'canceled'",
   ],
   [
     "an end without an event",
     "ends_have_one_event",
-    "delete from public.webhook_events where prediction_id is not null",
+    "delete from keyframe.webhook_events where prediction_id is not null",
   ],
   [
     "an end with the other event",
     "ends_have_one_event",
-    "update public.webhook_events set type = 'generation.failed' where prediction_id is not null",
+    "update keyframe.webhook_events set type = 'generation.failed' where prediction_id is not null",
   ],
   [
     "an event of what was cancelled",
     "ends_have_one_event",
-    "insert into public.webhook_events (type, prediction_id, payload) select 'generation.failed', id, jsonb_build_object('data', jsonb_build_object('predictionId', id)) from public.predictions where status = 'canceled'",
+    "insert into keyframe.webhook_events (type, prediction_id, payload) select 'generation.failed', id, jsonb_build_object('data', jsonb_build_object('predictionId', id)) from keyframe.predictions where status = 'canceled'",
   ],
   [
     "two events of one end",
     "ends_have_one_event",
-    "drop index public.webhook_events_one_terminal_event_per_prediction; insert into public.webhook_events (type, prediction_id, payload) select type, prediction_id, payload from public.webhook_events where prediction_id is not null",
+    "drop index keyframe.webhook_events_one_terminal_event_per_prediction; insert into keyframe.webhook_events (type, prediction_id, payload) select type, prediction_id, payload from keyframe.webhook_events where prediction_id is not null",
   ],
   [
     "a receiver that heard of both ends",
     "receivers_heard_one_end",
-    "drop index public.webhook_events_one_terminal_event_per_prediction; with e as (insert into public.webhook_events (type, prediction_id, payload) select 'generation.failed', prediction_id, payload from public.webhook_events where prediction_id is not null returning id) insert into chaos.arrivals (slot, event_id) select 'steady-one', id from e",
+    "drop index keyframe.webhook_events_one_terminal_event_per_prediction; with e as (insert into keyframe.webhook_events (type, prediction_id, payload) select 'generation.failed', prediction_id, payload from keyframe.webhook_events where prediction_id is not null returning id) insert into chaos.arrivals (slot, event_id) select 'steady-one', id from e",
   ],
   [
     "a project without its event",
     "projects_have_one_event",
-    "delete from public.webhook_events where type = 'project.created'",
+    "delete from keyframe.webhook_events where type = 'project.created'",
   ],
   [
     "a key with two answers",
     "keys_have_one_effect",
     "insert into chaos.answers values ('key-2', 'prediction', 'another')",
   ],
-  ["a key with two predictions", "keys_have_one_effect", "update public.predictions set prompt = 'prompt-1'"],
+  ["a key with two predictions", "keys_have_one_effect", "update keyframe.predictions set prompt = 'prompt-1'"],
   [
     "a key with two projects",
     "keys_have_one_effect",
-    "insert into public.projects (owner_id, title, text_prompt) select owner_id, title, text_prompt from public.projects",
+    "insert into keyframe.projects (owner_id, title, text_prompt) select owner_id, title, text_prompt from keyframe.projects",
   ],
   ["a run that nobody knows", "runs_have_a_row", "insert into chaos.runs values ('run-x', 'succeeded', 'prompt-2')"],
   [
@@ -93,12 +94,12 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "a run in a row of another's prediction",
     "runs_are_their_predictions",
-    "update private.provider_runs set prediction_id = gen_random_uuid()",
+    "update keyframe_private.provider_runs set prediction_id = gen_random_uuid()",
   ],
   [
     "a run of another's prediction",
     "runs_are_their_predictions",
-    "delete from private.provider_runs; update chaos.runs set made_for = gen_random_uuid()",
+    "delete from keyframe_private.provider_runs; update chaos.runs set made_for = gen_random_uuid()",
   ],
   [
     "a run that nobody knows, cancelled",
@@ -113,7 +114,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "a run that the provider never made",
     "runs_are_real",
-    "insert into private.provider_runs (provider_prediction_id, prediction_id, attempt) select 'forged', id, 1 from public.predictions limit 1",
+    "insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt) select 'forged', id, 1 from keyframe.predictions limit 1",
   ],
   [
     "a callback that a wrong clock took",
@@ -133,69 +134,73 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "a prediction that ended and whose run nobody has looked for",
     "runs_have_ended",
-    "update public.predictions set unanswered_since = now() where status = 'canceled'",
+    "update keyframe.predictions set unanswered_since = now() where status = 'canceled'",
   ],
   [
     "a prediction that is gone and whose run nobody has looked for",
     "runs_have_ended",
-    "insert into private.unanswered_submits values (gen_random_uuid(), 1, '{}', now(), now())",
+    "insert into keyframe_private.unanswered_submits values (gen_random_uuid(), 1, '{}', now(), now())",
   ],
   ["a run that goes on", "runs_have_ended", "update chaos.runs set status = 'processing'"],
-  ["a run that nobody has cancelled yet", "runs_have_ended", "update private.provider_runs set cancel_due_at = now()"],
+  [
+    "a run that nobody has cancelled yet",
+    "runs_have_ended",
+    "update keyframe_private.provider_runs set cancel_due_at = now()",
+  ],
   [
     "a run in a prediction's row alone",
     "rows_are_possible",
-    "update private.provider_runs set provider_prediction_id = 'other'",
+    "update keyframe_private.provider_runs set provider_prediction_id = 'other'",
   ],
   [
     "success without a run",
     "rows_are_possible",
-    `update public.predictions set provider_prediction_id = null ${SUCCEEDED}`,
+    `update keyframe.predictions set provider_prediction_id = null ${SUCCEEDED}`,
   ],
   [
     "a prediction of another's project",
     "rows_are_possible",
-    "update public.predictions set owner_id = gen_random_uuid()",
+    "update keyframe.predictions set owner_id = gen_random_uuid()",
   ],
   [
     "an event that tells of another prediction",
     "rows_are_possible",
-    "update public.webhook_events set prediction_id = (select id from public.predictions where status = 'canceled') where prediction_id is not null",
+    "update keyframe.webhook_events set prediction_id = (select id from keyframe.predictions where status = 'canceled') where prediction_id is not null",
   ],
   [
     "an event that was not for a subscriber",
     "endpoints_are_owed_everything",
-    "delete from public.webhook_deliveries where event_type = 'project.created'",
+    "delete from keyframe.webhook_deliveries where event_type = 'project.created'",
   ],
   [
     "an event that was not for a subscriber of its kind alone",
     "endpoints_are_owed_everything",
-    "update public.webhook_endpoints set url = 'http://127.0.0.1:1/hooks/moody-two?v=1', event_types = '{project.created}', updated_at = created_at where url like '%steady%'; delete from public.webhook_deliveries where event_type = 'project.created'",
+    "update keyframe.webhook_endpoints set url = 'http://127.0.0.1:1/hooks/moody-two?v=1', event_types = '{project.created}', updated_at = created_at where url like '%steady%'; delete from keyframe.webhook_deliveries where event_type = 'project.created'",
   ],
   [
     "a delivery of somebody else's event",
     "events_reach_their_own",
-    "update public.webhook_events set owner_id = gen_random_uuid()",
+    "update keyframe.webhook_events set owner_id = gen_random_uuid()",
   ],
   [
     "an event seen at another's receiver",
     "events_reach_their_own",
-    "delete from public.webhook_deliveries; update public.webhook_events set owner_id = gen_random_uuid()",
+    "delete from keyframe.webhook_deliveries; update keyframe.webhook_events set owner_id = gen_random_uuid()",
   ],
   [
     "an event of a kind that the endpoint never asked for",
     "events_reach_their_own",
-    "update public.webhook_endpoints set event_types = '{generation.failed}'",
+    "update keyframe.webhook_endpoints set event_types = '{generation.failed}'",
   ],
   [
     "another endpoint's test",
     "events_reach_their_own",
-    "update public.webhook_events set type = 'webhook.test', endpoint_id = gen_random_uuid()",
+    "update keyframe.webhook_events set type = 'webhook.test', endpoint_id = gen_random_uuid()",
   ],
   [
     "a delivery that waits",
     "deliveries_have_ended",
-    "update public.webhook_deliveries set status = 'pending', completed_at = null",
+    "update keyframe.webhook_deliveries set status = 'pending', completed_at = null",
   ],
   ["delivered and never seen", "delivered_was_received", "delete from chaos.arrivals"],
   ["delivered and never taken", "delivered_was_received", "update chaos.arrivals set taken = 0, misbehaved = 1"],
@@ -211,34 +216,38 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "delivered after an answer that was no 2xx",
     "attempts_tell_the_outcome",
-    "update public.webhook_attempts set status_code = 500, error = 'http_status'",
+    "update keyframe.webhook_attempts set status_code = 500, error = 'http_status'",
   ],
-  ["given up after a 2xx", "attempts_tell_the_outcome", "update public.webhook_deliveries set status = 'exhausted'"],
+  ["given up after a 2xx", "attempts_tell_the_outcome", "update keyframe.webhook_deliveries set status = 'exhausted'"],
   [
     "an hour that says too much",
     "hours_say_what_deliveries_say",
-    "update private.webhook_hours set delivered = delivered + 1",
+    "update keyframe_private.webhook_hours set delivered = delivered + 1",
   ],
-  ["an hour that is missing", "hours_say_what_deliveries_say", "delete from private.webhook_hours"],
+  ["an hour that is missing", "hours_say_what_deliveries_say", "delete from keyframe_private.webhook_hours"],
   [
     "a delivery counted in another hour",
     "hours_say_what_deliveries_say",
-    "update private.webhook_hours set hour = hour - interval '1 hour'",
+    "update keyframe_private.webhook_hours set hour = hour - interval '1 hour'",
   ],
   [
     "a delivery counted as another outcome",
     "hours_say_what_deliveries_say",
-    "update private.webhook_hours set retrying = delivered, delivered = 0",
+    "update keyframe_private.webhook_hours set retrying = delivered, delivered = 0",
   ],
   [
     "an hour that was wrong before the clock jumped",
     "hours_say_what_deliveries_say",
     "insert into chaos.miscounted values ('x')",
   ],
-  ["an attempt that is not on record", "attempts_are_on_record", "delete from public.webhook_attempts"],
-  ["attempts with a gap", "attempts_are_on_record", "update public.webhook_attempts set attempt = 2"],
-  ["an output without an object", "outputs_are_there", "delete from storage.objects where bucket_id = 'generations'"],
-  ["an object without a file", "outputs_are_there", "delete from chaos.files where bucket = 'generations'"],
+  ["an attempt that is not on record", "attempts_are_on_record", "delete from keyframe.webhook_attempts"],
+  ["attempts with a gap", "attempts_are_on_record", "update keyframe.webhook_attempts set attempt = 2"],
+  [
+    "an output without an object",
+    "outputs_are_there",
+    "delete from storage.objects where bucket_id = 'keyframe-outputs'",
+  ],
+  ["an object without a file", "outputs_are_there", "delete from chaos.files where bucket = 'keyframe-outputs'"],
   ["an output with other bytes", "outputs_are_there", "update chaos.files set sha256 = repeat('c', 64)"],
   ["half an output", "outputs_are_there", "update chaos.files set bytes = 512"],
   ["a reference that is gone", "references_are_there", "delete from storage.objects where bucket_id = 'projects'"],
@@ -252,22 +261,22 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "an output of nobody",
     "objects_have_a_row",
-    "update public.predictions set output_path = 'elsewhere' where output_path is not null",
+    "update keyframe.predictions set output_path = 'elsewhere' where output_path is not null",
   ],
   [
     "a reference of nobody",
     "objects_have_a_row",
-    "delete from private.idempotency_keys; update public.predictions set reference_image_path = null",
+    "delete from keyframe_private.idempotency_keys; update keyframe.predictions set reference_image_path = null",
   ],
   [
     "a reference whose prediction is gone",
     "objects_have_a_row",
-    `update chaos.starts set reference = 'projects/' || (select name from chaos.files where bucket = 'projects' and name not like '00000000%'); delete from public.predictions ${SUCCEEDED}`,
+    `update chaos.starts set reference = 'projects/' || (select name from chaos.files where bucket = 'projects' and name not like '00000000%'); delete from keyframe.predictions ${SUCCEEDED}`,
   ],
   [
     "a file whose object is gone",
     "objects_have_a_row",
-    `${FILE_ALONE}; insert into chaos.seen_objects values ('generations', 'o/p/x.png', now())`,
+    `${FILE_ALONE}; insert into chaos.seen_objects values ('keyframe-outputs', 'o/p/x.png', now())`,
   ],
   [
     "an address that ends before its time",
@@ -277,32 +286,32 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "a lease on a prediction",
     "no_lease_is_left",
-    "alter table public.predictions drop constraint lease_only_while_active; update public.predictions set lease_token = gen_random_uuid()",
+    "alter table keyframe.predictions drop constraint lease_only_while_active; update keyframe.predictions set lease_token = gen_random_uuid()",
   ],
   [
     "a lease on a delivery",
     "no_lease_is_left",
-    "insert into private.delivery_leases (endpoint_id, place, delivery_id, token, leased_until) select endpoint_id, 50, id, gen_random_uuid(), now() + interval '1 minute' from public.webhook_deliveries limit 1",
+    "insert into keyframe_private.delivery_leases (endpoint_id, place, delivery_id, token, leased_until) select endpoint_id, 50, id, gen_random_uuid(), now() + interval '1 minute' from keyframe.webhook_deliveries limit 1",
   ],
   [
     "a lease on a removal",
     "no_lease_is_left",
-    "insert into private.file_removals (bucket, name, prediction_id, lease_token) values ('generations', 'x', gen_random_uuid(), gen_random_uuid())",
+    "insert into keyframe_private.file_removals (bucket, name, prediction_id, lease_token) values ('keyframe-outputs', 'x', gen_random_uuid(), gen_random_uuid())",
   ],
   [
     "a file still to be removed",
     "no_removal_is_left",
-    "insert into private.file_removals (bucket, name, prediction_id) values ('generations', 'x', gen_random_uuid())",
+    "insert into keyframe_private.file_removals (bucket, name, prediction_id) values ('keyframe-outputs', 'x', gen_random_uuid())",
   ],
   [
     "a kick that waits",
     "no_kick_is_left",
-    "insert into net.http_request_queue (method, url, timeout_milliseconds) values ('POST', 'http://127.0.0.1/generate', 5000)",
+    "insert into net.http_request_queue (method, url, timeout_milliseconds) values ('POST', 'http://127.0.0.1/keyframe-generate', 5000)",
   ],
   [
     "somebody who says to be looking",
     "no_kick_is_left",
-    "insert into private.lookouts values ('generate', now() + interval '1 hour')",
+    "insert into keyframe_private.lookouts values ('generate', now() + interval '1 hour')",
   ],
   [
     "a connection",
@@ -327,17 +336,17 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "a row that no check would let in",
     "constraints_hold",
-    "alter table public.projects drop constraint title_has_1_to_200_characters; update public.projects set title = repeat('x', 201); alter table public.projects add constraint title_has_1_to_200_characters check (char_length(title) <= 200) not valid",
+    "alter table keyframe.projects drop constraint title_has_1_to_200_characters; update keyframe.projects set title = repeat('x', 201); alter table keyframe.projects add constraint title_has_1_to_200_characters check (char_length(title) <= 200) not valid",
   ],
   [
     "a delivery of an endpoint that never was",
     "what_deleted_endpoints_left_is_noted",
-    "update public.webhook_deliveries set endpoint_id = gen_random_uuid()",
+    "update keyframe.webhook_deliveries set endpoint_id = gen_random_uuid()",
   ],
   [
     "a row that refers to nothing",
     "constraints_hold",
-    "update public.webhook_deliveries set event_id = gen_random_uuid()",
+    "update keyframe.webhook_deliveries set event_id = gen_random_uuid()",
   ],
 ];
 
@@ -347,7 +356,8 @@ test("a run that went well → every promise is kept", async () => {
 
 test("a file whose upload failed at its row, also where the name had one before → no promise is broken", async () => {
   expect(await scene.broken(FILE_ALONE)).toEqual([]);
-  const before = "insert into chaos.seen_objects values ('generations', 'o/p/x.png', now() - interval '2 seconds')";
+  const before =
+    "insert into chaos.seen_objects values ('keyframe-outputs', 'o/p/x.png', now() - interval '2 seconds')";
   expect(await scene.broken(`${FILE_ALONE}; ${before}`)).toEqual([]);
 });
 

@@ -18,7 +18,7 @@ async function seen(name: string): Promise<string | undefined> {
 
 test("a row that comes → seen from then on, also when the row is gone; a row that is taken back → not seen", async () => {
   const [before] = await db.sql<{ now: string }[]>`select now()::text as now`;
-  await db.sql`insert into storage.objects (bucket_id, name) values ('generations', 'kept.png')`;
+  await db.sql`insert into storage.objects (bucket_id, name) values ('keyframe-outputs', 'kept.png')`;
   const at = await seen("kept.png");
   expect(Date.parse(at ?? "")).toBeGreaterThanOrEqual(Date.parse(before?.now ?? ""));
   await db.sql.begin(async (sql) => {
@@ -28,7 +28,7 @@ test("a row that comes → seen from then on, also when the row is gone; a row t
   expect(await seen("kept.png")).toBe(at);
 
   const takenBack = db.sql.begin(async (sql) => {
-    await sql`insert into storage.objects (bucket_id, name) values ('generations', 'probe.png')`;
+    await sql`insert into storage.objects (bucket_id, name) values ('keyframe-outputs', 'probe.png')`;
     throw new Error("taken back");
   });
   await expect(takenBack).rejects.toThrow("taken back");
@@ -36,7 +36,7 @@ test("a row that comes → seen from then on, also when the row is gone; a row t
 });
 
 test("another content under the name → seen anew; a reading → not", async () => {
-  await db.sql`insert into storage.objects (bucket_id, name) values ('generations', 'again.png')`;
+  await db.sql`insert into storage.objects (bucket_id, name) values ('keyframe-outputs', 'again.png')`;
   const first = await seen("again.png");
   await db.sql`update storage.objects set last_accessed_at = now() where name = 'again.png'`;
   expect(await seen("again.png")).toBe(first);
@@ -49,7 +49,7 @@ test("a role without rights on what is noted → its upload is seen all the same
   await db.sql.begin(async (sql) => {
     await sql`grant usage on schema chaos to public`;
     await sql`set local role service_role`;
-    await sql`insert into storage.objects (bucket_id, name) values ('generations', 'theirs.png')`;
+    await sql`insert into storage.objects (bucket_id, name) values ('keyframe-outputs', 'theirs.png')`;
   });
   expect(await seen("theirs.png")).toBeDefined();
 });

@@ -55,14 +55,14 @@ test("while the two hang → eight requests of each are under way, none has ende
   const pending = await until("only deliveries to the two are pending", async () => {
     const rows = await sql<{ number: number; leased: number; attempts: number }[]>`
       select e.number, count(l.token)::int as leased, sum(d.attempts)::int as attempts
-      from public.webhook_deliveries d join bench.endpoints e on e.id = d.endpoint_id
-      left join private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id
+      from keyframe.webhook_deliveries d join bench.endpoints e on e.id = d.endpoint_id
+      left join keyframe_private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id
       where d.status = 'pending' group by e.number order by e.number`;
     return rows.length <= HANGING.length && rows;
   });
   expect(pending).toEqual(HANGING.map((number) => ({ number, leased: 8, attempts: 0 })));
   const healthy = await sql`
-    select from public.webhook_deliveries d join bench.endpoints e on e.id = d.endpoint_id
+    select from keyframe.webhook_deliveries d join bench.endpoints e on e.id = d.endpoint_id
     where e.number <> all (${HANGING}) and not (d.status = 'delivered' and d.attempts = 1)`;
   expect(healthy).toHaveLength(0);
   await receiver.release();

@@ -77,7 +77,7 @@ test("deliver killed while a receiver holds a batch → the batch is sent again 
   await insertProjects(stack.sql, quick.maker.userId, 12);
   await untilHeld(slow, 8);
   await untilDelivered(quick, 12);
-  await killAndAwaitRestart(stack, "deliver");
+  await killAndAwaitRestart(stack, "keyframe-deliver");
   slow.receiver.behave(answers(200));
   expect((await readStories(stack.sql, slow.webhookId)).filter(({ lease_token }) => lease_token !== null)).toHaveLength(
     8,
@@ -94,9 +94,9 @@ test("deliver killed while a receiver holds a batch → the batch is sent again 
 test("deliver killed after the receiver answered and before that was recorded → the event comes again, one attempt on record", async () => {
   const HOLD = 4712;
   await stack.sql.unsafe(`
-    create function private.hold_attempt() returns trigger language plpgsql as
+    create function keyframe_private.hold_attempt() returns trigger language plpgsql as
       'begin perform pg_advisory_xact_lock(${HOLD}); return new; end';
-    create trigger hold_attempt before insert on public.webhook_attempts for each row execute function private.hold_attempt()`);
+    create trigger hold_attempt before insert on keyframe.webhook_attempts for each row execute function keyframe_private.hold_attempt()`);
   const holder = await stack.sql.reserve();
   await holder`select pg_advisory_lock(${HOLD})`;
   const listener = await listen(answers(200));
@@ -106,13 +106,13 @@ test("deliver killed after the receiver answered and before that was recorded �
       await stack.sql`select from pg_locks where locktype = 'advisory' and objid = ${HOLD} and not granted`;
     return waiting.length > 0;
   });
-  await killAndAwaitRestart(stack, "deliver");
+  await killAndAwaitRestart(stack, "keyframe-deliver");
   // What the dead process had begun to record must not be recorded after all.
   await stack.sql`
     select pg_cancel_backend(pid) from pg_locks where locktype = 'advisory' and objid = ${HOLD} and not granted`;
   await holder`select pg_advisory_unlock(${HOLD})`;
   holder.release();
-  await stack.sql.unsafe("drop function private.hold_attempt() cascade");
+  await stack.sql.unsafe("drop function keyframe_private.hold_attempt() cascade");
   await letLeasesRunOut(stack.sql, listener.webhookId);
   await untilDelivered(listener, 1);
   expect(await toldBy(listener)).toEqual([["1 200"]]);
@@ -124,7 +124,7 @@ test("deliver killed twice while 200 events are on their way → every event arr
   for (const listener of listeners) {
     await insertProjects(stack.sql, listener.maker.userId, 100);
     await until("some have arrived", async () => listener.receiver.arrivals.length > 10);
-    await killAndAwaitRestart(stack, "deliver");
+    await killAndAwaitRestart(stack, "keyframe-deliver");
   }
   for (const listener of listeners) {
     await letLeasesRunOut(stack.sql, listener.webhookId);
@@ -157,7 +157,7 @@ test("the queue of kicks emptied → the sweep makes up for it", async () => {
   await until("a delivery waits, its kick is lost and nobody looks", async () => {
     await createProjects(listener.maker, 1);
     created++;
-    await stack.sql`delete from net.http_request_queue where url like '%/deliver'`;
+    await stack.sql`delete from net.http_request_queue where url like '%/keyframe-deliver'`;
     await untilNobodyLooks(stack.sql);
     return (await toldBy(listener)).some((story) => story.length === 0);
   });
@@ -179,7 +179,7 @@ test("the scheduler killed as a kick is to be sent → everything arrives all th
 test("deliver away when the kick comes → the sweep makes up for it", async () => {
   const listener = await listen(answers(200));
   await untilNobodyLooks(stack.sql);
-  stack.child("deliver").kill("SIGKILL");
+  stack.child("keyframe-deliver").kill("SIGKILL");
   await createProjects(listener.maker, 5);
   await untilDelivered(listener, 5);
   expect(await toldBy(listener)).toEqual(Array(5).fill(["1 200"]));
@@ -219,7 +219,7 @@ test("Postgres and deliver killed with -9 at once while 200 events are on their 
   const listener = await listen(answers(200));
   await insertProjects(stack.sql, listener.maker.userId, 200);
   await until("some have arrived", async () => listener.receiver.arrivals.length > 20);
-  await Promise.all([killAndAwaitRestart(stack, "deliver"), killPostgres()]);
+  await Promise.all([killAndAwaitRestart(stack, "keyframe-deliver"), killPostgres()]);
   await letLeasesRunOut(stack.sql, listener.webhookId);
   await untilDelivered(listener, 200);
   expect(await toldBy(listener)).toEqual(Array(200).fill(["1 200"]));

@@ -70,7 +70,7 @@ async function beside(url: string, fields: Record<string, unknown> = {}) {
 
 const readAttempt = async ({ id }: Story, attempt = 1) => {
   const [row] = await sql<{ duration_ms: number; started_at: Date; response_excerpt: string | null }[]>`
-    select * from public.webhook_attempts where delivery_id = ${id} and attempt = ${attempt}`;
+    select * from keyframe.webhook_attempts where delivery_id = ${id} and attempt = ${attempt}`;
   if (!row) throw new Error(`The delivery ${id} has no attempt ${attempt}.`);
   return row;
 };
@@ -323,7 +323,7 @@ describe.concurrent("a receiver that", () => {
 
   test("has moved to a forbidden address, by a row changed by hand → failed as address, nothing is connected to", async () => {
     const to = await beside("http://127.0.0.1:65535/");
-    await sql`update public.webhook_endpoints set url = 'https://169.254.169.254/latest' where id = ${to.webhookId}`;
+    await sql`update keyframe.webhook_endpoints set url = 'https://169.254.169.254/latest' where id = ${to.webhookId}`;
     await to.happen(1);
     expect(only(await to.untilFailed(1)).told).toEqual(["1 - address"]);
   });

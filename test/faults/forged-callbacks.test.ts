@@ -39,7 +39,7 @@ async function seed(status: Status = "processing"): Promise<Seeded & { run: stri
 }
 
 const address = (id: string, attempt: number | string = 1) =>
-  `${stack.url}/functions/v1/replicate-webhook?prediction=${id}&attempt=${attempt}`;
+  `${stack.url}/functions/v1/keyframe-replicate-webhook?prediction=${id}&attempt=${attempt}`;
 const says = (run: string, status: string, more: Record<string, unknown> = {}) =>
   JSON.stringify({ id: run, status, logs: "", error: null, output: null, ...more });
 
@@ -89,7 +89,7 @@ describe("a callback that is signed but makes no sense → refused, and the pred
     ["attempt 0", 400, "invalid_request", { url: (id) => address(id, 0) }],
     ["an attempt that is no number", 400, "invalid_request", { url: (id) => address(id, "1;drop") }],
     ["no attempt", 400, "invalid_request", { url: (id) => address(id).replace(/&.*/, "") }],
-    ["a prediction that is no uuid", 400, "invalid_request", { url: () => address("../../generate") }],
+    ["a prediction that is no uuid", 400, "invalid_request", { url: () => address("../../keyframe-generate") }],
     ["a body that is not JSON", 400, "invalid_json", { body: "status=failed" }],
     ["an empty body", 400, "invalid_json", { body: "" }],
     ["a list", 400, "invalid_request", { body: `[${sense("failed")}]` }],
@@ -152,7 +152,7 @@ describe("a callback that comes too late or too often → 200, so that it is not
     const first = await signedPost(address(seeded.id), secret, { id, body: news });
     expect(first).toMatchObject({ status: 200, data: { outcome: "recorded" } });
     // Nobody polls it meanwhile.
-    await sql`update public.predictions set next_attempt_at = ${new Date(Date.now() + HOUR)} where id = ${seeded.id}`;
+    await sql`update keyframe.predictions set next_attempt_at = ${new Date(Date.now() + HOUR)} where id = ${seeded.id}`;
     await expectUnchanged(seeded, async () => {
       for (const body of [news, says(seeded.run, "failed")]) {
         const answer = await signedPost(address(seeded.id), secret, { id, body });
@@ -207,7 +207,7 @@ test("a signed success with its output at an address that is not the provider's 
       const { id, run } = await seed();
       await signedPost(address(id), secret, { body: says(run, "succeeded", { output }) });
       const row = await until(`the prediction with output ${output} ends`, async () => {
-        const [seen] = await sql`select * from public.predictions where id = ${id} and completed_at is not null`;
+        const [seen] = await sql`select * from keyframe.predictions where id = ${id} and completed_at is not null`;
         return seen;
       });
       expect(row).toMatchObject({ status: "failed", error_code: "output_not_usable", lease_token: null });

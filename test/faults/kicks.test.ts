@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.stop());
 
-const generate = () => `${stack.url}/functions/v1/generate`;
+const generate = () => `${stack.url}/functions/v1/keyframe-generate`;
 
 /** A prediction that is due and that nobody takes, with its kick waiting in the queue. */
 async function startUnkicked() {
@@ -88,13 +88,13 @@ test("kicks of deliver whose signature does not hold → 401, nothing is sent; o
   receiver.setSecrets([secret]);
   await untilNobodyLooks(stack.sql);
   await stack.sql`
-    insert into public.projects (owner_id, title, text_prompt)
-    select owner_id, 'Harbour', 'A harbour at dawn' from public.webhook_endpoints where id = ${webhookId}`;
-  const deliveries = () => stack.sql`select * from public.webhook_deliveries where endpoint_id = ${webhookId}`;
+    insert into keyframe.projects (owner_id, title, text_prompt)
+    select owner_id, 'Harbour', 'A harbour at dawn' from keyframe.webhook_endpoints where id = ${webhookId}`;
+  const deliveries = () => stack.sql`select * from keyframe.webhook_deliveries where endpoint_id = ${webhookId}`;
   const before = [...(await deliveries())];
   expect(before).toMatchObject([{ status: "pending", attempts: 0 }]);
 
-  const deliver = `${stack.url}/functions/v1/deliver`;
+  const deliver = `${stack.url}/functions/v1/keyframe-deliver`;
   await expectWrongKicksRefused(deliver, maker.accessToken);
   await untilNobodyLooks(stack.sql);
   expect([...(await deliveries())]).toEqual(before);
@@ -115,7 +115,7 @@ test("ten kicks at once → the work is done once", async () => {
 
 test("a kick that is lost from the queue → the sweep makes up for it", async () => {
   const { maker, prompt, made } = await startUnkicked();
-  const lost = await stack.sql`delete from net.http_request_queue where url like '%/generate' returning id`;
+  const lost = await stack.sql`delete from net.http_request_queue where url like '%/keyframe-generate' returning id`;
   expect(lost.length).toBeGreaterThan(0);
   await stack.child("scheduler").start();
   await expectOneSuccess(await maker.untilEnded(made), prompt);
@@ -131,7 +131,7 @@ test("the scheduler away when the kick is made → the waiting kick is sent when
 
 test("a kick that cannot be made → the user's request succeeds all the same", async () => {
   const { maker, prompt } = await startUnkicked();
-  await stack.sql`select vault.update_secret(id, 'no address') from vault.secrets where name = 'functions_url'`;
+  await stack.sql`select vault.update_secret(id, 'no address') from vault.secrets where name = 'keyframe_functions_url'`;
   const made = await maker.start("first-frame", { prompt });
   expect(made.status).toBe("queued");
   await signedPost(generate(), stack.kickSecret);

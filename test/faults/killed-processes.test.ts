@@ -27,7 +27,7 @@ async function start(...faults: string[]) {
 /** Waits until the prediction's row is as wanted, which names a moment of its life. */
 const untilRow = (what: string, { predictionId }: Prediction, isSo: (row: EndedRow) => boolean) =>
   until(what, async () => {
-    const [row] = await stack.sql<EndedRow[]>`select * from public.predictions where id = ${predictionId}`;
+    const [row] = await stack.sql<EndedRow[]>`select * from keyframe.predictions where id = ${predictionId}`;
     return row !== undefined && isSo(row);
   });
 
@@ -49,7 +49,7 @@ test("generate killed while a submit waits for its answer → submitted again, o
     const { answers } = await (await fetch(`${stack.simulatorUrl}/control/state`)).json();
     return answers.timeout > 0;
   });
-  await killAndAwaitRestart(stack, "generate");
+  await killAndAwaitRestart(stack, "keyframe-generate");
   await letLeaseRunOut(stack.sql, made.predictionId);
   expect(await expectOneSuccess(made, prompt)).toMatchObject({ attempt: 2 });
 });
@@ -57,9 +57,9 @@ test("generate killed while a submit waits for its answer → submitted again, o
 test("generate killed after the provider accepted and before that was recorded, callbacks lost → the run is adopted", async () => {
   const HOLD = 4711;
   await stack.sql.unsafe(`
-    create function private.hold_run() returns trigger language plpgsql as
+    create function keyframe_private.hold_run() returns trigger language plpgsql as
       'begin perform pg_advisory_xact_lock(${HOLD}); return new; end';
-    create trigger hold_run before insert on private.provider_runs for each row execute function private.hold_run()`);
+    create trigger hold_run before insert on keyframe_private.provider_runs for each row execute function keyframe_private.hold_run()`);
   const holder = await stack.sql.reserve();
   await holder`select pg_advisory_lock(${HOLD})`;
   const { made, prompt } = await start("callback_lost");
@@ -69,13 +69,13 @@ test("generate killed after the provider accepted and before that was recorded, 
     return waiting.length > 0;
   });
   expect(await runsAtProvider(stack, prompt)).toHaveLength(1);
-  await killAndAwaitRestart(stack, "generate");
+  await killAndAwaitRestart(stack, "keyframe-generate");
   // What the dead process had begun to record must not be recorded after all.
   await stack.sql`
     select pg_cancel_backend(pid) from pg_locks where locktype = 'advisory' and objid = ${HOLD} and not granted`;
   await holder`select pg_advisory_unlock(${HOLD})`;
   holder.release();
-  await stack.sql.unsafe("drop function private.hold_run() cascade");
+  await stack.sql.unsafe("drop function keyframe_private.hold_run() cascade");
   await letLeaseRunOut(stack.sql, made.predictionId);
   expect(await expectOneSuccess(made, prompt)).toMatchObject({ attempt: 2 });
 });
@@ -86,7 +86,7 @@ test("generate killed in the middle of a poll → polled again, one end", async 
   await untilRow("the run is on its way", made, ({ status }) => status === "starting" || status === "processing");
   stack.child("simulator").kill("SIGSTOP");
   await untilRow("a poll waits for its answer", made, ({ lease_token }) => lease_token !== null);
-  await killAndAwaitRestart(stack, "generate");
+  await killAndAwaitRestart(stack, "keyframe-generate");
   stack.child("simulator").kill("SIGCONT");
   await letLeaseRunOut(stack.sql, made.predictionId);
   expect(await expectOneSuccess(made, prompt)).toMatchObject({ attempt: 1 });
@@ -95,7 +95,7 @@ test("generate killed in the middle of a poll → polled again, one end", async 
 test("generate killed in the middle of a copy into Storage → copied again, no half file left", async () => {
   const { made, prompt } = await start("output_slow=1500");
   await until("some of the file has arrived", async () => (await storedFiles()).halves > 0);
-  await killAndAwaitRestart(stack, "generate");
+  await killAndAwaitRestart(stack, "keyframe-generate");
   await letLeaseRunOut(stack.sql, made.predictionId);
   expect(await expectOneSuccess(made, prompt)).toMatchObject({ attempt: 1 });
   await until("the half file is gone", async () => (await storedFiles()).halves === 0);
@@ -104,7 +104,7 @@ test("generate killed in the middle of a copy into Storage → copied again, no 
 test("replicate-webhook killed as callbacks come → the prediction ends once", async () => {
   await stack.setRunDelay(700);
   const { made, prompt } = await start();
-  await killAndAwaitRestart(stack, "replicate-webhook");
+  await killAndAwaitRestart(stack, "keyframe-replicate-webhook");
   await expectOneSuccess(made, prompt);
 });
 
@@ -149,7 +149,7 @@ test("every function and the gateway killed at once with four predictions on the
   await stack.setRunDelay(400);
   const all = await Promise.all([start(), start("callback_lost"), start("output_slow=800"), start("server_error")]);
   await untilRow("one is on its way", all[0].made, ({ status }) => status !== "queued");
-  await killAndAwaitRestart(stack, "generate", "api", "replicate-webhook", "gateway");
+  await killAndAwaitRestart(stack, "keyframe-generate", "api", "keyframe-replicate-webhook", "gateway");
   for (const { made } of all) await letLeaseRunOut(stack.sql, made.predictionId);
   for (const { made, prompt } of all) await expectOneSuccess(made, prompt);
 });

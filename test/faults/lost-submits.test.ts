@@ -29,13 +29,13 @@ describe.each(["callbacks", "polling"] as const)("%s", (mode) => {
     simulator = await startSimulator({ runDelayMs: RUN_MS, imageWidth: 64 });
     stack = await startOwnStack(providedBy(simulator, mode));
     // The next try comes when the test says so: once all answers are lost.
-    await stack.sql`update private.settings set retry_base = '5 minutes', retry_most = '5 minutes' where only_row`;
+    await stack.sql`update keyframe_private.settings set retry_base = '5 minutes', retry_most = '5 minutes' where only_row`;
     sides = await loseAnswers(stack, simulator);
     await searchAtOnce(stack, sides);
     await letRunsEnd(stack, simulator);
     runs = await runsOf(simulator, sides);
     const rows = await stack.sql<{ run: string; prediction: string }[]>`
-      select provider_prediction_id as run, prediction_id as prediction from private.provider_runs`;
+      select provider_prediction_id as run, prediction_id as prediction from keyframe_private.provider_runs`;
     known = new Map(rows.map(({ run, prediction }) => [run, prediction]));
   }, 4 * PATIENCE_MS);
   afterAll(async () => {
@@ -44,7 +44,7 @@ describe.each(["callbacks", "polling"] as const)("%s", (mode) => {
   });
 
   test("every prediction ends as its own user wants: cancelled, or with a file", async () => {
-    const rows = await stack.sql<{ id: string; status: string }[]>`select id, status from public.predictions`;
+    const rows = await stack.sql<{ id: string; status: string }[]>`select id, status from keyframe.predictions`;
     const wanted = sides.map(({ id, cancels }) => ({ id, status: cancels ? "canceled" : "succeeded" }));
     expect(new Set(rows)).toEqual(new Set(wanted));
   });
@@ -84,8 +84,11 @@ describe.each(["callbacks", "polling"] as const)("%s", (mode) => {
 /** The options of a stack whose provider is this simulator. Where it cannot reach the stack, runs are polled. */
 function providedBy({ url, apiUrl, token, webhookSecret }: RunningSimulator, mode: "callbacks" | "polling") {
   const port = freePort();
-  const callbacks = { KEYFRAME_PUBLIC_URL: `http://127.0.0.1:${port}`, REPLICATE_WEBHOOK_SECRET: webhookSecret };
-  const variables = { REPLICATE_API_BASE_URL: apiUrl, REPLICATE_OUTPUT_HOSTS: url };
+  const callbacks = {
+    KEYFRAME_PUBLIC_URL: `http://127.0.0.1:${port}`,
+    KEYFRAME_REPLICATE_WEBHOOK_SECRET: webhookSecret,
+  };
+  const variables = { KEYFRAME_REPLICATE_API_BASE_URL: apiUrl, KEYFRAME_REPLICATE_OUTPUT_HOSTS: url };
   return { port, provider: { token, variables: { ...variables, ...(mode === "callbacks" ? callbacks : {}) } } };
 }
 
@@ -102,7 +105,7 @@ async function loseAnswers(stack: OwnStack, { control }: RunningSimulator): Prom
   const users = wanted.map(({ owner }) => ({ id: owner, email: `${owner}@keyframe.local` }));
   await sql`insert into auth.users ${sql(users)}`;
   const films = wanted.map(({ owner }) => ({ owner_id: owner, title: "Harbour", text_prompt: "A harbour" }));
-  await sql`insert into public.projects ${sql(films)}`;
+  await sql`insert into keyframe.projects ${sql(films)}`;
   await Promise.all(
     wanted.map(async ({ owner, picture }) => {
       if (picture === null) return;
@@ -113,17 +116,17 @@ async function loseAnswers(stack: OwnStack, { control }: RunningSimulator): Prom
   const start = async (member: number) => {
     const rows = wanted.filter((side) => side.member === member);
     await sql`
-      insert into public.predictions (project_id, step, prompt, reference_image_path)
+      insert into keyframe.predictions (project_id, step, prompt, reference_image_path)
       select p.id, 'first-frame', r.prompt, 'projects/' || r.picture
       from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) r (owner uuid, prompt text, picture text)
-      join public.projects p on p.owner_id = r.owner`;
+      join keyframe.projects p on p.owner_id = r.owner`;
   };
   await start(0);
   await new Promise((resolve) => setTimeout(resolve, APART_MS));
   await start(1);
   await untilNone(stack, "the answer to each submit is lost", sql`retry_reason is null or lease_token is not null`);
   control.clear();
-  const made = await sql<{ id: string; owner: string }[]>`select id, owner_id as owner from public.predictions`;
+  const made = await sql<{ id: string; owner: string }[]>`select id, owner_id as owner from keyframe.predictions`;
   const idOf = new Map(made.map(({ id, owner }) => [owner, id]));
   return wanted.map(({ owner, prompt, picture, cancels }) => ({ id: idOf.get(owner) ?? "", prompt, picture, cancels }));
 }
@@ -140,8 +143,8 @@ async function upload({ url, secretKey }: OwnStack, picture: string): Promise<vo
 async function searchAtOnce(stack: OwnStack, sides: Side[]): Promise<void> {
   const { sql } = stack;
   const canceled = sides.flatMap(({ id, cancels }) => (cancels ? [id] : []));
-  await sql`select private.mark_canceled(id) from unnest(${canceled}::uuid[]) id`;
-  await sql`update public.predictions set next_attempt_at = now()`;
+  await sql`select keyframe_private.mark_canceled(id) from unnest(${canceled}::uuid[]) id`;
+  await sql`update keyframe.predictions set next_attempt_at = now()`;
   await untilNone(stack, "each has a run, or has been looked for", sql`unanswered_since is not null`);
 }
 
@@ -152,8 +155,8 @@ async function letRunsEnd({ sql }: OwnStack, { control }: RunningSimulator): Pro
       // Each run waits several times, one after the other.
       if (control.state().predictions.processing > 0) control.advance(RUN_MS / 7 / 1000);
       const going = await sql`
-      select from public.predictions where status in ('queued', 'starting', 'processing', 'storing')
-      union all select from private.provider_runs where cancel_due_at is not null`;
+      select from keyframe.predictions where status in ('queued', 'starting', 'processing', 'storing')
+      union all select from keyframe_private.provider_runs where cancel_due_at is not null`;
       return going.count === 0;
     },
     PATIENCE_MS,
@@ -163,7 +166,7 @@ async function letRunsEnd({ sql }: OwnStack, { control }: RunningSimulator): Pro
 async function untilNone({ sql }: OwnStack, what: string, condition: ReturnType<OwnStack["sql"]>): Promise<void> {
   await until(
     what,
-    async () => (await sql`select from public.predictions where ${condition}`).count === 0,
+    async () => (await sql`select from keyframe.predictions where ${condition}`).count === 0,
     PATIENCE_MS,
   );
 }

@@ -35,7 +35,7 @@ describe.concurrent("an answer to a submit that is no success", () => {
   });
 
   test("500 without end → failed after the allowed number of tries, no run paid for", async () => {
-    const [limits] = await sql<{ max: number }[]>`select max_failures as max from private.settings`;
+    const [limits] = await sql<{ max: number }[]>`select max_failures as max from keyframe_private.settings`;
     const { ended, runs } = await generate("server_error=1000");
     expect(ended).toMatchObject({ status: "failed", error: { code: "provider_unavailable", retryable: true } });
     expect(ended.attempt).toBe(limits?.max);
@@ -61,7 +61,7 @@ describe.concurrent("an answer to a submit that is no success", () => {
     expect(runs).toHaveLength(1);
     expect(await callbacksFor(stack, ended.predictionId)).toEqual([]);
     const known = await sql`
-      select provider_prediction_id as id from private.provider_runs where prediction_id = ${ended.predictionId}`;
+      select provider_prediction_id as id from keyframe_private.provider_runs where prediction_id = ${ended.predictionId}`;
     expect(known.map(({ id }) => id)).toEqual(runs.map(({ id }) => id));
     await download(ended);
   });

@@ -1,9 +1,9 @@
 import { describe, expect, inject, test } from "vitest";
 import { createLog } from "../../shared/log.ts";
-import { createAttempt } from "../../supabase/functions/deliver/attempt.ts";
-import { createCheckedLookup, type Resolve } from "../../supabase/functions/deliver/checked-lookup.ts";
-import { createPost } from "../../supabase/functions/deliver/post.ts";
-import { parseOutputHosts } from "../../supabase/functions/generate/output-hosts.ts";
+import { createAttempt } from "../../supabase/functions/keyframe-deliver/attempt.ts";
+import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/checked-lookup.ts";
+import { createPost } from "../../supabase/functions/keyframe-deliver/post.ts";
+import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/output-hosts.ts";
 import { openDatabase } from "../support/api-database.ts";
 import { signUp } from "../support/api-user.ts";
 import { HOSTILE_URLS, RESOLVER_TRICKS } from "../support/security-addresses.ts";
@@ -66,7 +66,7 @@ test("the API of the running stack, asked to register them → 400 for each but 
   expect(codes.filter((code) => code === "400 invalid_request").length).toBeGreaterThan(60);
   expect(codes.filter((code) => code !== "400 invalid_request" && code !== "registered")).toEqual([]);
   // What was registered is another spelling of loopback, such as one in wide digits.
-  const made = await sql<{ url: string }[]>`select url from public.webhook_endpoints where owner_id = ${user.id}`;
+  const made = await sql<{ url: string }[]>`select url from keyframe.webhook_endpoints where owner_id = ${user.id}`;
   const hosts = made.map(({ url }) => new URL(url).hostname);
   expect(hosts.filter((host) => !/^(127\.\d+\.\d+\.\d+|(.+\.)?localhost|\[::1\])$/.test(host))).toEqual([]);
   expect(trap.connections()).toBe(0);
@@ -223,8 +223,8 @@ test("the running stack's api → told of a webhook at its own gateway or simula
     await user.post(`/api/webhooks/${webhookId}/test`, {});
     const excerpt = async () => {
       const [row] = await sql<{ code: number | null; text: string | null }[]>`
-        select a.status_code as code, a.response_excerpt as text from public.webhook_attempts a
-        join public.webhook_deliveries d on d.id = a.delivery_id where d.endpoint_id = ${webhookId} limit 1`;
+        select a.status_code as code, a.response_excerpt as text from keyframe.webhook_attempts a
+        join keyframe.webhook_deliveries d on d.id = a.delivery_id where d.endpoint_id = ${webhookId} limit 1`;
       return row;
     };
     await expect.poll(excerpt, { timeout: 15_000, interval: 50 }).toMatchObject({ code: expect.any(Number) });

@@ -14,11 +14,11 @@ let stranger: User;
 beforeAll(async () => {
   [scene, stranger] = await Promise.all([setScene(sql), signUp()]);
   await until("an attempt of the delivery", async () => {
-    return (await sql`select from public.webhook_attempts where owner_id = ${scene.user.id}`).length > 0;
+    return (await sql`select from keyframe.webhook_attempts where owner_id = ${scene.user.id}`).length > 0;
   });
 });
 
-const EXPOSED = Object.entries(TABLES).filter(([name]) => name.startsWith("public."));
+const EXPOSED = Object.entries(TABLES).filter(([name]) => name.startsWith("keyframe."));
 const callers: Record<string, { role: Role; caller: () => RestCaller }> = {
   anon: { role: "anon", caller: () => "anon" },
   owner: { role: "authenticated", caller: () => scene.user },
@@ -29,13 +29,13 @@ const callers: Record<string, { role: Role; caller: () => RestCaller }> = {
 /** A filter that no row passes: whether the verb may be used is decided before rows are looked at. */
 const NOBODY = crypto.randomUUID();
 const NO_ROW: Record<string, string> = {
-  "public.generation_models": "model=eq.none/none",
-  "public.webhook_attempts": "id=eq.0",
+  "keyframe.models": "model=eq.none/none",
+  "keyframe.webhook_attempts": "id=eq.0",
 };
 const noRow = (table: string) => NO_ROW[table] ?? `id=eq.${NOBODY}`;
 
 function ask(caller: RestCaller, verb: Verb, table: string, column: string) {
-  const path = `/${table.slice("public.".length)}`;
+  const path = `/${table.slice("keyframe.".length)}`;
   if (verb === "select") return rest(caller, "GET", `${path}?select=${column}&limit=0`);
   if (verb === "update") return rest(caller, "PATCH", `${path}?${noRow(table)}`, { json: { [column]: null } });
   // A row of one column that is null: where the column may be written, something else about it is refused.
@@ -45,7 +45,7 @@ function ask(caller: RestCaller, verb: Verb, table: string, column: string) {
 /** Attempts are left out: the delivery of the scene is tried again meanwhile. */
 const rowsOfAll = async () => {
   const counts: Record<string, unknown> = {};
-  const others = ["public.generation_models", "public.webhook_attempts"];
+  const others = ["keyframe.models", "keyframe.webhook_attempts"];
   for (const [name] of EXPOSED.filter(([name]) => !others.includes(name))) {
     const [row] = await sql.unsafe(
       `select count(*)::int as rows from ${name} where owner_id in ('${scene.user.id}', '${stranger.id}')`,
@@ -63,7 +63,7 @@ describe.each(Object.entries(callers))("as %s", (_name, { role, caller }) => {
       const denied = await inParallel(columns, async (column) => isDenied(await ask(caller(), verb, name, column)));
       expect([verb, columns.filter((_, index) => !denied[index])]).toEqual([verb, permitted(table, role, verb)]);
     }
-    const removal = await rest(caller(), "DELETE", `/${name.slice("public.".length)}?${noRow(name)}`);
+    const removal = await rest(caller(), "DELETE", `/${name.slice("keyframe.".length)}?${noRow(name)}`);
     expect(isDenied(removal)).toBe(!mayDelete(table, role));
     expect(await rowsOfAll()).toEqual(before);
   });
@@ -74,7 +74,7 @@ const OWNED = EXPOSED.filter(([, table]) => columnsOf(table).includes("owner_id"
 test.each(OWNED)(
   "the rows of %s → the owner sees the own ones, another user none of them, whatever is asked",
   async (name) => {
-    const path = `/${name.slice("public.".length)}`;
+    const path = `/${name.slice("keyframe.".length)}`;
     const { id } = scene.user;
     const own = await rest(scene.user, "GET", `${path}?select=owner_id`);
     const owners = new Set((JSON.parse(own.text) as { owner_id: string }[]).map(({ owner_id }) => owner_id));
@@ -95,7 +95,7 @@ test.each(OWNED)(
 
 test("every exposed table → is in this matrix, found by asking the catalogue", async () => {
   const rows = await sql<{ name: string }[]>`
-    select 'public.' || relname as name from pg_class
-    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'f') order by 1`;
+    select 'keyframe.' || relname as name from pg_class
+    where relnamespace = 'keyframe'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'f') order by 1`;
   expect(rows.map(({ name }) => name)).toEqual(EXPOSED.map(([name]) => name).toSorted());
 });

@@ -26,7 +26,7 @@ const catalogue = () => db.sql<Column[]>`
   from pg_attribute a
   join pg_class c on c.oid = a.attrelid
   join pg_namespace n on n.oid = c.relnamespace
-  where n.nspname in ('public', 'private') and c.relkind in ('r', 'p', 'v', 'm', 'f') and a.attnum > 0 and not a.attisdropped
+  where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.relkind in ('r', 'p', 'v', 'm', 'f') and a.attnum > 0 and not a.attisdropped
   order by 1, 2`;
 
 test("every column of every table and view → stands in the specification", async () => {
@@ -73,7 +73,7 @@ test("no table, view or sequence → belongs to a role of the API or is granted 
   const rows = await db.sql`
     select c.oid::regclass::text as name from pg_class c
     left join lateral aclexplode(c.relacl) g on true
-    where c.relnamespace in ('public'::regnamespace, 'private'::regnamespace)
+    where c.relnamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace)
       and (g.is_grantable and g.grantee <> c.relowner or g.grantee = 0
         or pg_get_userbyid(c.relowner) in ('anon', 'authenticated', 'service_role', 'authenticator'))`;
   expect([...rows]).toEqual([]);
@@ -87,7 +87,7 @@ test("views and foreign tables, which would pass by row-level security → there
 
 test("publications → carry predictions alone, whose changes Realtime tells by the table's policies", async () => {
   const rows = await db.sql<{ tablename: string }[]>`
-    select distinct tablename from pg_publication_tables where schemaname in ('public', 'private')`;
+    select distinct tablename from pg_publication_tables where schemaname in ('keyframe', 'keyframe_worker', 'keyframe_private')`;
   expect(rows.map(({ tablename }) => tablename)).toEqual(["predictions"]);
 });
 

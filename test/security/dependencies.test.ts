@@ -128,8 +128,8 @@ test("the packages that run with secrets in their reach → are these few", () =
   });
   expect(Object.fromEntries(used)).toEqual({
     api: ["@supabase/postgrest-js", "@supabase/storage-js", "hono", "ipaddr.js", "jose", "zod", "zod-openapi"],
-    deliver: ["@supabase/postgrest-js", "ipaddr.js", "standardwebhooks", "undici", "zod"],
-    generate: ["@supabase/postgrest-js", "replicate", "standardwebhooks", "zod"],
-    "replicate-webhook": ["@supabase/postgrest-js", "standardwebhooks", "zod"],
+    "keyframe-deliver": ["@supabase/postgrest-js", "ipaddr.js", "standardwebhooks", "undici", "zod"],
+    "keyframe-generate": ["@supabase/postgrest-js", "replicate", "standardwebhooks", "zod"],
+    "keyframe-replicate-webhook": ["@supabase/postgrest-js", "standardwebhooks", "zod"],
   });
 });

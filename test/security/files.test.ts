@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import type { Step } from "../../shared/contract/fields.ts";
-import { createCheckedCopy } from "../../supabase/functions/generate/checked-copy.ts";
-import { OutputError } from "../../supabase/functions/generate/open-output.ts";
+import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/checked-copy.ts";
+import { OutputError } from "../../supabase/functions/keyframe-generate/open-output.ts";
 import { fillBuckets } from "../support/api-buckets.ts";
 import { footprint, leftBehind, openDatabase } from "../support/api-database.ts";
 import { drawImage } from "../support/api-images.ts";
@@ -81,8 +81,8 @@ describe("a name that means something else, straight to Storage → refused as t
     const before = await footprint(sql, user.id);
     const headers = { apikey: publishableKey, authorization: `Bearer ${user.token}`, "content-type": "image/png" };
     const body = await drawImage();
-    const tries = ["projects", "generations", "..", "%2e%2e", "projects%2f..%2fgenerations", "none"].flatMap((bucket) =>
-      ["POST", "PUT"].map((method) => ({ method, target: `${url}/storage/v1/object/${bucket}/${name}` })),
+    const tries = ["projects", "keyframe-outputs", "..", "%2e%2e", "projects%2f..%2fgenerations", "none"].flatMap(
+      (bucket) => ["POST", "PUT"].map((method) => ({ method, target: `${url}/storage/v1/object/${bucket}/${name}` })),
     );
     const statuses = await inParallel(tries, async ({ method, target }) => {
       const answer = await fetch(target, { method, headers, body });

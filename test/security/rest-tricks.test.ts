@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 const SCHEMAS = [
-  "private",
+  "keyframe_private",
   "auth",
   "vault",
   "net",
@@ -38,7 +38,7 @@ async function expectNoTrace(work: () => Promise<unknown>): Promise<void> {
   const now = async () => ({
     owner: await footprint(sql, scene.user.id),
     stranger: { ...(await footprint(sql, stranger.id)), tokens: undefined },
-    project: await sql`select * from public.projects where id = ${scene.projectId}`,
+    project: await sql`select * from keyframe.projects where id = ${scene.projectId}`,
   });
   const before = await now();
   await work();
@@ -77,7 +77,7 @@ describe.each(Object.entries(callers))("other schemas, asked for by %s", (_name,
 
 test("the settings of the platform → expose public alone, also without our gateway", () => {
   const config = readFileSync(new URL("../../supabase/config.toml", import.meta.url), "utf8");
-  expect(/^schemas = (.*)$/m.exec(config)?.[1]).toBe('["public"]');
+  expect(/^schemas = (.*)$/m.exec(config)?.[1]).toBe('["public", "graphql_public", "keyframe", "keyframe_worker"]');
   expect(config).not.toMatch(/^\[db\.pooler\][\s\S]*?enabled = true/m);
   expect(config).toMatch(/^enable_anonymous_sign_ins = false$/m);
 });
@@ -122,7 +122,7 @@ test.each([
 
 test.each([
   "id=eq.x' or 1=1 --",
-  "id=eq.1;drop table public.projects",
+  "id=eq.1;drop table keyframe.projects",
   "title=eq.\\' or true",
   "order=title;select pg_sleep(5)",
   "order=(select 1)",
@@ -148,14 +148,14 @@ test.each<[name: string, path: string, headers: Record<string, string>, row: Rec
 ])(
   "an upsert over somebody else's project, %s → theirs stays, nothing of it is shown",
   async (_name, query, headers, row) => {
-    const before = await sql`select * from public.projects where id = ${scene.projectId}`;
+    const before = await sql`select * from keyframe.projects where id = ${scene.projectId}`;
     const owner = row.owner_id === undefined ? {} : { owner_id: scene.user.id };
     const json = { id: scene.projectId, title: "Mine now", text_prompt: "Mine now", ...owner };
     const reply = await rest(stranger, "POST", `/projects${query}`, { json, headers });
     expect(reply.status).toBeLessThan(500);
     expect(reply.text).not.toContain(scene.user.id);
     expect(reply.text).not.toContain("Harbour");
-    expect(await sql`select * from public.projects where id = ${scene.projectId}`).toEqual(before);
+    expect(await sql`select * from keyframe.projects where id = ${scene.projectId}`).toEqual(before);
   },
 );
 
@@ -220,9 +220,9 @@ test("a header that names a role, an owner or a setting → changes nothing", as
 
 describe("functions by GET and HEAD", () => {
   test("every function that changes something → refused, and nothing changed, whoever asks", async () => {
-    const functions = await sql<{ name: string; names: string[] }[]>`
-      select proname as name, coalesce(proargnames[1:pronargs], '{}') as names from pg_proc
-      where pronamespace = 'public'::regnamespace and provolatile = 'v' order by 1`;
+    const functions = await sql<{ schema: string; name: string; names: string[] }[]>`
+      select pronamespace::regnamespace::text as schema, proname as name, coalesce(proargnames[1:pronargs], '{}') as names from pg_proc
+      where pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace) and provolatile = 'v' order by 1`;
     expect(functions.map(({ name }) => name)).toEqual(
       expect.arrayContaining(["create_project", "claim_predictions", "rotate_webhook_secret", "webhook_health"]),
     );
@@ -236,11 +236,12 @@ describe("functions by GET and HEAD", () => {
       step: "first-frame",
     };
     await expectNoTrace(async () => {
-      for (const { name, names } of functions) {
+      for (const { schema, name, names } of functions) {
+        const headers = { "accept-profile": schema, "content-profile": schema };
         const query = new URLSearchParams(names.flatMap((each) => (known[each] ? [[each, known[each]]] : [])));
         for (const method of ["GET", "HEAD"]) {
           for (const caller of ["anon", scene.user, stranger] as const) {
-            const reply = await rest(caller, method, `/rpc/${name}?${query}`);
+            const reply = await rest(caller, method, `/rpc/${name}?${query}`, { headers });
             expect([method, name, reply.status >= 400 && reply.status < 500]).toEqual([method, name, true]);
             expect(reply.text).not.toContain("whsec_");
           }
@@ -251,7 +252,7 @@ describe("functions by GET and HEAD", () => {
 
   test.each([
     "take_token",
-    "private.take_token",
+    "keyframe_private.take_token",
     "kick",
     "sweep",
     "pg_sleep",
@@ -271,7 +272,7 @@ describe("functions by GET and HEAD", () => {
       expect([reply.status, reply.code]).toEqual([404, "PGRST202"]);
       const elsewhere = await rest(caller, "POST", `/rpc/${name}`, {
         json: {},
-        headers: { "content-profile": "private" },
+        headers: { "content-profile": "keyframe_private" },
       });
       expect([elsewhere.status, elsewhere.code]).toEqual([406, "PGRST106"]);
     }
@@ -280,8 +281,8 @@ describe("functions by GET and HEAD", () => {
   test("the functions that nobody signed in may call → these", async () => {
     const rows = await sql`
       select p.oid::regprocedure::text as name from pg_proc p
-      where p.pronamespace = 'public'::regnamespace and has_function_privilege('anon', p.oid, 'execute')`;
-    expect([...rows]).toEqual([{ name: "health()" }]);
+      where p.pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace) and has_function_privilege('anon', p.oid, 'execute')`;
+    expect([...rows]).toEqual([{ name: "keyframe.health()" }]);
     expect((await rest("anon", "POST", "/rpc/health", { json: {} })).status).toBe(200);
   });
 });

@@ -83,7 +83,7 @@ async function playTheFilm(): Promise<Record<string, Canary>> {
     "every event has arrived",
     async () => {
       const [row] = await stack.sql<{ open: number }[]>`
-      select count(*)::int as open from public.webhook_deliveries where status <> 'delivered'`;
+      select count(*)::int as open from keyframe.webhook_deliveries where status <> 'delivered'`;
       return row?.open === 0;
     },
     60_000,
@@ -91,18 +91,22 @@ async function playTheFilm(): Promise<Record<string, Canary>> {
   expect(receiver.arrivals.length).toBeGreaterThan(4);
 
   const [run] = await stack.sql<{ url: string }[]>`
-    select provider_output_url as url from public.predictions where id = ${video.predictionId}`;
-  const words = ["public.projects.title", "private.idempotency_keys.answer", "public.webhook_events.payload"];
+    select provider_output_url as url from keyframe.predictions where id = ${video.predictionId}`;
+  const words = [
+    "keyframe.projects.title",
+    "keyframe_private.idempotency_keys.answer",
+    "keyframe.webhook_events.payload",
+  ];
   return {
     title: { word: title, allowed: words },
-    description: { word: description, allowed: ["public.projects.description", ...words] },
+    description: { word: description, allowed: ["keyframe.projects.description", ...words] },
     prompt: {
       word: prompt,
-      allowed: ["public.projects.text_prompt", "public.predictions.prompt", ...words],
+      allowed: ["keyframe.projects.text_prompt", "keyframe.predictions.prompt", ...words],
     },
-    "Idempotency-Key": { word: key, allowed: ["private.idempotency_keys.key"] },
-    "the receiver's own address": { word: path, allowed: ["public.webhook_endpoints.url"] },
-    "the endpoint's description": { word: note, allowed: ["public.webhook_endpoints.description"] },
+    "Idempotency-Key": { word: key, allowed: ["keyframe_private.idempotency_keys.key"] },
+    "the receiver's own address": { word: path, allowed: ["keyframe.webhook_endpoints.url"] },
+    "the endpoint's description": { word: note, allowed: ["keyframe.webhook_endpoints.description"] },
     "the caller's program": { word: agent, allowed: [] },
     "a password": { word: password },
     "a refresh token": { word: refresh, allowed: ["auth.refresh_tokens.token"] },
@@ -110,7 +114,7 @@ async function playTheFilm(): Promise<Record<string, Canary>> {
     "a session token's signature": { word: maker.accessToken.split(".")[2] ?? "" },
     "the address of an output at the provider": {
       word: run?.url ?? "",
-      allowed: ["public.predictions.provider_output_url"],
+      allowed: ["keyframe.predictions.provider_output_url"],
     },
     "a signed address": { word: new URL(video.output?.url ?? "").searchParams.get("token") ?? "" },
     "a webhook secret": { word: webhook.secret },
@@ -137,7 +141,12 @@ function stackSecrets(): Record<string, Canary> {
 async function send(token: string, path: string, json: unknown, headers: Record<string, string> = {}, method = "POST") {
   const response = await fetch(`${stack.url}/functions/v1${path}`, {
     method,
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+    headers: {
+      authorization: `Bearer ${token}`,
+      "content-profile": "keyframe",
+      "content-type": "application/json",
+      ...headers,
+    },
     ...(method === "GET" ? {} : { body: typeof json === "string" ? json : JSON.stringify(json) }),
   });
   const text = await response.text();
@@ -157,7 +166,7 @@ async function makeMistakes(token: string, projectId: string, prompt: string): P
   await send(token, `/api/projects?cursor=${prompt}`, null, {}, "GET");
   await send(`${token}x`, "/api/projects", { title: prompt });
   await send(keys.secretKey, first, { projectId, prompt });
-  for (const name of ["generate", "deliver", "replicate-webhook?prediction=1&attempt=1"]) {
+  for (const name of ["keyframe-generate", "keyframe-deliver", "keyframe-replicate-webhook?prediction=1&attempt=1"]) {
     await send(
       keys.secretKey,
       `/${name}`,
@@ -165,7 +174,12 @@ async function makeMistakes(token: string, projectId: string, prompt: string): P
       { apikey: keys.secretKey, "webhook-signature": `v1,${keys.kickSecret}` },
     );
   }
-  const rest = { apikey: keys.publishableKey, authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const rest = {
+    apikey: keys.publishableKey,
+    authorization: `Bearer ${token}`,
+    "content-profile": "keyframe",
+    "content-type": "application/json",
+  };
   for (const [path, body] of [
     ["/rest/v1/projects", { title: prompt, text_prompt: prompt, owner_id: crypto.randomUUID() }],
     ["/rest/v1/predictions", { prompt, project_id: crypto.randomUUID(), step: "first-frame" }],
@@ -220,7 +234,7 @@ test("the queue of requests → holds kicks with an id, a time and a signature, 
   const rows = await stack.sql<{ url: string; headers: Record<string, string>; body: string }[]>`
     select distinct url, headers, convert_from(body, 'UTF8') as body from security_watch.requests`;
   for (const { url, headers, body } of rows) {
-    expect(url).toMatch(/\/functions\/v1\/(generate|deliver)$/);
+    expect(url).toMatch(/\/functions\/v1\/keyframe-(generate|deliver)$/);
     expect(Object.keys(headers).toSorted()).toEqual([
       "Content-Type",
       "webhook-id",
@@ -234,7 +248,13 @@ test("the queue of requests → holds kicks with an id, a time and a signature, 
 test("the logs of every process, and all else that the stack keeps in files → none of it", () => {
   const logs = [...Deno.readDirSync(join(stack.dataDir, "logs"))].map(({ name }) => name);
   expect(logs).toEqual(
-    expect.arrayContaining(["api.log", "deliver.log", "generate.log", "gateway.log", "scheduler.log"]),
+    expect.arrayContaining([
+      "api.log",
+      "keyframe-deliver.log",
+      "keyframe-generate.log",
+      "gateway.log",
+      "scheduler.log",
+    ]),
   );
   // The keys themselves, the database's own files, and the pictures and films.
   const skip = (path: string) => /^(keys\.json|postgres|storage)(\/|$)/.test(path);

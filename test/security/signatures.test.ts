@@ -24,19 +24,19 @@ beforeAll(async () => {
   run = `run-${crypto.randomUUID()}`;
   const columns = { provider_prediction_id: run, next_attempt_at: new Date(Date.now() + 3_600_000), lease_token: null };
   const { id } = await seedPrediction(stack.sql, world, { status: "processing", columns });
-  callbackPath = `replicate-webhook?prediction=${id}&attempt=1`;
+  callbackPath = `keyframe-replicate-webhook?prediction=${id}&attempt=1`;
   due = await makeDueWork(stack.sql, world);
 });
 afterAll(() => stack.stop());
 
 async function makeDueWork(sql: postgres.Sql, { owner, project }: { owner: string; project: string }) {
   const [endpoint] = await sql<{ id: string }[]>`
-    insert into public.webhook_endpoints (owner_id, url) values (${owner}, 'http://127.0.0.1:65535/hooks') returning id`;
+    insert into keyframe.webhook_endpoints (owner_id, url) values (${owner}, 'http://127.0.0.1:65535/hooks') returning id`;
   const [prediction] = await sql<{ id: string }[]>`
-    insert into public.predictions (owner_id, project_id, step) values (${owner}, ${project}, 'first-frame') returning id`;
-  await sql`insert into public.projects (owner_id, title, text_prompt) values (${owner}, 'Harbour', 'Dawn')`;
+    insert into keyframe.predictions (owner_id, project_id, step) values (${owner}, ${project}, 'first-frame') returning id`;
+  await sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${owner}, 'Harbour', 'Dawn')`;
   const [delivery] = await sql<{ id: string }[]>`
-    select id from public.webhook_deliveries where endpoint_id = ${endpoint?.id ?? ""} and status = 'pending' limit 1`;
+    select id from keyframe.webhook_deliveries where endpoint_id = ${endpoint?.id ?? ""} and status = 'pending' limit 1`;
   if (!prediction || !delivery) throw new Error("There is no work that is due.");
   return { prediction: prediction.id, delivery: delivery.id };
 }
@@ -45,7 +45,7 @@ async function makeDueWork(sql: postgres.Sql, { owner, project }: { owner: strin
 async function wholeDatabase(): Promise<string> {
   const tables = await stack.sql<{ name: string }[]>`
     select format('%I.%I', schemaname, tablename) as name from pg_tables
-    where schemaname in ('public', 'private', 'storage', 'net') order by 1`;
+    where schemaname in ('keyframe', 'keyframe_worker', 'keyframe_private', 'storage', 'net') order by 1`;
   const rows = tables.map(({ name }) => `select '${name}' as name, to_jsonb(t)::text as row from ${name} t`);
   const all = await stack.sql.unsafe(`select name, row from (${rows.join(" union all ")}) as r order by 1, 2`);
   return JSON.stringify(all);
@@ -62,9 +62,12 @@ const failure = () => JSON.stringify({ id: run, status: "failed", error: "forged
 
 /** Each place that asks for a signature, with what its genuine sender would send. */
 const TARGETS = {
-  "replicate-webhook": () => ({ url: address(callbackPath), ...genuine(stack.replicateWebhookSecret, failure()) }),
-  generate: () => ({ url: address("generate"), ...genuine(stack.kickSecret, "{}") }),
-  deliver: () => ({ url: address("deliver"), ...genuine(stack.kickSecret, "{}") }),
+  "keyframe-replicate-webhook": () => ({
+    url: address(callbackPath),
+    ...genuine(stack.replicateWebhookSecret, failure()),
+  }),
+  generate: () => ({ url: address("keyframe-generate"), ...genuine(stack.kickSecret, "{}") }),
+  deliver: () => ({ url: address("keyframe-deliver"), ...genuine(stack.kickSecret, "{}") }),
 };
 
 const codeOf = (body: string) => (JSON.parse(body || "{}") as { error?: { code: string } | null }).error?.code ?? null;
@@ -131,7 +134,7 @@ describe.each(Object.entries(TARGETS))("%s", (_target, target) => {
 
 test("the secret of kicks for a callback, and the callbacks' for a kick → 401", async () => {
   const before = await wholeDatabase();
-  const callback = { ...TARGETS["replicate-webhook"](), secret: stack.kickSecret };
+  const callback = { ...TARGETS["keyframe-replicate-webhook"](), secret: stack.kickSecret };
   for (const { url, secret, id, seconds, body } of [
     callback,
     { ...TARGETS.generate(), secret: stack.replicateWebhookSecret },
@@ -167,7 +170,12 @@ describe("a callback that was captured", () => {
       `prediction[]=${theirs.id}&attempt=1`,
       `attempt=1`,
     ]) {
-      const { status } = await rawExchange(address(`replicate-webhook?${encodeURI(query)}`), "POST", given, body);
+      const { status } = await rawExchange(
+        address(`keyframe-replicate-webhook?${encodeURI(query)}`),
+        "POST",
+        given,
+        body,
+      );
       expect([query, [400, 404]]).toEqual([query, expect.arrayContaining([status])]);
     }
     expect(await wholeDatabase()).toBe(before);
@@ -176,7 +184,7 @@ describe("a callback that was captured", () => {
     expect(
       (
         await rawExchange(
-          address(`replicate-webhook?prediction=${theirs.id}&attempt=1`),
+          address(`keyframe-replicate-webhook?prediction=${theirs.id}&attempt=1`),
           "POST",
           fresh.given,
           fresh.body,
@@ -207,11 +215,11 @@ test("genuine ones, signed in the same way → 200 and 202, and the work that wa
     const { url, secret, id, seconds, body } = target();
     const given = lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`);
     const { status } = await rawExchange(url, "POST", given, body);
-    expect([name, status]).toEqual([name, name === "replicate-webhook" ? 200 : 202]);
+    expect([name, status]).toEqual([name, name === "keyframe-replicate-webhook" ? 200 : 202]);
   }
   await until("the waiting prediction and the waiting delivery are taken up", async () => {
     const [row] = await stack.sql<{ taken: boolean }[]>`
-      select p.status <> 'queued' and d.attempts > 0 as taken from public.predictions p, public.webhook_deliveries d
+      select p.status <> 'queued' and d.attempts > 0 as taken from keyframe.predictions p, keyframe.webhook_deliveries d
       where p.id = ${due.prediction} and d.id = ${due.delivery}`;
     return row?.taken;
   });

@@ -94,7 +94,7 @@ describe.each(WAYS)("%s", (_way, address) => {
   test("no token for an upload → 429 before a byte of its body has been sent", async () => {
     const hasty = await signUp();
     await sql`
-      insert into private.rate_buckets (owner_id, route_class, tokens, refilled_at)
+      insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
       values (${hasty.id}, 'upload', -14, now())`;
     const { answer } = await open(address(UPLOAD), image(hasty), 5 * MIB, new Uint8Array(0));
     expect(codeOf(await answer)).toEqual([429, "rate_limited"]);
@@ -114,7 +114,7 @@ describe.each(WAYS)("%s", (_way, address) => {
     const broken = await open(address(UPLOAD), headers, bytes.length, bytes.subarray(0, 50));
     const taken = async () => {
       const [bucket] = await sql`
-        select round(30 - tokens) as taken from private.rate_buckets
+        select round(30 - tokens) as taken from keyframe_private.rate_buckets
         where owner_id = ${by.id} and route_class = 'upload'`;
       return bucket?.taken;
     };
@@ -132,7 +132,7 @@ describe("many of them, straight at the function", () => {
   const memoryOf = (name: string) => inject("stack").functionPids[name] ?? 0;
 
   test("400 unsigned callbacks of 1 MiB that stop before the end → below idle + 64 MB, and a genuine one is answered", async () => {
-    const pid = memoryOf("replicate-webhook");
+    const pid = memoryOf("keyframe-replicate-webhook");
     const answered = async () => expect(await sendCallback(straight)).toBe(404);
     await answered();
     const idle = await residentMb(pid);

@@ -12,12 +12,12 @@ export function openDatabase(): postgres.Sql {
 export async function footprint(sql: postgres.Sql, owner: string): Promise<Record<string, unknown>> {
   const [row] = await sql<Record<string, unknown>[]>`
     select
-      (select count(*)::int from public.projects where owner_id = ${owner}) as projects,
+      (select count(*)::int from keyframe.projects where owner_id = ${owner}) as projects,
       (select coalesce(jsonb_agg(jsonb_build_array(id, status, updated_at) order by id), '[]')
-         from public.predictions where owner_id = ${owner}) as predictions,
-      (select count(*)::int from private.idempotency_keys where owner_id = ${owner}) as keys,
+         from keyframe.predictions where owner_id = ${owner}) as predictions,
+      (select count(*)::int from keyframe_private.idempotency_keys where owner_id = ${owner}) as keys,
       (select coalesce(jsonb_object_agg(route_class, jsonb_build_array(tokens, refilled_at)), '{}')
-         from private.rate_buckets where owner_id = ${owner}) as tokens,
+         from keyframe_private.rate_buckets where owner_id = ${owner}) as tokens,
       (select coalesce(jsonb_agg(bucket_id || '/' || name order by name), '[]')
          from storage.objects where owner_id = ${owner}) as files`;
   if (!row) throw new Error("The footprint could not be taken.");

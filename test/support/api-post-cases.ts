@@ -35,7 +35,7 @@ const start =
       other: post(path, { projectId, prompt: `${prompt} by night` }),
       effect: async () => {
         const ended = await user.finish(await user.read(step, projectId));
-        const rows = sql`select from public.predictions where project_id = ${projectId} and step = ${step}`;
+        const rows = sql`select from keyframe.predictions where project_id = ${projectId} and step = ${step}`;
         return { rows: await count(rows), status: ended.status, runs: (await providerRuns(prompt)).length };
       },
       after: { rows: 1, status: "failed", runs: 1 },
@@ -52,8 +52,8 @@ export const userCases = (sql: postgres.Sql) => ({
       one: post("/api/projects", json),
       other: post("/api/projects", { ...json, textPrompt: "A harbour at night" }),
       effect: async () => ({
-        rows: await count(sql`select from public.projects where title = ${title}`),
-        deliveries: await count(sql`select from public.webhook_deliveries where owner_id = ${user.id}`),
+        rows: await count(sql`select from keyframe.projects where title = ${title}`),
+        deliveries: await count(sql`select from keyframe.webhook_deliveries where owner_id = ${user.id}`),
       }),
       after: { rows: 1, deliveries: 1 },
     };
@@ -85,7 +85,7 @@ export const userCases = (sql: postgres.Sql) => ({
       other: cancel(other.predictionId),
       effect: async () => {
         const rows = await sql<{ id: string }[]>`
-          select id from public.predictions where project_id = ${projectId} and status = 'canceled'`;
+          select id from keyframe.predictions where project_id = ${projectId} and status = 'canceled'`;
         return rows.map(({ id }) => id);
       },
       after: [one.predictionId],
@@ -103,8 +103,8 @@ export const managerCases = (sql: postgres.Sql) => ({
       other: post("/api/webhooks", { ...json, eventTypes: ["project.created"] }),
       effect: async () => {
         const rows = await sql<{ secrets: number }[]>`
-          select (select count(*)::int from private.webhook_secrets s where s.endpoint_id = e.id) as secrets
-          from public.webhook_endpoints e where e.description = ${description}`;
+          select (select count(*)::int from keyframe_private.webhook_secrets s where s.endpoint_id = e.id) as secrets
+          from keyframe.webhook_endpoints e where e.description = ${description}`;
         return rows.map(({ secrets }) => secrets);
       },
       after: [1],
@@ -116,7 +116,7 @@ export const managerCases = (sql: postgres.Sql) => ({
     return {
       one: post(path),
       other: post(path, { overlapHours: 1 }),
-      effect: () => count(sql`select from private.webhook_secrets where endpoint_id = ${webhookId}`),
+      effect: () => count(sql`select from keyframe_private.webhook_secrets where endpoint_id = ${webhookId}`),
       after: 2,
     };
   },
@@ -126,8 +126,8 @@ export const managerCases = (sql: postgres.Sql) => ({
       one: post(`/api/webhooks/${one.webhookId}/test`),
       other: post(`/api/webhooks/${other.webhookId}/test`),
       effect: async () => [
-        await count(sql`select from public.webhook_deliveries where endpoint_id = ${one.webhookId}`),
-        await count(sql`select from public.webhook_deliveries where endpoint_id = ${other.webhookId}`),
+        await count(sql`select from keyframe.webhook_deliveries where endpoint_id = ${one.webhookId}`),
+        await count(sql`select from keyframe.webhook_deliveries where endpoint_id = ${other.webhookId}`),
       ],
       after: [1, 0],
     };
@@ -157,7 +157,7 @@ export const managerCases = (sql: postgres.Sql) => ({
 /** An endpoint that gets test events alone, so that a service-wide one does not hear what other tests cause. */
 export async function quiet(sql: postgres.Sql, by: Manager): Promise<{ webhookId: string }> {
   const { webhookId } = await register(by, { eventTypes: ["project.created"], enabled: false });
-  await sql`update public.webhook_endpoints set event_types = '{webhook.test}' where id = ${webhookId}`;
+  await sql`update keyframe.webhook_endpoints set event_types = '{webhook.test}' where id = ${webhookId}`;
   await by.call(`/api/webhooks/${webhookId}`, { method: "PATCH", json: { enabled: true } });
   return { webhookId };
 }
@@ -166,7 +166,7 @@ export async function quiet(sql: postgres.Sql, by: Manager): Promise<{ webhookId
 export async function exhausted(sql: postgres.Sql, by: Manager, webhookId: string): Promise<string> {
   const { deliveryId } = exactDelivery.parse(dataOf(await by.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   await sql`
-    update public.webhook_deliveries
+    update keyframe.webhook_deliveries
     set status = 'exhausted', completed_at = now()
     where id = ${deliveryId}`;
   return deliveryId;
@@ -175,6 +175,6 @@ export async function exhausted(sql: postgres.Sql, by: Manager, webhookId: strin
 /** What is to be sent to an endpoint. */
 export const pending = async (sql: postgres.Sql, webhookId: string) => {
   const rows = await sql<{ id: string }[]>`
-    select id from public.webhook_deliveries where endpoint_id = ${webhookId} and status = 'pending' order by id`;
+    select id from keyframe.webhook_deliveries where endpoint_id = ${webhookId} and status = 'pending' order by id`;
   return rows.map(({ id }) => id);
 };

@@ -15,14 +15,14 @@ export async function startStuck(sql: postgres.Sql, user: User, step: Step, proj
     const { predictionId } = await user.start(step, { projectId, prompt });
     const isStuck = await until("the provider's answer", async () => {
       const put = await sql`
-        update public.predictions set next_attempt_at = now() + interval '1 hour'
+        update keyframe.predictions set next_attempt_at = now() + interval '1 hour'
         where id = ${predictionId} and status = 'starting' and lease_token is null returning id`;
       if (put.length > 0) return { yes: true };
-      const ended = await sql`select from public.predictions where id = ${predictionId} and completed_at is not null`;
+      const ended = await sql`select from keyframe.predictions where id = ${predictionId} and completed_at is not null`;
       return ended.length > 0 ? { yes: false } : undefined;
     });
     if (isStuck.yes) return await user.read(step, projectId, predictionId);
-    await sql`delete from public.predictions where id = ${predictionId}`;
+    await sql`delete from keyframe.predictions where id = ${predictionId}`;
   }
   throw new Error("No prediction stayed with the provider.");
 }

@@ -1,4 +1,4 @@
-import { createClient, type SupabaseClient } from "@supabase/supabase-js";
+import { createClient } from "@supabase/supabase-js";
 import { inject } from "vitest";
 import { z } from "zod";
 import type { Step } from "../../shared/contract/fields.ts";
@@ -16,7 +16,7 @@ const exactProject = z.strictObject(project.shape);
 export type User = {
   id: string;
   token: string;
-  supabase: SupabaseClient;
+  supabase: DataClient;
   call(path: string, options?: CallOptions): Promise<Reply>;
   post(path: string, json: unknown, headers?: Record<string, string>): Promise<Reply>;
   createProject(fields?: Partial<{ title: string; textPrompt: string; description: string }>): Promise<string>;
@@ -26,10 +26,20 @@ export type User = {
   upload(image: Uint8Array<ArrayBuffer>, contentType?: string): Promise<string>;
 };
 
+export type DataClient = ReturnType<typeof createDataClient>;
+
+/** supabase-js as an app uses it: for Auth and the Data API, as nobody until somebody signs in. */
+export function createDataClient() {
+  const { url, publishableKey } = inject("stack");
+  return createClient(url, publishableKey, {
+    db: { schema: "keyframe" },
+    auth: { persistSession: false, autoRefreshToken: false },
+  });
+}
+
 /** Signs a new user up through Auth and in, as an app does. */
 export async function signUp(): Promise<User> {
-  const { url, publishableKey } = inject("stack");
-  const supabase = createClient(url, publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
+  const supabase = createDataClient();
   const credentials = { email: `${crypto.randomUUID()}@keyframe.local`, password: crypto.randomUUID() };
   const { error: refused } = await supabase.auth.signUp(credentials);
   if (refused) throw refused;

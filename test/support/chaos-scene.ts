@@ -26,13 +26,13 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
   const world = await addWorld(db);
   const endpoint = await addEndpoint(sql, world.owner, { url: "http://127.0.0.1:1/hooks/steady-one?v=1" });
   await addEndpoint(sql, world.owner, { url: "http://127.0.0.1:1/hooks/moody-one?v=1", enabled: false });
-  await sql`update public.projects set title = 'title-1' where id = ${world.project}`;
-  await sql`update public.webhook_endpoints set created_at = now() - interval '1 minute'`;
+  await sql`update keyframe.projects set title = 'title-1' where id = ${world.project}`;
+  await sql`update keyframe.webhook_endpoints set created_at = now() - interval '1 minute'`;
 
   const columns = { prompt: "prompt-1", reference_image_path: "projects/photo.png" };
   const { id, run } = await seedPrediction(sql, world, { status: "succeeded", columns });
   await seedPrediction(sql, world, { status: "canceled", columns: { prompt: "prompt-2" } });
-  await sql`delete from public.webhook_events`; // the project's, made before there was an endpoint
+  await sql`delete from keyframe.webhook_events`; // the project's, made before there was an endpoint
   const told = [
     { type: "project.created", prediction: null, data: { projectId: world.project } },
     { type: "generation.succeeded", prediction: id, data: { predictionId: id } },
@@ -40,15 +40,15 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
   const arrivals: object[] = [];
   for (const { type, prediction, data } of told) {
     const [event] = await sql<{ id: string; body: string }[]>`
-      insert into public.webhook_events (type, owner_id, project_id, prediction_id, payload)
+      insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload)
       values (${type}, ${world.owner}, ${world.project}, ${prediction}, ${sql.json({ type, data })})
       returning id, payload::text as body`;
     if (!event) throw new Error("There is no event.");
     await sql`
       with delivery as (
-        insert into public.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, completed_at)
+        insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, completed_at)
         values (${event.id}, ${endpoint}, ${world.owner}, ${type}, 'delivered', 1, now()) returning id)
-      insert into public.webhook_attempts (delivery_id, attempt, started_at, duration_ms, status_code)
+      insert into keyframe.webhook_attempts (delivery_id, attempt, started_at, duration_ms, status_code)
       select id, 1, now(), 5, 204 from delivery`;
     const body_md5 = createHash("md5").update(event.body).digest("hex");
     arrivals.push({
@@ -64,24 +64,24 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
   }
   await sql`
     insert into storage.objects (bucket_id, name, owner_id)
-    values ('projects', 'photo.png', ${world.owner}), ('generations', 'owner/project/prediction.png', null)`;
+    values ('projects', 'photo.png', ${world.owner}), ('keyframe-outputs', 'owner/project/prediction.png', null)`;
   await sql`
-    insert into private.idempotency_keys (resource_id, owner_id, key, request_hash)
+    insert into keyframe_private.idempotency_keys (resource_id, owner_id, key, request_hash)
     values (gen_random_uuid(), ${world.owner}, 'key-1', repeat('a', 64))`;
   // A reference is named by the upload's own identifier.
-  const [upload] = await sql<{ id: string }[]>`select resource_id as id from private.idempotency_keys`;
+  const [upload] = await sql<{ id: string }[]>`select resource_id as id from keyframe_private.idempotency_keys`;
   const photo = `${upload?.id}.png`;
   const unused = `${UNUSED_UPLOAD}.png`;
   await sql`insert into storage.objects (bucket_id, name, owner_id) values ('projects', ${unused}, ${world.owner})`;
   await sql`
-    insert into private.idempotency_keys (resource_id, owner_id, key, request_hash)
+    insert into keyframe_private.idempotency_keys (resource_id, owner_id, key, request_hash)
     values (${UNUSED_UPLOAD}, ${world.owner}, 'key-4', repeat('a', 64))`;
   await sql`
-    insert into private.webhook_hours (endpoint_id, hour, slot, delivered, last_attempt_at)
+    insert into keyframe_private.webhook_hours (endpoint_id, hour, slot, delivered, last_attempt_at)
     select d.endpoint_id, date_trunc('hour', a.started_at, 'UTC'), 0, count(*), max(a.started_at)
-    from public.webhook_attempts a join public.webhook_deliveries d on d.id = a.delivery_id group by 1, 2`;
+    from keyframe.webhook_attempts a join keyframe.webhook_deliveries d on d.id = a.delivery_id group by 1, 2`;
   await sql`update storage.objects set name = ${photo} where name = 'photo.png'`;
-  await sql`update public.predictions set reference_image_path = ${`projects/${photo}`} where id = ${id}`;
+  await sql`update keyframe.predictions set reference_image_path = ${`projects/${photo}`} where id = ${id}`;
   await writeLedger(sql, {
     starts: [
       { key: "key-2", prompt: "prompt-1", project_id: world.project, prediction_id: id },
@@ -106,7 +106,7 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
       },
     ],
     files: [
-      { bucket: "generations", name: "owner/project/prediction.png", bytes: 1024, sha256: "a".repeat(64) },
+      { bucket: "keyframe-outputs", name: "owner/project/prediction.png", bytes: 1024, sha256: "a".repeat(64) },
       { bucket: "projects", name: photo, bytes: 70, sha256: "b".repeat(64) },
       { bucket: "projects", name: unused, bytes: 70, sha256: "b".repeat(64) },
     ],

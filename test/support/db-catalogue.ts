@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 
 /** What a migration can leave behind, each as a query of one text column. Extensions' own schemas are not ours to list. */
-const OURS = `('public', 'private')`;
+const OURS = `('keyframe', 'keyframe_worker', 'keyframe_private')`;
 const QUERIES: Record<string, string> = {
   schemas: `select concat_ws(' ', nspname, nspacl) from pg_namespace where nspname in ${OURS}`,
   tables: `select concat_ws(' ', oid::regclass, relkind, relpersistence, relrowsecurity, reloptions, relacl) from pg_class
@@ -21,10 +21,10 @@ const QUERIES: Record<string, string> = {
   defaultGrants: `select concat_ws(' ', pg_get_userbyid(defaclrole), defaclnamespace, defaclobjtype, defaclacl) from pg_default_acl`,
   jobs: `select concat_ws(' ', jobname, schedule, command, active) from cron.job`,
   buckets: `select concat_ws(' ', id, public, file_size_limit, allowed_mime_types) from storage.buckets`,
-  settings: `select s::text from private.settings s`,
-  rateLimits: `select l::text from private.rate_limits l`,
-  moves: `select m::text from private.prediction_moves m`,
-  models: `select m::text from public.generation_models m`,
+  settings: `select s::text from keyframe_private.settings s`,
+  rateLimits: `select l::text from keyframe_private.rate_limits l`,
+  moves: `select m::text from keyframe_private.prediction_moves m`,
+  models: `select m::text from keyframe.models m`,
   migrations: `select concat_ws(' ', version, name) from supabase_migrations.schema_migrations`,
 };
 

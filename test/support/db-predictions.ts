@@ -26,7 +26,7 @@ export async function addWorld(db: ClonedDatabase): Promise<World> {
 export async function addProject(db: ClonedDatabase, owner: string): Promise<string> {
   const project = crypto.randomUUID();
   await db.sql`
-    insert into public.projects (id, owner_id, title, text_prompt)
+    insert into keyframe.projects (id, owner_id, title, text_prompt)
     values (${project}, ${owner}, 'Harbour', 'A harbour at dawn, fog, one red boat')`;
   return project;
 }
@@ -95,13 +95,13 @@ export async function seedPrediction(
     ...columns,
   };
   await sql`set local session_replication_role = replica`;
-  await sql`insert into public.predictions ${sql(row)}`;
+  await sql`insert into keyframe.predictions ${sql(row)}`;
   const [seeded] = await sql<Seeded[]>`
-    select id, lease_token as lease, provider_prediction_id as run from public.predictions where id = ${row.id}`;
+    select id, lease_token as lease, provider_prediction_id as run from keyframe.predictions where id = ${row.id}`;
   if (!seeded) throw new Error("The prediction was not inserted.");
   await sql`
-    insert into private.provider_runs (provider_prediction_id, prediction_id, attempt)
-    select provider_prediction_id, id, attempt from public.predictions
+    insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt)
+    select provider_prediction_id, id, attempt from keyframe.predictions
     where id = ${row.id} and provider_prediction_id is not null`;
   await sql`set local session_replication_role = origin`;
   return seeded;

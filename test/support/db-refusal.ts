@@ -19,7 +19,7 @@ export async function refusalOf(statement: PromiseLike<unknown>): Promise<Refusa
   throw new Error("The statement was expected to be refused, but it went through.");
 }
 
-/** The stable code of an error that private.raise_error raised; any other error is thrown on. */
+/** The stable code of an error that keyframe_private.raise_error raised; any other error is thrown on. */
 export async function codeOf(statement: PromiseLike<unknown>): Promise<string> {
   const { sqlstate, message } = await refusalOf(statement);
   if (sqlstate !== "KEYFR") throw new Error(`Expected SQLSTATE KEYFR, got ${sqlstate}: ${message}`);

@@ -66,7 +66,7 @@ export const REQUESTS: Record<string, RequestOf> = { ...USER_REQUESTS, ...WEBHOO
 
 export async function addScene(db: ClonedDatabase, owner: string): Promise<Scene> {
   const project = crypto.randomUUID();
-  await db.sql`insert into public.projects (id, owner_id, title, text_prompt) values (${project}, ${owner}, 't', 'p')`;
+  await db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${project}, ${owner}, 't', 'p')`;
   const { id } = await seedPrediction(db.sql, { owner, project }, { status: "processing" });
   return { caller: owner, owner, project, prediction: id, ...(await addReceiver(db, owner)) };
 }

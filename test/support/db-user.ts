@@ -24,7 +24,7 @@ export async function start(
 ): Promise<Started> {
   return await db.as({ role: "authenticated", sub: user.owner }, async (sql) => {
     const [row] = await sql<{ started: Started }[]>`
-      select public.start_prediction(
+      select keyframe.start_prediction(
         ${wanted.project ?? user.project}, ${wanted.step ?? "first-frame"}, ${wanted.prompt ?? null}, ${wanted.reference ?? null},
         ${wanted.firstFrame ?? null}, ${wanted.lastFrame ?? null}, ${wanted.duration ?? null},
         ${wanted.key ?? null}, ${wanted.hash ?? null}) as started`;
@@ -41,7 +41,7 @@ export async function create(
 ): Promise<{ project: Row & { id: string }; replayed: boolean; rate: Row }> {
   return await db.as({ role: "authenticated", sub: owner }, async (sql) => {
     const [row] = await sql<{ created: { project: Row & { id: string }; replayed: boolean; rate: Row } }[]>`
-      select public.create_project(${title}, 'A harbour at dawn', '', ${key}, ${hash}) as created`;
+      select keyframe.create_project(${title}, 'A harbour at dawn', '', ${key}, ${hash}) as created`;
     if (!row) throw new Error("create_project gave no row.");
     return row.created;
   });
@@ -56,5 +56,5 @@ export async function addReference(db: ClonedDatabase, owner: string): Promise<s
 
 /** Lifts the rate limits, for tests that are about something else. */
 export async function liftRateLimits(db: ClonedDatabase): Promise<void> {
-  await db.sql`update private.rate_limits set capacity = 1000000`;
+  await db.sql`update keyframe_private.rate_limits set capacity = 1000000`;
 }

@@ -33,7 +33,7 @@ export type Outcome = {
 /** An endpoint as somebody adds it by hand in Studio; owner null makes it service-wide. Returns its id. */
 export async function addEndpoint(sql: AnySql, owner: string | null, columns: object = {}): Promise<string> {
   const row = { id: crypto.randomUUID(), owner_id: owner, url: "https://receiver.example/hook", ...columns };
-  await sql`insert into public.webhook_endpoints ${sql(row)}`;
+  await sql`insert into keyframe.webhook_endpoints ${sql(row)}`;
   return row.id;
 }
 
@@ -48,9 +48,9 @@ export async function seedDeliveries(
   columns: object = {},
 ): Promise<string[]> {
   const events = await sql<{ id: string; owner_id: string | null; created_at: Date }[]>`
-    insert into public.webhook_events (type, owner_id, project_id, payload)
+    insert into keyframe.webhook_events (type, owner_id, project_id, payload)
     select 'project.created', e.owner_id, gen_random_uuid(), jsonb_build_object('type', 'project.created', 'data', jsonb_build_object('number', i))
-    from public.webhook_endpoints e, generate_series(1, ${count}::int) i where e.id = ${endpoint}
+    from keyframe.webhook_endpoints e, generate_series(1, ${count}::int) i where e.id = ${endpoint}
     returning id, owner_id, created_at`;
   const due = { next_attempt_at: new Date(Date.now() - 1_000) }; // due, also for a transaction that began before this row
   const rows = events.map((event) => ({
@@ -61,7 +61,7 @@ export async function seedDeliveries(
     ...due,
     ...columns,
   }));
-  return (await sql<{ id: string }[]>`insert into public.webhook_deliveries ${sql(rows)} returning id`).map(
+  return (await sql<{ id: string }[]>`insert into keyframe.webhook_deliveries ${sql(rows)} returning id`).map(
     ({ id }) => id,
   );
 }
@@ -86,7 +86,7 @@ export async function exchange(
   } = {},
 ): Promise<Exchanged> {
   const [row] = await sql<{ answer: Exchanged }[]>`
-    select public.exchange_deliveries(
+    select keyframe_worker.exchange_deliveries(
       ${JSON.stringify(results)}::text::jsonb, ${maxRows}, ${leaseSeconds}, ${lookAgainMs}, coalesce(${at ?? null}, now()), ${waitMs}) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
   return row.answer;
@@ -108,7 +108,7 @@ export async function sendNext(sql: AnySql, outcome: Outcome, at?: Date): Promis
 
 /** A delivery's row as it is now. */
 export async function readDelivery(sql: AnySql, id: string): Promise<Row> {
-  const [row] = await sql<Row[]>`select * from public.webhook_deliveries where id = ${id}`;
+  const [row] = await sql<Row[]>`select * from keyframe.webhook_deliveries where id = ${id}`;
   if (!row) throw new Error(`There is no delivery ${id}.`);
   return row;
 }
@@ -120,35 +120,35 @@ export async function readDelivery(sql: AnySql, id: string): Promise<Row> {
 export async function leaseOf(sql: AnySql, delivery: string): Promise<string | null> {
   const [row] = await sql<
     { token: string }[]
-  >`select token from private.delivery_leases where delivery_id = ${delivery}`;
+  >`select token from keyframe_private.delivery_leases where delivery_id = ${delivery}`;
   return row?.token ?? null;
 }
 
 /** Leases a delivery as a claim does, until the time given. */
 export async function lease(sql: AnySql, delivery: string, until: Date): Promise<void> {
   await sql`
-    insert into private.delivery_leases (endpoint_id, place, delivery_id, token, leased_until)
-    select d.endpoint_id, 1, d.id, gen_random_uuid(), ${until} from public.webhook_deliveries d where d.id = ${delivery}`;
+    insert into keyframe_private.delivery_leases (endpoint_id, place, delivery_id, token, leased_until)
+    select d.endpoint_id, 1, d.id, gen_random_uuid(), ${until} from keyframe.webhook_deliveries d where d.id = ${delivery}`;
 }
 
 /** An endpoint's row as it is now. */
 export async function readEndpoint(sql: AnySql, id: string): Promise<Row> {
-  const [row] = await sql<Row[]>`select * from public.webhook_endpoints where id = ${id}`;
+  const [row] = await sql<Row[]>`select * from keyframe.webhook_endpoints where id = ${id}`;
   if (!row) throw new Error(`There is no endpoint ${id}.`);
   return row;
 }
 
 /** Empties what webhooks have written, endpoints and their secrets included. */
 export async function clearWebhooks(sql: AnySql): Promise<void> {
-  await sql`delete from public.webhook_events`;
-  await sql`delete from public.webhook_endpoints`;
-  await sql`truncate private.deleted_endpoints, private.delivery_leases`;
+  await sql`delete from keyframe.webhook_events`;
+  await sql`delete from keyframe.webhook_endpoints`;
+  await sql`truncate keyframe_private.deleted_endpoints, keyframe_private.delivery_leases`;
 }
 
 /** Who calls a function of the Data API: a user's id, or one of the other two roles. */
 export type Caller = string | "service_role" | "anon";
 
-/** A function of public as PostgREST calls it, by names, with the caller's own rights. */
+/** A function of keyframe as PostgREST calls it, by names, with the caller's own rights. */
 export async function call<T>(
   db: ClonedDatabase,
   caller: Caller,
@@ -160,7 +160,7 @@ export async function call<T>(
   const names = Object.keys(args).map((key, i) => `${key} => $${i + 1}`);
   return await db.as(claims, async (sql) => {
     const [row] = await sql.unsafe<{ answer: T }[]>(
-      `select public.${name}(${names.join(", ")}) as answer`,
+      `select keyframe.${name}(${names.join(", ")}) as answer`,
       Object.values(args),
     );
     if (!row) throw new Error(`${name} gave no row.`);

@@ -18,7 +18,11 @@ export class DeployPlatform {
   uploads: Uploaded[] = [];
   secrets = new Map<string, string>();
   functions = new DeployedFunctions();
-  api: ApiSettings = { db_schema: "public,graphql_public", db_extra_search_path: "public, extensions", max_rows: 1000 };
+  api: ApiSettings = {
+    db_schema: "public,graphql_public,app",
+    db_extra_search_path: "public, extensions",
+    max_rows: 1000,
+  };
   faults: Record<string, Fault> = {};
   /** Secrets that stood in a process's command line while a request was answered. */
   leaks: string[] = [];
@@ -106,7 +110,7 @@ export class DeployPlatform {
           ? Response.json({ key: SIGNING_SECRET })
           : Response.json({ detail: "Unauthenticated" }, { status: 401 });
       case "POST /rest/v1/rpc/health":
-        return Response.json((await this.#sql`select public.health() as health`)[0]?.health);
+        return Response.json((await this.#sql`select keyframe.health() as health`)[0]?.health);
       default:
         return Response.json({ message: `No ${path} here` }, { status: 404 });
     }

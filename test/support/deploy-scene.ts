@@ -69,8 +69,8 @@ export async function openDeployScene(): Promise<DeployScene> {
   const usual = {
     ...login,
     SUPABASE_DB_URL: databaseUrl,
-    REPLICATE_API_TOKEN: REPLICATE_TOKEN,
-    REPLICATE_API_BASE_URL: `${platform.url}/replicate/v1`,
+    KEYFRAME_REPLICATE_API_TOKEN: REPLICATE_TOKEN,
+    KEYFRAME_REPLICATE_API_BASE_URL: `${platform.url}/replicate/v1`,
     KEYFRAME_CLIENT_URL: platform.url,
   };
   return {

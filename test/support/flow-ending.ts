@@ -19,7 +19,7 @@ export type EndedRow = {
  * the output if, and only if, the prediction succeeded. Returns the row.
  */
 export async function expectSoundEnd(sql: postgres.Sql, { predictionId }: Prediction): Promise<EndedRow> {
-  const [row] = await sql<EndedRow[]>`select * from public.predictions where id = ${predictionId}`;
+  const [row] = await sql<EndedRow[]>`select * from keyframe.predictions where id = ${predictionId}`;
   if (!row) throw new Error(`There is no prediction ${predictionId}.`);
   expect(["succeeded", "failed", "canceled"]).toContain(row.status);
   expect(row).toMatchObject({ completed_at: expect.any(Date), lease_token: null });
@@ -28,7 +28,7 @@ export async function expectSoundEnd(sql: postgres.Sql, { predictionId }: Predic
     const [seen] = await sql<{ files: string | null; runs: number }[]>`
       select
         (select string_agg(name, ' ') from storage.objects where name like ${`%${predictionId}%`}) as files,
-        (select count(*)::int from private.provider_runs
+        (select count(*)::int from keyframe_private.provider_runs
           where prediction_id = ${predictionId} and cancel_due_at is not null) as runs`;
     return seen?.files === wanted && seen.runs === 0;
   });
@@ -38,7 +38,7 @@ export async function expectSoundEnd(sql: postgres.Sql, { predictionId }: Predic
 /** The whole row as text, to show that nothing at all has changed. */
 export async function wholeRow(sql: postgres.Sql, predictionId: string): Promise<string> {
   const [row] = await sql<{ text: string }[]>`
-    select to_jsonb(p)::text as text from public.predictions p where id = ${predictionId}`;
+    select to_jsonb(p)::text as text from keyframe.predictions p where id = ${predictionId}`;
   if (!row) throw new Error(`There is no prediction ${predictionId}.`);
   return row.text;
 }

@@ -30,6 +30,6 @@ export async function insertProjects(
   count: number,
 ): Promise<void> {
   await sql`
-    insert into public.projects (owner_id, title, text_prompt)
+    insert into keyframe.projects (owner_id, title, text_prompt)
     select ${ownerId}, 'Harbour ' || number, repeat('A harbour at dawn. ', 30) from generate_series(1, ${count}::int) number`;
 }

@@ -23,9 +23,9 @@ export async function readStories(sql: postgres.Sql, webhookId: string): Promise
     select d.id, d.event_id, d.event_type, d.status, d.attempts, l.token as lease_token, d.next_attempt_at,
       coalesce((
         select array_agg(concat_ws(' ', a.attempt, coalesce(a.status_code::text, '-'), a.error) order by a.attempt)
-        from public.webhook_attempts a where a.delivery_id = d.id), '{}') as told
-    from public.webhook_deliveries d join public.webhook_events v on v.id = d.event_id
-    left join private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id
+        from keyframe.webhook_attempts a where a.delivery_id = d.id), '{}') as told
+    from keyframe.webhook_deliveries d join keyframe.webhook_events v on v.id = d.event_id
+    left join keyframe_private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id
     where d.endpoint_id = ${webhookId} order by v.created_at, v.id`;
 }
 
@@ -53,7 +53,7 @@ export const hasFailed = ({ attempts, lease_token }: Story) => attempts > 0 && l
 /** Lets the time pass that failed deliveries of an endpoint wait for their next attempt, and wakes deliver. */
 export async function letRetriesComeDue(sql: postgres.Sql, stack: FlowStack, webhookId: string): Promise<void> {
   await sql`
-    update public.webhook_deliveries set next_attempt_at = now()
+    update keyframe.webhook_deliveries set next_attempt_at = now()
     where endpoint_id = ${webhookId} and status = 'pending'`;
   await kickDeliver(stack);
 }
@@ -61,13 +61,13 @@ export async function letRetriesComeDue(sql: postgres.Sql, stack: FlowStack, web
 /** Lets the time pass that the leases of an endpoint's deliveries still have. */
 export async function letLeasesRunOut(sql: postgres.Sql, webhookId: string): Promise<void> {
   await sql`
-    update private.delivery_leases set leased_until = now() - interval '1 second'
+    update keyframe_private.delivery_leases set leased_until = now() - interval '1 second'
     where endpoint_id = ${webhookId} and delivery_id is not null`;
 }
 
 /** Kicks deliver as Postgres does, at once. */
 export async function kickDeliver({ url, kickSecret }: FlowStack): Promise<void> {
-  expect(await signedPost(`${url}/functions/v1/deliver`, kickSecret)).toMatchObject({ status: 202 });
+  expect(await signedPost(`${url}/functions/v1/keyframe-deliver`, kickSecret)).toMatchObject({ status: 202 });
 }
 
 /**
@@ -83,8 +83,8 @@ export async function expectSoundDeliveries(
   const bodies = new Map(
     (
       await sql<{ id: string; body: string }[]>`
-        select v.id, v.payload::text as body from public.webhook_events v
-        join public.webhook_deliveries d on d.event_id = v.id where d.endpoint_id = ${webhookId}`
+        select v.id, v.payload::text as body from keyframe.webhook_events v
+        join keyframe.webhook_deliveries d on d.event_id = v.id where d.endpoint_id = ${webhookId}`
     ).map(({ id, body }) => [id, body]),
   );
   for (const { id, body } of arrivals) expect(body).toBe(bodies.get(id));

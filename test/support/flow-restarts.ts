@@ -19,14 +19,14 @@ export async function killAndAwaitRestart(stack: OwnStack, ...names: string[]): 
 /** Lets the time pass that the lease of a prediction still has, if one is held. */
 export async function letLeaseRunOut(sql: postgres.Sql, predictionId: string): Promise<void> {
   await sql`
-    update public.predictions set next_attempt_at = now() - interval '1 second'
+    update keyframe.predictions set next_attempt_at = now() - interval '1 second'
     where id = ${predictionId} and lease_token is not null`;
 }
 
 /** Waits until no drain of generate looks for work: what is due from then on needs a kick. */
 export async function untilNobodyLooks(sql: postgres.Sql): Promise<void> {
   await until("no drain looks for work", async () => {
-    const looking = await sql`select from private.lookouts where looking_until > now()`;
+    const looking = await sql`select from keyframe_private.lookouts where looking_until > now()`;
     return looking.length === 0;
   });
 }

@@ -61,7 +61,7 @@ export async function startOwnStack({
   await setQuickIntervals(sql);
   // As the role of the migrations, whose job it is.
   const owner = connect(stack.migrationUrl, 1);
-  await owner`select cron.schedule('keyframe-sweep', '1 second', 'select private.sweep()')`;
+  await owner`select cron.schedule('keyframe-sweep', '1 second', 'select keyframe_private.sweep()')`;
   await owner.end();
   const simulatorUrl = stack.simulator?.url ?? "";
   return {

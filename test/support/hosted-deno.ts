@@ -13,9 +13,9 @@ const ENVIRONMENT = {
   SUPABASE_PUBLISHABLE_KEYS: '{"default":"sb_publishable_made-up"}',
   SUPABASE_SECRET_KEYS: '{"default":"sb_secret_made-up"}',
   SUPABASE_JWKS: '{"keys":[]}',
-  KICK_SECRET: HOSTED_SECRET,
-  REPLICATE_API_TOKEN: "r8_made-up",
-  REPLICATE_WEBHOOK_SECRET: HOSTED_SECRET,
+  KEYFRAME_KICK_SECRET: HOSTED_SECRET,
+  KEYFRAME_REPLICATE_API_TOKEN: "r8_made-up",
+  KEYFRAME_REPLICATE_WEBHOOK_SECRET: HOSTED_SECRET,
   KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1",
   DENO_NO_UPDATE_CHECK: "1",
 };
@@ -32,7 +32,7 @@ export async function bootHosted(name: FunctionName, supabaseUrl: string): Promi
   const file = await Deno.makeTempFile({ prefix: "keyframe-hosted-", suffix: ".ts" });
   const imports = ["local/stack/hosted-serve.ts", `supabase/functions/${name}/index.ts`];
   await Deno.writeTextFile(file, imports.map((each) => `import ${JSON.stringify(path(each))};\n`).join(""));
-  const hosts = name === "deliver" ? "anywhere" : [new URL(supabaseUrl).host];
+  const hosts = name === "keyframe-deliver" ? "anywhere" : [new URL(supabaseUrl).host];
   const child = new Deno.Command(HOSTED_DENO, {
     args: [...argumentsFor(name, port, file, hosts), String(port)],
     clearEnv: true,

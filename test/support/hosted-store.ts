@@ -1,12 +1,12 @@
-import { createCheckedCopy } from "../../supabase/functions/generate/checked-copy.ts";
-import { readOutput } from "../../supabase/functions/generate/open-output.ts";
-import { createStorage } from "../../supabase/functions/generate/storage.ts";
+import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/checked-copy.ts";
+import { readOutput } from "../../supabase/functions/keyframe-generate/open-output.ts";
+import { createStorage } from "../../supabase/functions/keyframe-generate/storage.ts";
 
 /** Copies the picture at the first argument into the Storage at the second, and prints as JSON what was read or what went wrong. */
 if (import.meta.main) {
   const [from = "", to = ""] = Deno.args;
   const signal = AbortSignal.any([AbortSignal.timeout(10_000)]);
-  const file = { bucket: "generations", name: "a/b.png" } as const;
+  const file = { bucket: "keyframe-outputs", name: "a/b.png" } as const;
   const storage = createStorage(to, "sb_secret_made-up", fetch);
   const source = readOutput(from, { isAllowed: () => true, fetch, idleMs: 300 }, signal);
   const copy = await createCheckedCopy("first-frame", source);

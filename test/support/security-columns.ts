@@ -13,11 +13,11 @@ const readOnly = (columns: string): TableRights => ({
 });
 
 /**
- * The specification: every column of every table of public and private. A column that is not here fails the tests, so that
+ * The specification: every column of every table of our schemas. A column that is not here fails the tests, so that
  * whoever adds one decides who may read and write it. Which rows a role sees is another matter: test/db/table-grants.test.ts.
  */
 export const TABLES: Record<string, TableRights> = {
-  "public.projects": {
+  "keyframe.projects": {
     columns: "id owner_id title text_prompt description created_at updated_at",
     authenticated: {
       select: "*",
@@ -27,7 +27,7 @@ export const TABLES: Record<string, TableRights> = {
     },
     service_role: { select: "*" },
   },
-  "public.predictions": {
+  "keyframe.predictions": {
     columns:
       "id project_id owner_id step status prompt reference_image_path first_frame_prediction_id last_frame_prediction_id " +
       "duration_seconds model provider_prediction_id attempt failures retry_reason unanswered_since lease_token admitted_at " +
@@ -41,56 +41,58 @@ export const TABLES: Record<string, TableRights> = {
     },
     service_role: { select: "*" },
   },
-  "public.generation_models": readOnly(
+  "keyframe.models": readOnly(
     "step model is_default prompt_field reference_field max_references reference_is_list first_frame_field last_frame_field " +
       "last_frame_needs_first last_frame_extras references_exclude_frames duration_field durations extras notes",
   ),
-  "public.webhook_endpoints": readOnly(
+  "keyframe.webhook_endpoints": readOnly(
     "id owner_id url description event_types enabled max_in_flight disabled_at disabled_reason failing_since created_at updated_at",
   ),
-  "public.webhook_events": readOnly("id type owner_id project_id prediction_id endpoint_id payload created_at"),
-  "public.webhook_deliveries": readOnly(
+  "keyframe.webhook_events": readOnly("id type owner_id project_id prediction_id endpoint_id payload created_at"),
+  "keyframe.webhook_deliveries": readOnly(
     "id event_id endpoint_id owner_id event_type status attempts retries_from next_attempt_at last_attempt_at " +
       "last_status_code last_error created_at completed_at",
   ),
-  "public.webhook_attempts": readOnly(
+  "keyframe.webhook_attempts": readOnly(
     "id delivery_id owner_id attempt started_at duration_ms status_code error response_excerpt",
   ),
-  "private.admin_queue": internal(
+  "keyframe_private.admin_queue": internal(
     "prediction_id owner_id project_id step model status why since_created since_changed place_in_line attempt failures " +
       "retry_reason next_attempt_at leased_until deadline_at provider_prediction_id",
   ),
-  "private.admin_usage": internal(
+  "keyframe_private.admin_usage": internal(
     "month day owner_id step started succeeded failed canceled active submits provider_runs stored_bytes",
   ),
-  "private.admin_webhook_health": internal(
+  "keyframe_private.admin_webhook_health": internal(
     "endpoint_id owner_id url description event_types enabled disabled_at disabled_reason failing_since delivered retrying " +
       "given_up due oldest_due_at last_attempt_at last_error last_error_status last_error_at",
   ),
-  "private.deleted_endpoints": internal("endpoint_id deleted_at"),
-  "private.delivery_leases": internal("endpoint_id place delivery_id token leased_until"),
-  "private.file_removals": internal("bucket name prediction_id due_at written_under lease_token failures"),
-  "private.idempotency_keys": internal("resource_id owner_id key request_hash answer created_at"),
-  "private.last_kicks": internal("function_name made_at request_id trouble heard_at"),
-  "private.lookouts": internal("function_name looking_until"),
-  "private.prediction_moves": internal("from_status to_status"),
-  "private.provider_callbacks": internal("callback_id received_at"),
-  "private.provider_runs": internal(
+  "keyframe_private.deleted_endpoints": internal("endpoint_id deleted_at"),
+  "keyframe_private.delivery_leases": internal("endpoint_id place delivery_id token leased_until"),
+  "keyframe_private.file_removals": internal("bucket name prediction_id due_at written_under lease_token failures"),
+  "keyframe_private.idempotency_keys": internal("resource_id owner_id key request_hash answer created_at"),
+  "keyframe_private.last_kicks": internal("function_name made_at request_id trouble heard_at"),
+  "keyframe_private.lookouts": internal("function_name looking_until"),
+  "keyframe_private.prediction_moves": internal("from_status to_status"),
+  "keyframe_private.provider_callbacks": internal("callback_id received_at"),
+  "keyframe_private.provider_runs": internal(
     "provider_prediction_id prediction_id attempt seen_at cancel_due_at cancel_failures",
   ),
-  "private.rate_buckets": internal("owner_id route_class tokens refilled_at"),
-  "private.rate_limits": internal("route_class capacity per_second"),
-  "private.settings": internal(
+  "keyframe_private.rate_buckets": internal("owner_id route_class tokens refilled_at"),
+  "keyframe_private.rate_limits": internal("route_class capacity per_second"),
+  "keyframe_private.settings": internal(
     "only_row max_active_per_owner max_failures frame_deadline video_deadline poll_interval retry_base retry_most " +
       "unused_references_after webhook_retry_schedule webhook_disable_after webhook_retention",
   ),
-  "private.text_submits": internal("prediction_id prompt_hash submitted_at"),
-  "private.unanswered_submits": internal("prediction_id attempt sought unanswered_since next_search_at deleted_at"),
-  "private.webhook_hours": internal(
+  "keyframe_private.text_submits": internal("prediction_id prompt_hash submitted_at"),
+  "keyframe_private.unanswered_submits": internal(
+    "prediction_id attempt sought unanswered_since next_search_at deleted_at",
+  ),
+  "keyframe_private.webhook_hours": internal(
     "endpoint_id hour slot delivered retrying exhausted last_attempt_at last_status_code last_error failed_at " +
       "failed_status_code failed_error",
   ),
-  "private.webhook_secrets": internal("id endpoint_id vault_secret_id created_at expires_at"),
+  "keyframe_private.webhook_secrets": internal("id endpoint_id vault_secret_id created_at expires_at"),
 };
 
 export const VERBS = ["select", "insert", "update"] as const;

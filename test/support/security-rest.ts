@@ -18,6 +18,8 @@ export async function rest(
     headers: {
       apikey: caller === "service_role" ? secretKey : publishableKey,
       ...(typeof caller === "string" ? {} : { authorization: `Bearer ${caller.token}` }),
+      "accept-profile": "keyframe",
+      "content-profile": "keyframe",
       ...(json === undefined ? {} : { "content-type": "application/json" }),
       ...headers,
     },

@@ -61,13 +61,15 @@ test("only the variables of the schema are asked for", () => {
 });
 
 test("secret keys and signing secrets of the other functions", () => {
-  const schema = z.object({ SUPABASE_SECRET_KEYS: supabaseSecretKeys, KICK_SECRET: webhookSecret });
+  const schema = z.object({ SUPABASE_SECRET_KEYS: supabaseSecretKeys, KEYFRAME_KICK_SECRET: webhookSecret });
   const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-  expect(readEnvironment(schema, (name) => (name === "KICK_SECRET" ? secret : '{"default":"sb_secret_x"}'))).toEqual({
+  expect(
+    readEnvironment(schema, (name) => (name === "KEYFRAME_KICK_SECRET" ? secret : '{"default":"sb_secret_x"}')),
+  ).toEqual({
     SUPABASE_SECRET_KEYS: "sb_secret_x",
-    KICK_SECRET: secret,
+    KEYFRAME_KICK_SECRET: secret,
   });
   expect(() => readEnvironment(schema, () => "whsec_short")).toThrow(
-    /SUPABASE_SECRET_KEYS is wrong .*KICK_SECRET is wrong/,
+    /SUPABASE_SECRET_KEYS is wrong .*KEYFRAME_KICK_SECRET is wrong/,
   );
 });

@@ -134,7 +134,7 @@ export function signedFiles(
     paths.map((path) =>
       isMissing(path)
         ? { error: "Either the object does not exist or you do not have access to it", path, signedURL: null }
-        : { error: null, path, signedURL: `/object/sign/generations/${path}?token=t` },
+        : { error: null, path, signedURL: `/object/sign/keyframe-outputs/${path}?token=t` },
     ),
   );
 }
@@ -147,7 +147,7 @@ export function lastArguments({ seen }: { seen: Seen[] }): unknown {
 
 export const rate = { policy: "generate", limit: 60, remaining: 59, reset_seconds: 1, window_seconds: 60 };
 
-/** A prediction as private.prediction_json gives it; `fields` replaces some. */
+/** A prediction as keyframe_private.prediction_json gives it; `fields` replaces some. */
 export const predictionRow = (fields: Record<string, unknown> = {}) => ({
   id: PREDICTION,
   project_id: PROJECT,

@@ -124,7 +124,7 @@ describe("start", () => {
     ["first-frame", { projectId: PROJECT, prompt: "" }, "prompt"],
     ["first-frame", { projectId: PROJECT, referenceImagePath: "projects/../secret.png" }, "referenceImagePath"],
     ["first-frame", { projectId: PROJECT, referenceImagePath: "projects/a..png" }, "referenceImagePath"],
-    ["first-frame", { projectId: PROJECT, referenceImagePath: "generations/a.png" }, "referenceImagePath"],
+    ["first-frame", { projectId: PROJECT, referenceImagePath: "keyframe-outputs/a.png" }, "referenceImagePath"],
     ["first-frame", { projectId: PROJECT, referenceImagePath: "projects/a/b.png" }, "referenceImagePath"],
     ["first-frame", { projectId: PROJECT, firstFramePredictionId: PREDICTION }, "firstFramePredictionId"],
     ["last-frame", { projectId: PROJECT, durationSeconds: 5 }, "durationSeconds"],
@@ -178,7 +178,7 @@ describe("status", () => {
     const path = succeededFields.output_path;
     expect(api.seen.slice(before).map((request) => [request.path, request.headers.get("authorization")])).toEqual([
       ["/rest/v1/rpc/read_prediction", `Bearer ${api.token}`],
-      ["/storage/v1/object/sign/generations", `Bearer ${api.token}`],
+      ["/storage/v1/object/sign/keyframe-outputs", `Bearer ${api.token}`],
     ]);
     expect(JSON.parse(new TextDecoder().decode(api.seen.at(-1)?.body))).toEqual({ expiresIn: 3600, paths: [path] });
     expect(response.headers.get("retry-after")).toBeNull();
@@ -187,7 +187,7 @@ describe("status", () => {
       startedAt: "2026-11-21T12:00:01.000Z",
       completedAt: "2026-11-21T12:00:03.500Z",
       output: {
-        url: `${api.supabaseUrl}/storage/v1/object/sign/generations/${path}?token=t`,
+        url: `${api.supabaseUrl}/storage/v1/object/sign/keyframe-outputs/${path}?token=t`,
         path,
         contentType: "image/png",
         bytes: 1234,
@@ -229,7 +229,7 @@ describe("status", () => {
     row = predictionRow(succeededFields);
     const response = await behindDomain.call(`/api/projects/generate/first-frame?projectId=${PROJECT}`);
     expect((await dataOf(response)).output?.url).toMatch(
-      /^https:\/\/films\.example\/storage\/v1\/object\/sign\/generations\//,
+      /^https:\/\/films\.example\/storage\/v1\/object\/sign\/keyframe-outputs\//,
     );
   });
 

@@ -53,7 +53,12 @@ describe("no problem", () => {
 describe("a kick that did not get through → one problem, which names the function and says what to do", () => {
   test.each<[string, Partial<LastKick>, string, string]>([
     ["no Vault", { outcome: "not_made", error: "The Vault lacks it." }, "(The Vault lacks it)", "Deploy again"],
-    ["refused", { outcome: "answered", status: 401 }, "401", "kick_secret in the Vault is not KICK_SECRET"],
+    [
+      "refused",
+      { outcome: "answered", status: 401 },
+      "401",
+      "keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET",
+    ],
     ["nobody there", { outcome: "answered", status: 404 }, "404", "deliver is not deployed"],
     ["a function that fails", { outcome: "answered", status: 503 }, "503", "Its log says why"],
     ["a page of somebody else's", { outcome: "answered", status: 200 }, "200", "somebody else answers there"],
@@ -62,7 +67,7 @@ describe("a kick that did not get through → one problem, which names the funct
       "no connection",
       { outcome: "failed", error: "Couldn't connect to server" },
       "(Couldn't connect to server)",
-      "functions_url in the Vault is wrong",
+      "keyframe_functions_url in the Vault is wrong",
     ],
     ["nobody looked since", { outcome: "accepted", status: 202, madeSeconds: 30 }, "30 s ago", "its log says why"],
   ])("%s", (_, kick, what, advice) => {
@@ -109,7 +114,7 @@ test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and t
       200,
       {
         ...{ status: "degraded", database: "ok", figures: answer },
-        problems: [expect.stringContaining("KICK_SECRET of the functions")],
+        problems: [expect.stringContaining("KEYFRAME_KICK_SECRET of the functions")],
       },
     ]);
   } finally {

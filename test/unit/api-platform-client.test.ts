@@ -46,7 +46,7 @@ test("signed addresses for several callers at once → each with its own caller'
     "Bearer token-b",
     "Bearer token-c",
   ]);
-  expect(new Set(sent.map(({ path }) => path))).toEqual(new Set(["/storage/v1/object/sign/generations"]));
+  expect(new Set(sent.map(({ path }) => path))).toEqual(new Set(["/storage/v1/object/sign/keyframe-outputs"]));
 });
 
 test.each([

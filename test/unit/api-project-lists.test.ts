@@ -209,7 +209,7 @@ describe("projects", () => {
     const { projects } = await projectsOf(await api.call(`${PROJECTS}?include=predictions`));
     expect(projects[0]?.predictions?.["first-frame"]).toMatchObject({ status: "succeeded", output: null });
     expect(projects[0]?.predictions?.video?.output?.url).toBe(
-      `${api.supabaseUrl}/storage/v1/object/sign/generations/${fileOf(2)}?token=t`,
+      `${api.supabaseUrl}/storage/v1/object/sign/keyframe-outputs/${fileOf(2)}?token=t`,
     );
   });
 });
@@ -228,7 +228,7 @@ describe("predictions of a project", () => {
     const storage = api.seen.at(-1);
     expect([storage?.method, storage?.path, storage?.headers.get("authorization")]).toEqual([
       "POST",
-      "/storage/v1/object/sign/generations",
+      "/storage/v1/object/sign/keyframe-outputs",
       `Bearer ${api.token}`,
     ]);
   });

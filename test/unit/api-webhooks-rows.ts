@@ -37,7 +37,7 @@ export const endpointOnWire = {
   updatedAt: "2026-11-21T12:00:01.000Z",
 };
 
-/** A delivery as private.delivery_json gives it. */
+/** A delivery as keyframe_private.delivery_json gives it. */
 export const deliveryRow = (fields: Record<string, unknown> = {}) => ({
   id: DELIVERY,
   event_id: EVENT,

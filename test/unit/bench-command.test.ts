@@ -30,7 +30,7 @@ test("--quick --json NAME → its tables, one line of JSON last, nothing written
   expect(code, output).toBe(0);
   const { cold } = said.parse(JSON.parse(lastLine)).results;
   const [answers, sizes] = cold.tables;
-  for (const name of ["api", "generate", "replicate-webhook", "deliver"]) {
+  for (const name of ["api", "keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"]) {
     const [answer] = answers?.rows.find((row) => row.name === name)?.cells ?? [];
     expect(answer?.median).toBeGreaterThan(5); // ms: no process of Deno's starts in less
     const [graph, minified] = sizes?.rows.find((row) => row.name === name)?.cells ?? [];

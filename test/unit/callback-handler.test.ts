@@ -3,11 +3,11 @@ import { createLog } from "../../shared/log.ts";
 import { type CallDatabase, DatabaseError } from "../../shared/provider/call-database.ts";
 import { createSignedHandler } from "../../shared/provider/signed-handler.ts";
 import { sign } from "../../shared/signature.ts";
-import { createCallbackHandler } from "../../supabase/functions/replicate-webhook/handle-callback.ts";
+import { createCallbackHandler } from "../../supabase/functions/keyframe-replicate-webhook/handle-callback.ts";
 
 const SECRET = `whsec_${btoa("a".repeat(32))}`;
 const PREDICTION = "0d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a01";
-const ADDRESS = `http://localhost/replicate-webhook?prediction=${PREDICTION}&attempt=2`;
+const ADDRESS = `http://localhost/keyframe-replicate-webhook?prediction=${PREDICTION}&attempt=2`;
 const RUN = {
   id: "run1",
   status: "processing",
@@ -34,7 +34,7 @@ async function send(sent: Sent = {}, answer: CallDatabase = async () => "recorde
     return answer(name, args);
   };
   const handler = createSignedHandler({
-    path: "/replicate-webhook",
+    path: "/keyframe-replicate-webhook",
     secret: SECRET,
     maxBytes: 1024 * 1024,
     log,
@@ -150,10 +150,10 @@ test.each<[string, Sent]>([
   expect(calls).toEqual([]);
 });
 
-const here = "http://localhost/replicate-webhook";
+const here = "http://localhost/keyframe-replicate-webhook";
 test.each<[string, Sent, number, string]>([
   ["GET", { method: "GET" }, 405, "method_not_allowed"],
-  ["another path", { url: "http://localhost/replicate-webhook/more" }, 404, "not_found"],
+  ["another path", { url: "http://localhost/keyframe-replicate-webhook/more" }, 404, "not_found"],
   ["a body that is no JSON", { body: "{" }, 400, "invalid_json"],
   ["an empty body", { body: "" }, 400, "invalid_json"],
   ["a status nobody knows", { body: JSON.stringify({ ...RUN, status: "paused" }) }, 400, "invalid_request"],
@@ -193,7 +193,7 @@ test("an endless body without a length → no more than 1 MiB of it is read", as
     },
   });
   const handler = createSignedHandler({
-    path: "/replicate-webhook",
+    path: "/keyframe-replicate-webhook",
     secret: SECRET,
     maxBytes: 1024 * 1024,
     log: createLog({}, () => {}),

@@ -1,6 +1,6 @@
 import { serveHttp } from "../../local/replicate/serve-http.ts";
 import { startSimulator } from "../../local/replicate/start-simulator.ts";
-import { createProvider } from "../../supabase/functions/generate/provider.ts";
+import { createProvider } from "../../supabase/functions/keyframe-generate/provider.ts";
 import { imageRow, videoRow } from "./models-check-fixture.ts";
 
 const COMMAND = new URL("../../local/check-replicate.ts", import.meta.url).pathname;
@@ -18,9 +18,9 @@ export async function startScene() {
     runs: async () => (await provider.list(new Date(0), null, new AbortController().signal)).runs,
     environment: {
       TMPDIR: folder,
-      REPLICATE_API_TOKEN: "r8_right",
-      REPLICATE_API_BASE_URL: simulator.apiUrl,
-      REPLICATE_OUTPUT_HOSTS: simulator.url,
+      KEYFRAME_REPLICATE_API_TOKEN: "r8_right",
+      KEYFRAME_REPLICATE_API_BASE_URL: simulator.apiUrl,
+      KEYFRAME_REPLICATE_OUTPUT_HOSTS: simulator.url,
       SUPABASE_URL: `http://127.0.0.1:${project.port}`,
       SUPABASE_SECRET_KEYS: '{"default":"sb_secret_right"}',
     },

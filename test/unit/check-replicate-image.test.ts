@@ -6,7 +6,7 @@ import { waitForRun } from "../../local/check-replicate/wait-for-run.ts";
 import { whatToDo } from "../../local/check-replicate/what-to-do.ts";
 import type { FaultName } from "../../local/replicate/faults.ts";
 import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
-import { createProvider } from "../../supabase/functions/generate/provider.ts";
+import { createProvider } from "../../supabase/functions/keyframe-generate/provider.ts";
 import { imageRow } from "./models-check-fixture.ts";
 
 let simulator: RunningSimulator;

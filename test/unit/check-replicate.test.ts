@@ -16,9 +16,9 @@ const creates = () => scene.simulator.control.state().creates;
 const latest = async () => (await scene.runs()).at(0);
 
 test("no token → one loud line, exit 0, nobody is asked", async () => {
-  const { code, said, error } = await run(["--yes"], { REPLICATE_API_TOKEN: "" });
+  const { code, said, error } = await run(["--yes"], { KEYFRAME_REPLICATE_API_TOKEN: "" });
   expect([code, said]).toEqual([0, ""]);
-  expect(error).toMatch(/^SKIPPED: nothing was checked\. REPLICATE_API_TOKEN is not set[^\n]+\n$/);
+  expect(error).toMatch(/^SKIPPED: nothing was checked\. KEYFRAME_REPLICATE_API_TOKEN is not set[^\n]+\n$/);
 });
 
 test("neither --yes nor a terminal → exit 1, and nothing is run", async () => {
@@ -50,16 +50,18 @@ test("--yes, with the model that the migrations ship → one image: checked, kep
 });
 
 test("a wrong token → exit 1 and where to make one, never the token itself", async () => {
-  const { code, said, error } = await run(["--yes"], { REPLICATE_API_TOKEN: "r8_wrong" });
+  const { code, said, error } = await run(["--yes"], { KEYFRAME_REPLICATE_API_TOKEN: "r8_wrong" });
   expect(code).toBe(1);
   expect(error).toMatch(/^The provider refuses our access\.[^\n]+replicate\.com\/account\/api-tokens[^\n]+\n$/);
   expect(said + error).not.toContain("r8_wrong");
 });
 
 test("an output at a host that is not listed → exit 1 and the variable's name, nothing fetched", async () => {
-  const { code, error } = await run(["--yes"], { REPLICATE_OUTPUT_HOSTS: "replicate.delivery" });
+  const { code, error } = await run(["--yes"], { KEYFRAME_REPLICATE_OUTPUT_HOSTS: "replicate.delivery" });
   expect(code).toBe(1);
-  expect(error).toMatch(/address that is not allowed\. Is the host of the output in REPLICATE_OUTPUT_HOSTS\?\n$/);
+  expect(error).toMatch(
+    /address that is not allowed\. Is the host of the output in KEYFRAME_REPLICATE_OUTPUT_HOSTS\?\n$/,
+  );
 });
 
 test("asked to stop while the run is going on → the run is cancelled, exit 1", async () => {

@@ -4,7 +4,7 @@ import { predictionStatus } from "../../shared/contract/predictions.ts";
 import { predictionWith } from "../support/client-server.ts";
 
 const output = {
-  url: "https://abc.supabase.co/storage/v1/object/sign/generations/a.png?token=t",
+  url: "https://abc.supabase.co/storage/v1/object/sign/keyframe-outputs/a.png?token=t",
   path: "a.png",
   contentType: "image/png",
   bytes: 1,

@@ -70,7 +70,7 @@ describe("a reference image lies in projects, one level deep", () => {
     ["a.png", false],
     ["/projects/a.png", false],
     ["Projects/a.png", false],
-    ["generations/a.png", false],
+    ["keyframe-outputs/a.png", false],
     ["projects/a/b.png", false],
     ["projects/../a.png", false],
     ["projects/..", false],

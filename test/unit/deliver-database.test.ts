@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { readEnvironment } from "../../shared/environment.ts";
 import type { CallDatabase } from "../../shared/provider/call-database.ts";
-import { createExchange } from "../../supabase/functions/deliver/database.ts";
-import type { AttemptResult } from "../../supabase/functions/deliver/delivery.ts";
-import { deliverEnvironment } from "../../supabase/functions/deliver/environment.ts";
+import { createExchange } from "../../supabase/functions/keyframe-deliver/database.ts";
+import type { AttemptResult } from "../../supabase/functions/keyframe-deliver/delivery.ts";
+import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
 
 const RESULT: AttemptResult = {
   id: "d1",
@@ -56,7 +56,7 @@ test.each([null, [], { deliveries: [{ id: "d1" }], endpoints: {} }])(
 const GIVEN: Record<string, string> = {
   SUPABASE_URL: "https://ref.supabase.co/",
   SUPABASE_SECRET_KEYS: '{"default":"sb_secret_x"}',
-  KICK_SECRET: `whsec_${btoa("a".repeat(32))}`,
+  KEYFRAME_KICK_SECRET: `whsec_${btoa("a".repeat(32))}`,
 };
 
 test.each<[string | undefined, boolean]>([
@@ -78,6 +78,6 @@ test.each(["true", "yes", " 1"])("KEYFRAME_ALLOW_LOCAL_WEBHOOKS=%s → refused b
 
 test("no environment → each missing variable is named", () => {
   expect(() => readEnvironment(deliverEnvironment, () => undefined)).toThrow(
-    "SUPABASE_URL is missing; SUPABASE_SECRET_KEYS is missing; KICK_SECRET is missing",
+    "SUPABASE_URL is missing; SUPABASE_SECRET_KEYS is missing; KEYFRAME_KICK_SECRET is missing",
   );
 });

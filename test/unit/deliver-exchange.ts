@@ -1,6 +1,6 @@
 import { createLog } from "../../shared/log.ts";
-import { createDrain } from "../../supabase/functions/deliver/drain.ts";
-import { DRAIN_LIMITS, type DrainLimits } from "../../supabase/functions/deliver/drain-limits.ts";
+import { createDrain } from "../../supabase/functions/keyframe-deliver/drain.ts";
+import { DRAIN_LIMITS, type DrainLimits } from "../../supabase/functions/keyframe-deliver/drain-limits.ts";
 import { makeClock } from "./deliver-clock.ts";
 
 export type Sent = { id: number; endpoint: string };

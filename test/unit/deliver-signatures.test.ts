@@ -3,7 +3,7 @@ import { Webhook as Svix } from "svix";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sign } from "../../shared/signature.ts";
-import { eventHeaders } from "../../supabase/functions/deliver/event-headers.ts";
+import { eventHeaders } from "../../supabase/functions/keyframe-deliver/event-headers.ts";
 import { EVENT } from "./deliver-fixture.ts";
 
 const BODY = '{"data": {"title": "Käse 😀"}, "type": "project.created"}';

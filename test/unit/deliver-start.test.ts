@@ -25,7 +25,7 @@ const info = z.object({
 });
 
 test("what deliver reads before its first answer → nothing that only speaks to receivers", async () => {
-  const folder = "supabase/functions/deliver";
+  const folder = "supabase/functions/keyframe-deliver";
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", "--node-modules-dir=manual", `--config=${folder}/deno.json`, `${folder}/index.ts`],
     cwd: PROJECT_ROOT,

@@ -34,7 +34,7 @@ afterEach(() => {
 
 const vaultEntries = () => scene.sql<{ name: string; decrypted_secret: string; updated_at: Date }[]>`
   select name, decrypted_secret, updated_at from vault.decrypted_secrets
-  where name in ('functions_url', 'kick_secret') order by name`;
+  where name in ('keyframe_functions_url', 'keyframe_kick_secret') order by name`;
 /** Not what is asked of the deployed functions themselves. */
 const isForManagement = (line: string) => !/ \/(functions|rest)\/v1\//.test(line);
 const jobNames = async () =>
@@ -51,10 +51,14 @@ describe("a project nobody has deployed to", () => {
   test("--dry-run → says what would be done, and sends nothing that writes", async () => {
     const ran = await scene.deploy(["--dry-run"]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toContain('api.schemas: ["public","graphql_public"] → ["public"]');
+    expect(ran.stdout).toContain(
+      'api.schemas: ["public","graphql_public","app"] → ["public","graphql_public","app","keyframe","keyframe_worker"]',
+    );
     expect(ran.stdout).toContain("20261121000100_foundation.sql");
-    expect(ran.stdout).toMatch(/Vault +to add: functions_url, kick_secret/);
-    expect(ran.stdout).toMatch(/to set: REPLICATE_API_TOKEN, REPLICATE_WEBHOOK_SECRET, .*KICK_SECRET/);
+    expect(ran.stdout).toMatch(/Vault +to add: keyframe_functions_url, keyframe_kick_secret/);
+    expect(ran.stdout).toMatch(
+      /to set: KEYFRAME_REPLICATE_API_TOKEN, KEYFRAME_REPLICATE_WEBHOOK_SECRET, .*KEYFRAME_KICK_SECRET/,
+    );
     expect(scene.platform.requests.length).toBeGreaterThan(3);
     expect(scene.platform.takeWrites()).toEqual([]);
     expect(await vaultEntries()).toEqual([]);
@@ -83,14 +87,14 @@ describe("a project nobody has deployed to", () => {
     [
       "no Replicate token",
       replicateStep,
-      { REPLICATE_API_TOKEN: "" },
+      { KEYFRAME_REPLICATE_API_TOKEN: "" },
       {},
       "make a token at https://replicate.com/account/api-tokens",
     ],
     [
       "a Replicate token that is refused",
       replicateStep,
-      { REPLICATE_API_TOKEN: "r8_of_somebody_else" },
+      { KEYFRAME_REPLICATE_API_TOKEN: "r8_of_somebody_else" },
       {},
       "make a new one",
     ],
@@ -116,7 +120,7 @@ describe("a project nobody has deployed to", () => {
       said,
     );
     expect(scene.platform.takeWrites().filter((line) => line !== "PATCH /postgrest")).toEqual([]);
-    expect(scene.platform.api.db_schema).toBe("public,graphql_public");
+    expect(scene.platform.api.db_schema).toBe("public,graphql_public,app");
   });
 
   test("SUPABASE_DB_URL of another database → exit 1, nothing changed here or there", async () => {
@@ -133,13 +137,13 @@ describe("a project nobody has deployed to", () => {
   });
 
   test("a migration that fails → exit 1, which one and what Postgres said, no functions", async () => {
-    await scene.sql`create table public.projects (of_somebody_else text)`;
+    await scene.sql`create schema keyframe`;
     const ran = await scene.deploy();
     expect(ran.code).toBe(1);
-    expect(ran.stderr).toMatch(/applying the migrations.*20261121000400_projects\.sql.*already exists/s);
+    expect(ran.stderr).toMatch(/applying the migrations.*20261121000100_foundation\.sql.*already exists/s);
     expect(scene.platform.uploads).toEqual([]);
     expectNoSecretShown(ran);
-    await scene.sql`drop table public.projects`;
+    await scene.sql`drop schema keyframe`;
     scene.platform.takeWrites();
   });
 });
@@ -182,19 +186,19 @@ describe("the deployment after that", () => {
     expect(scene.platform.requests).toEqual(
       expect.arrayContaining([
         "GET /functions/v1/api/health",
-        ...["generate", "replicate-webhook", "deliver"].map((name) => `POST /functions/v1/${name}`),
+        ...["generate", "keyframe-replicate-webhook", "deliver"].map((name) => `POST /functions/v1/${name}`),
       ]),
     );
     expectNoSecretShown(ran);
   });
 
-  test("→ every migration is applied, every job scheduled, public alone is exposed", async () => {
+  test("→ every migration is applied, every job scheduled, and what was exposed stays so beside our schemas", async () => {
     const [{ count } = { count: 0 }] = await scene.sql<{ count: number }[]>`
       select count(*)::int as count from supabase_migrations.schema_migrations`;
     const files = [...Deno.readDirSync("supabase/migrations")].filter(({ name }) => name.endsWith(".sql"));
     expect(count).toBe(files.length);
     expect(await jobNames()).toContain("keyframe-sweep");
-    expect(scene.platform.api.db_schema).toBe("public");
+    expect(scene.platform.api.db_schema).toBe("public,graphql_public,app,keyframe,keyframe_worker");
   });
 
   test("→ the Vault holds the functions' address and a secret, and the functions hold the same secret", async () => {
@@ -202,12 +206,12 @@ describe("the deployment after that", () => {
     expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
     expect(kick?.decrypted_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(Object.fromEntries(scene.platform.secrets)).toEqual({
-      REPLICATE_API_TOKEN: REPLICATE_TOKEN,
-      REPLICATE_WEBHOOK_SECRET: SIGNING_SECRET,
-      KICK_SECRET: kick?.decrypted_secret,
+      KEYFRAME_REPLICATE_API_TOKEN: REPLICATE_TOKEN,
+      KEYFRAME_REPLICATE_WEBHOOK_SECRET: SIGNING_SECRET,
+      KEYFRAME_KICK_SECRET: kick?.decrypted_secret,
       KEYFRAME_CLIENT_URL: scene.platform.url,
       KEYFRAME_JWT_SECRET: AWKWARD,
-      REPLICATE_API_BASE_URL: `${scene.platform.url}/replicate/v1`,
+      KEYFRAME_REPLICATE_API_BASE_URL: `${scene.platform.url}/replicate/v1`,
     });
   });
 
@@ -232,7 +236,7 @@ describe("a later deployment", () => {
   test("→ changes nothing but the functions, and needs no Replicate token", async () => {
     const before = await vaultEntries();
     scene.platform.takeWrites();
-    const ran = await scene.deploy([], { REPLICATE_API_TOKEN: "" });
+    const ran = await scene.deploy([], { KEYFRAME_REPLICATE_API_TOKEN: "" });
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     // The query reads the kick secret; the next line shows that it wrote nothing.
     expect(scene.platform.takeWrites().filter(isForManagement)).toEqual(["POST /database/query", ...UPLOADS]);
@@ -242,27 +246,27 @@ describe("a later deployment", () => {
   test("after a job was lost, the address changed and the kick secret was rotated in the Vault → puts all three right", async () => {
     const rotated = `whsec_${btoa("rotated by hand: thirty-two byte")}`;
     await scene.sql`delete from cron.job where jobname = 'keyframe-sweep'`;
-    await scene.sql`select vault.update_secret(id, ${rotated}) from vault.secrets where name = 'kick_secret'`;
-    await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'functions_url'`;
+    await scene.sql`select vault.update_secret(id, ${rotated}) from vault.secrets where name = 'keyframe_kick_secret'`;
+    await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'keyframe_functions_url'`;
     const ran = await scene.deploy();
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toContain("to create: keyframe-sweep");
-    expect(ran.stdout).toMatch(/Vault +to correct: functions_url/);
+    expect(ran.stdout).toMatch(/Vault +to correct: keyframe_functions_url/);
     expect(ran.stdout).toContain(
-      `functions_url: https://old.example.com → https://${PROJECT}.supabase.co/functions/v1`,
+      `keyframe_functions_url: https://old.example.com → https://${PROJECT}.supabase.co/functions/v1`,
     );
-    expect(ran.stdout).toContain("to set: KICK_SECRET\n");
+    expect(ran.stdout).toContain("to set: KEYFRAME_KICK_SECRET\n");
     expect(await jobNames()).toContain("keyframe-sweep");
     expect((await vaultEntries()).map((entry) => entry.decrypted_secret)).toEqual([
       `https://${PROJECT}.supabase.co/functions/v1`,
       rotated,
     ]);
-    expect(scene.platform.secrets.get("KICK_SECRET")).toBe(rotated);
+    expect(scene.platform.secrets.get("KEYFRAME_KICK_SECRET")).toBe(rotated);
     expectNoSecretShown(ran);
   });
 
-  test("a platform whose role for reading may not decrypt the Vault → functions_url is put right all the same", async () => {
-    await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'functions_url'`;
+  test("a platform whose role for reading may not decrypt the Vault → keyframe_functions_url is put right all the same", async () => {
+    await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'keyframe_functions_url'`;
     scene.platform.faults = {
       "POST /database/query": async (request) => {
         const reads = (await request.text()).includes("select decrypted_secret as url");
@@ -281,18 +285,20 @@ describe("a later deployment", () => {
     };
     const taking = scene.take([functionsStep]);
     await expect(taking).rejects.toThrow(/^Functions: Failed while deploying the functions.*bundle too large/s);
-    const now = ["api", "generate", "replicate-webhook"].map((name) => `${name}: version ${was + 1} (this checkout's)`);
+    const now = ["api", "generate", "keyframe-replicate-webhook"].map(
+      (name) => `${name}: version ${was + 1} (this checkout's)`,
+    );
     await expect(taking).rejects.toThrow(
       `Now run ${now.join(", ")}, deliver: version ${was} (as before). Done: nothing. Not done: Functions. Continue with: npm run deploy -- --project ${PROJECT}`,
     );
   });
 
   test("a function that dies at its start, of a secret the deployment did not set → that function, and its answer", async () => {
-    scene.platform.secrets.set("REPLICATE_OUTPUT_HOSTS", "https://user@/x");
+    scene.platform.secrets.set("KEYFRAME_REPLICATE_OUTPUT_HOSTS", "https://user@/x");
     await expect(scene.take([healthStep])).rejects.toThrow(
       /answers as it should\. generate: HTTP 503 .*BOOT_ERROR[^;]*$/,
     );
-    scene.platform.secrets.delete("REPLICATE_OUTPUT_HOSTS");
+    scene.platform.secrets.delete("KEYFRAME_REPLICATE_OUTPUT_HOSTS");
   });
 
   test("a migration that was edited after it was applied → refused by its file's name, nothing changed", async () => {
@@ -321,7 +327,7 @@ describe("a later deployment", () => {
   });
 
   test("migrations that are not there after they were applied → fails, their files named", async () => {
-    const version = "20261121002200";
+    const version = "20261121002300";
     await scene.sql`delete from supabase_migrations.schema_migrations where version = ${version}`;
     await scene.sql`
       create function public.forget() returns trigger language plpgsql as 'begin return null; end'`;
@@ -329,7 +335,7 @@ describe("a later deployment", () => {
       create trigger forget before insert on supabase_migrations.schema_migrations
       for each row execute function public.forget()`;
     await expect(scene.take([databaseStep, migrationsStep])).rejects.toThrow(
-      `the database of ${PROJECT} does not have 20261121002200_realtime.sql`,
+      `the database of ${PROJECT} does not have 20261121002300_execute_rights.sql`,
     );
   });
 });

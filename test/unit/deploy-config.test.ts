@@ -44,7 +44,7 @@ test("config.toml → the CLI knows every line, and would change nothing that th
   // What the CLI prints; another form fails the comparison below.
   const { changes } = printed as { changes: { path: string[]; declared: boolean; local: unknown; remote: unknown }[] };
   const declared = changes.filter((change) => change.declared).map(({ path, local }) => [path.join("."), local]);
-  expect(declared).toEqual([["api.schemas", ["public"]]]);
+  expect(declared).toEqual([["api.schemas", ["public", "graphql_public", "keyframe", "keyframe_worker"]]]);
   const left = changes.filter((change) => !change.declared).map(({ path }) => path.join("."));
   expect(left).toContain("auth.site_url");
   expect(left).toContain("auth.email.enable_confirmations");

@@ -32,7 +32,7 @@ test("the migrations → every cron.schedule in them is found, with its whole st
   expect(jobs.length).toBeGreaterThan(3);
   for (const { statement } of jobs) expect(texts.join("")).toContain(`${statement}\n`);
   expect(jobs.map(({ statement }) => statement)).toContain(
-    "select cron.schedule('keyframe-sweep', '5 seconds', 'select private.sweep()');",
+    "select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');",
   );
 });
 

@@ -58,14 +58,14 @@ test("KEYFRAME_ALLOW_LOCAL_WEBHOOKS set in the shell → never reaches a hosted 
 
 test.each([
   ["KEYFRAME_CLIENT_URL", "api.example.com"],
-  ["REPLICATE_API_BASE_URL", "ftp://example.com"],
+  ["KEYFRAME_REPLICATE_API_BASE_URL", "ftp://example.com"],
   ["SUPABASE_DB_URL", "db.example.com with a pass-word"],
   ["SUPABASE_DB_URL", "https://pass-word@db.example.com"],
   ["SUPABASE_DB_URL", "postgresql://postgres@db.example.com/postgres?password=pass-word"],
   ["SUPABASE_DB_URL", "postgresql://postgres:100%pass-word@db.example.com/postgres"],
-  ["REPLICATE_API_TOKEN", "r8_it's"],
-  ["REPLICATE_OUTPUT_HOSTS", "https://user@/x"],
-  ["REPLICATE_OUTPUT_HOSTS", "https://user:pass-word@example.com"],
+  ["KEYFRAME_REPLICATE_API_TOKEN", "r8_it's"],
+  ["KEYFRAME_REPLICATE_OUTPUT_HOSTS", "https://user@/x"],
+  ["KEYFRAME_REPLICATE_OUTPUT_HOSTS", "https://user:pass-word@example.com"],
   ["KEYFRAME_PUBLIC_URL", "ftp://example.com"],
   ["KEYFRAME_JWT_SECRET", "a-short-pass-word"],
   ["KEYFRAME_JWT_SECRET", "of two lines, and with a pass-word\nin the second"],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createLog } from "../../shared/log.ts";
-import type { Claimed } from "../../supabase/functions/generate/database.ts";
-import { createDrain, DRAIN_LIMITS, type DrainLimits } from "../../supabase/functions/generate/drain.ts";
+import type { Claimed } from "../../supabase/functions/keyframe-generate/database.ts";
+import { createDrain, DRAIN_LIMITS, type DrainLimits } from "../../supabase/functions/keyframe-generate/drain.ts";
 
 const L = DRAIN_LIMITS;
 type Claim = { at: number; maxRows: number; leaseSeconds: number; promise: number; wait: number };

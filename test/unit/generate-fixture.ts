@@ -1,12 +1,12 @@
 import { Buffer } from "node:buffer";
 import { createLog } from "../../shared/log.ts";
 import type { ModelSettings } from "../../shared/provider/model-settings.ts";
-import type { Database } from "../../supabase/functions/generate/database.ts";
-import type { Deps } from "../../supabase/functions/generate/deps.ts";
-import { parseOutputHosts } from "../../supabase/functions/generate/output-hosts.ts";
-import { createProvider } from "../../supabase/functions/generate/provider.ts";
-import { createStorage } from "../../supabase/functions/generate/storage.ts";
-import type { StoreTask, SubmitTask } from "../../supabase/functions/generate/task.ts";
+import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
+import type { Deps } from "../../supabase/functions/keyframe-generate/deps.ts";
+import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/output-hosts.ts";
+import { createProvider } from "../../supabase/functions/keyframe-generate/provider.ts";
+import { createStorage } from "../../supabase/functions/keyframe-generate/storage.ts";
+import type { StoreTask, SubmitTask } from "../../supabase/functions/keyframe-generate/task.ts";
 
 export const PREDICTION = "0d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a01";
 export const OWNER = "1d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a02";

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "vitest";
 import { startSimulator } from "../../local/replicate/start-simulator.ts";
-import { createProvider, type NewRun, type Provider } from "../../supabase/functions/generate/provider.ts";
-import type { ProviderError } from "../../supabase/functions/generate/provider-error.ts";
-import { createVerdict } from "../../supabase/functions/generate/provider-verdict.ts";
+import { createProvider, type NewRun, type Provider } from "../../supabase/functions/keyframe-generate/provider.ts";
+import type { ProviderError } from "../../supabase/functions/keyframe-generate/provider-error.ts";
+import { createVerdict } from "../../supabase/functions/keyframe-generate/provider-verdict.ts";
 import { never, serve, serveKeptAlive, serveRaw } from "./generate-fixture.ts";
 
 const ends: (() => Promise<void>)[] = [];

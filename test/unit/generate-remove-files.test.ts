@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { DatabaseError } from "../../shared/provider/call-database.ts";
-import type { Database } from "../../supabase/functions/generate/database.ts";
-import { createWork } from "../../supabase/functions/generate/work.ts";
+import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
+import { createWork } from "../../supabase/functions/keyframe-generate/work.ts";
 import * as kit from "./generate-fixture.ts";
 
 const TASK = "4d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a05";
 const FRAME = `${kit.OWNER}/${kit.PROJECT}/${kit.PREDICTION}.png`;
 const REFERENCE = "0a7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a06.png";
 const FILES = [
-  { bucket: "generations", name: FRAME },
+  { bucket: "keyframe-outputs", name: FRAME },
   { bucket: "projects", name: REFERENCE },
 ];
 let storage: kit.StorageServer;
@@ -33,18 +33,18 @@ async function run(given: {
 }
 
 test("files of both buckets → gone, one request for each bucket, recorded under the task's lease", async () => {
-  storage.files.set("/generations/another.png", { bytes: kit.PNG, contentType: "" });
+  storage.files.set("/keyframe-outputs/another.png", { bytes: kit.PNG, contentType: "" });
   const { calls } = await run({});
-  expect([...storage.files.keys()]).toEqual(["/generations/another.png"]);
+  expect([...storage.files.keys()]).toEqual(["/keyframe-outputs/another.png"]);
   expect(storage.removals).toEqual([
-    { bucket: "generations", names: [FRAME] },
+    { bucket: "keyframe-outputs", names: [FRAME] },
     { bucket: "projects", names: [REFERENCE] },
   ]);
   expect(calls).toEqual([["recordFilesRemoved", TASK, []]]);
 });
 
 test("a hundred files of a bucket → one request", async () => {
-  const files = Array.from({ length: 100 }, (_, n) => ({ bucket: "generations", name: `o/p/${n}.png` }));
+  const files = Array.from({ length: 100 }, (_, n) => ({ bucket: "keyframe-outputs", name: `o/p/${n}.png` }));
   await run({ files });
   expect(storage.removals.map(({ names }) => names.length)).toEqual([100]);
 });
@@ -69,15 +69,18 @@ test("Storage is away, or the task's time is over → recorded as not removed; b
 });
 
 test("one bucket is refused → the other's files go, and only this one's are put off", async () => {
-  storage.refusedBucket = "generations";
+  storage.refusedBucket = "keyframe-outputs";
   const [frame] = FILES;
   expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, [frame]]]);
-  expect([...storage.files.keys()]).toEqual([`/generations/${FRAME}`]);
+  expect([...storage.files.keys()]).toEqual([`/keyframe-outputs/${FRAME}`]);
 });
 
 /** So many files of a bucket, which are there. */
 function store(count: number) {
-  const files = Array.from({ length: count }, (_, n) => ({ bucket: "generations" as const, name: `o/p/${n}.png` }));
+  const files = Array.from({ length: count }, (_, n) => ({
+    bucket: "keyframe-outputs" as const,
+    name: `o/p/${n}.png`,
+  }));
   for (const { bucket, name } of files) storage.files.set(`/${bucket}/${name}`, { bytes: kit.PNG, contentType: "" });
   return files;
 }
@@ -101,7 +104,7 @@ test("three of a hundred are refused → those three are put off", async () => {
 });
 
 test("every name is refused → 40 requests, and all are put off", async () => {
-  storage.refusedBucket = "generations";
+  storage.refusedBucket = "keyframe-outputs";
   const files = store(100);
   const { calls } = await run({ files });
   expect(storage.removals).toHaveLength(40);
@@ -137,10 +140,20 @@ test.each([
 test("the log → one line with counts, without the names of files", async () => {
   const { lines } = await run({});
   expect(lines.map((line) => JSON.parse(line))).toEqual([
-    expect.objectContaining({ level: "info", event: "files_removed", taskId: TASK, generations: 1, projects: 1 }),
+    expect.objectContaining({
+      level: "info",
+      event: "files_removed",
+      taskId: TASK,
+      "keyframe-outputs": 1,
+      projects: 1,
+    }),
   ]);
   storage.refuse = 503;
   lines.push(...(await run({})).lines);
-  expect(JSON.parse(lines[1] ?? "")).toMatchObject({ level: "warn", event: "files_not_removed", generations: 1 });
+  expect(JSON.parse(lines[1] ?? "")).toMatchObject({
+    level: "warn",
+    event: "files_not_removed",
+    "keyframe-outputs": 1,
+  });
   expect(lines.join()).not.toContain(".png");
 });

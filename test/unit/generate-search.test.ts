@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { createLog } from "../../shared/log.ts";
-import type { Database } from "../../supabase/functions/generate/database.ts";
-import type { Deps } from "../../supabase/functions/generate/deps.ts";
-import { createProvider } from "../../supabase/functions/generate/provider.ts";
-import { createStorage } from "../../supabase/functions/generate/storage.ts";
-import { createWork } from "../../supabase/functions/generate/work.ts";
+import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
+import type { Deps } from "../../supabase/functions/keyframe-generate/deps.ts";
+import { createProvider } from "../../supabase/functions/keyframe-generate/provider.ts";
+import { createStorage } from "../../supabase/functions/keyframe-generate/storage.ts";
+import { createWork } from "../../supabase/functions/keyframe-generate/work.ts";
 import { fakeDatabase, PREDICTION, submitTask } from "./generate-fixture.ts";
 
-const CALLBACK = `https://app.test/functions/v1/replicate-webhook?prediction=${PREDICTION}&attempt=1`;
+const CALLBACK = `https://app.test/functions/v1/keyframe-replicate-webhook?prediction=${PREDICTION}&attempt=1`;
 const SINCE = "2026-03-01T12:00:00.000Z";
 
 const listed = (id: string, webhook = CALLBACK) => ({
@@ -37,7 +37,7 @@ async function search(answer: () => Response, answers: Partial<Database> = {}) {
     outputs: { isAllowed: () => false, fetch: fetcher },
     publicUrl: "https://app.test",
     platformUrl: "https://app.test",
-    log: createLog({ function: "generate" }, () => undefined),
+    log: createLog({ function: "keyframe-generate" }, () => undefined),
     now: Date.now,
   };
   // As claim_predictions hands it out: without a lease, for the prediction is over.

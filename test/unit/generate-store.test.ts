@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
 import { DatabaseError } from "../../shared/provider/call-database.ts";
-import type { Database } from "../../supabase/functions/generate/database.ts";
-import { store } from "../../supabase/functions/generate/store.ts";
-import type { StoreTask } from "../../supabase/functions/generate/task.ts";
+import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
+import { store } from "../../supabase/functions/keyframe-generate/store.ts";
+import type { StoreTask } from "../../supabase/functions/keyframe-generate/task.ts";
 import * as kit from "./generate-fixture.ts";
 import { runModel, runVideo } from "./generate-simulated-run.ts";
 
@@ -60,7 +60,7 @@ test("a frame → in Storage byte by byte, completed with its hash and size", as
   });
   const original = await (await fetch(url)).bytes();
   const { calls } = await run(url);
-  const stored = storage.files.get(`/generations/${NAME}.png`);
+  const stored = storage.files.get(`/keyframe-outputs/${NAME}.png`);
   expect(stored?.contentType).toBe("image/png");
   expect(hashOf(stored?.bytes ?? new Uint8Array())).toBe(hashOf(original));
   expect(calls).toEqual([
@@ -81,7 +81,7 @@ test("a frame → in Storage byte by byte, completed with its hash and size", as
 
 test("a video → stored as MP4 with its duration", async () => {
   const { calls } = await run(await runVideo(simulator), { task: { step: "video" } });
-  expect(storage.files.get(`/generations/${NAME}.mp4`)?.contentType).toBe("video/mp4");
+  expect(storage.files.get(`/keyframe-outputs/${NAME}.mp4`)?.contentType).toBe("video/mp4");
   expect(calls).toEqual([
     ["complete", expect.objectContaining({ content_type: "video/mp4", width: 640, height: 360 })],
   ]);
@@ -91,7 +91,7 @@ test("a video → stored as MP4 with its duration", async () => {
 
 test("a PNG that its server calls a text → stored as what it is", async () => {
   await run(answering(() => new Response(kit.PNG, { headers: { "content-type": "text/plain" } })));
-  expect(storage.files.get(`/generations/${NAME}.png`)?.contentType).toBe("image/png");
+  expect(storage.files.get(`/keyframe-outputs/${NAME}.png`)?.contentType).toBe("image/png");
 });
 
 test.each<[string, Partial<StoreTask>]>([

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RunningSimulator, type SimulatorOptions, startSimulator } from "../../local/replicate/start-simulator.ts";
 import type { ProviderPrediction } from "../../shared/provider/provider-prediction.ts";
-import { cancel } from "../../supabase/functions/generate/cancel.ts";
-import type { Database } from "../../supabase/functions/generate/database.ts";
-import { poll } from "../../supabase/functions/generate/poll.ts";
-import { submit } from "../../supabase/functions/generate/submit.ts";
-import type { PollTask, SubmitTask } from "../../supabase/functions/generate/task.ts";
+import { cancel } from "../../supabase/functions/keyframe-generate/cancel.ts";
+import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
+import { poll } from "../../supabase/functions/keyframe-generate/poll.ts";
+import { submit } from "../../supabase/functions/keyframe-generate/submit.ts";
+import type { PollTask, SubmitTask } from "../../supabase/functions/keyframe-generate/task.ts";
 import * as kit from "./generate-fixture.ts";
 
 const PUBLIC = "https://keyframe.test";
@@ -20,8 +20,8 @@ beforeEach(async () => {
   simulator.control.clear();
   storage = await kit.startStorage();
   storage.files.set("/projects/ref.png", { bytes: kit.PNG, contentType: "image/png" });
-  storage.files.set("/generations/o/p/first.png", { bytes: kit.PNG, contentType: "image/png" });
-  storage.files.set("/generations/o/p/last.png", { bytes: kit.PNG, contentType: "image/png" });
+  storage.files.set("/keyframe-outputs/o/p/first.png", { bytes: kit.PNG, contentType: "image/png" });
+  storage.files.set("/keyframe-outputs/o/p/last.png", { bytes: kit.PNG, contentType: "image/png" });
 });
 afterEach(async () => {
   await storage.stop();
@@ -80,7 +80,7 @@ test("a first frame → one run with input, callback address and deadline, recor
   expect(made).toMatchObject({
     model: "google/nano-banana",
     input: { prompt: "A lighthouse at dusk", aspect_ratio: "16:9", output_format: "png" },
-    webhook: `${PUBLIC}/functions/v1/replicate-webhook?prediction=${kit.PREDICTION}&attempt=3`,
+    webhook: `${PUBLIC}/functions/v1/keyframe-replicate-webhook?prediction=${kit.PREDICTION}&attempt=3`,
     webhook_events_filter: ["start", "logs", "completed"],
   });
   const seconds = (Date.parse(String(made.deadline)) - Date.parse(String(made.created_at))) / 1000;
@@ -101,7 +101,7 @@ test("files, the provider can reach us → signed addresses under the public one
   });
   const { input } = await runNamed(recordedRun(calls)?.id);
   const signed = (path: string) => `${PUBLIC}/storage/v1/object/sign/${path}?token=secret&prediction=${kit.PREDICTION}`;
-  expect(input).toMatchObject({ image_input: [signed("generations/o/p/first.png"), signed("projects/ref.png")] });
+  expect(input).toMatchObject({ image_input: [signed("keyframe-outputs/o/p/first.png"), signed("projects/ref.png")] });
 });
 
 test("files, the provider cannot reach us → copies among its own files, which name the prediction, and no callback", async () => {

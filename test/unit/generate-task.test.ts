@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { task } from "../../supabase/functions/generate/task.ts";
+import { task } from "../../supabase/functions/keyframe-generate/task.ts";
 import * as kit from "./generate-fixture.ts";
 
 /** As Postgres has them whose owner chose them: `md5(…)::uuid` is neither version nor variant of RFC 9562. */
@@ -13,7 +13,7 @@ const { lease_token, ...sought } = submit;
 const { provider_output_url, ...leased } = kit.storeTask("https://replicate.delivery/a.png");
 const time = deadline_at.toISOString();
 const { id } = leased;
-const files = [{ bucket: "generations", name: "a/b.png" }];
+const files = [{ bucket: "keyframe-outputs", name: "a/b.png" }];
 
 const TASKS: Record<string, unknown>[] = [
   { ...submit, deadline_at: time },

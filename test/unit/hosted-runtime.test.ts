@@ -17,7 +17,7 @@ if (hostedDenoMissing !== undefined) {
 
 /** What comes of posts made there, over a lookup that gives 127.0.0.1 unless told otherwise. */
 const post = (posts: Partial<HostedPosts> & { urls: string[] }) =>
-  runHosted("test/support/hosted-posts.ts", "deliver", "anywhere", [
+  runHosted("test/support/hosted-posts.ts", "keyframe-deliver", "anywhere", [
     JSON.stringify({ resolvesTo: ["127.0.0.1"], allowLocal: true, ...posts } satisfies HostedPosts),
   ]);
 
@@ -45,7 +45,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
   });
 
   test("a body that stops before its end → 408 after 10 s; one in chunks is read whole", async () => {
-    const url = await bootHosted("replicate-webhook", "http://127.0.0.1:9");
+    const url = await bootHosted("keyframe-replicate-webhook", "http://127.0.0.1:9");
     const stalled = await openUnfinished(url, {}, 1000, new TextEncoder().encode("{"));
     const whole = await openUnfinished(url, {}, "chunked", new TextEncoder().encode("2\r\n{}\r\n0\r\n\r\n"));
     onTestFinished(() => {
@@ -66,7 +66,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
       const url = `http://localhost:${receiver.port}/in`;
       return { deliveries: due.splice(0), endpoints: { [endpointId]: { url, secrets: [HOSTED_SECRET] } } };
     });
-    const url = await bootHosted("deliver", database);
+    const url = await bootHosted("keyframe-deliver", database);
     const headers = sign(HOSTED_SECRET, "kick", new Date(), "{}");
     const response = await fetch(url, { method: "POST", headers, body: "{}" });
     expect(response.status).toBe(202);

@@ -58,6 +58,11 @@ export function serveFiles(source: (request: Request) => Response) {
   onTestFinished(() => server.shutdown());
   const host = `127.0.0.1:${server.addr.port}`;
   const copy = () =>
-    runHosted("test/support/hosted-store.ts", "generate", [host], [`http://${host}/out.png`, `http://${host}`]);
+    runHosted(
+      "test/support/hosted-store.ts",
+      "keyframe-generate",
+      [host],
+      [`http://${host}/out.png`, `http://${host}`],
+    );
   return { stored, copy };
 }

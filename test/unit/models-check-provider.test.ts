@@ -69,16 +69,22 @@ test("a model that is gone → a finding", async () => {
 
 test("no record of a model, and no token → a finding that says how to check it", async () => {
   const { findings } = await runCheck({ rows: [imageRow({ model: "google/none" })], today });
-  expect(findings).toMatchObject([{ column: "model", todo: expect.stringContaining("Set REPLICATE_API_TOKEN") }]);
+  expect(findings).toMatchObject([
+    { column: "model", todo: expect.stringContaining("Set KEYFRAME_REPLICATE_API_TOKEN") },
+  ]);
 });
 
 test.each<[string, Response | Error, string]>([
-  ["401", new Response("{}", { status: 401 }), "refuses the token (401): check REPLICATE_API_TOKEN"],
+  ["401", new Response("{}", { status: 401 }), "refuses the token (401): check KEYFRAME_REPLICATE_API_TOKEN"],
   ["403", new Response("{}", { status: 403 }), "refuses the token (403)"],
   ["429", new Response("{}", { status: 429 }), "answered 429: try again later"],
   ["500", new Response("no", { status: 500 }), "answered 500: try again later"],
   ["a redirect", new Response(null, { status: 302, headers: { location: "/x" } }), "answered 302"],
-  ["a page instead of JSON", new Response("<html>"), "answered with no model: is REPLICATE_API_BASE_URL right?"],
+  [
+    "a page instead of JSON",
+    new Response("<html>"),
+    "answered with no model: is KEYFRAME_REPLICATE_API_BASE_URL right?",
+  ],
   ["a schema without an input", Response.json({ latest_version: { id: "f", openapi_schema: {} } }), "cannot be read"],
   ["no network", new TypeError("dns error"), "cannot be reached: dns error"],
 ])("%s → the check failed, which is no finding; the token is not in the message", async (_name, answer, message) => {

@@ -27,9 +27,7 @@ test("nothing in the environment → what the migrations ship fits the records: 
   expect([code, error], said).toEqual([0, ""]);
   expect(said).toMatch(/^video +kwaivgi\/kling-v2\.1 \(default\) +recorded \d{4}-\d\d-\d\d, [a-z ]+ +fits$/m);
   const [, count] =
-    /Every one fits its model's schema: (\d+) rows of generation_models, from this repository's migrations\.\n$/.exec(
-      said,
-    ) ?? [];
+    /Every one fits its model's schema: (\d+) rows of models, from this repository's migrations\.\n$/.exec(said) ?? [];
   expect(Number(count)).toBeGreaterThanOrEqual(20);
 });
 
@@ -77,7 +75,7 @@ describe("a project and a provider", () => {
     environment = {
       SUPABASE_URL: url,
       SUPABASE_SECRET_KEYS: '{"default":"sb_secret_right"}',
-      REPLICATE_API_BASE_URL: replicate.apiUrl,
+      KEYFRAME_REPLICATE_API_BASE_URL: replicate.apiUrl,
     };
   });
   afterAll(async () => {
@@ -86,33 +84,35 @@ describe("a project and a provider", () => {
   });
 
   test("a schema that has drifted → its line, exit 1", async () => {
-    const { code, said } = await run([], { ...environment, REPLICATE_API_TOKEN: "r8_right" });
+    const { code, said } = await run([], { ...environment, KEYFRAME_REPLICATE_API_TOKEN: "r8_right" });
     expect(code).toBe(1);
     expect(said).toContain(
       'Wrong: video  kwaivgi/kling-v2.1  last_frame_extras: the row says {"mode":"pro"}; the schema says mode takes one of "standard", "max". Change the value or take it out.\n',
     );
-    expect(said).toContain(`1 finding in 2 rows of generation_models, from the project ${environment.SUPABASE_URL}.\n`);
-    expect(paths.at(-1)).toMatch(
-      /^\/rest\/v1\/generation_models\?select=prompt_field,.*&order=step,is_default\.desc,model$/,
-    );
+    expect(said).toContain(`1 finding in 2 rows of models, from the project ${environment.SUPABASE_URL}.\n`);
+    expect(paths.at(-1)).toMatch(/^\/rest\/v1\/models\?select=prompt_field,.*&order=step,is_default\.desc,model$/);
   });
 
   test("the same with --recorded → the provider is not asked, exit 0", async () => {
     const before = replicate.asked.length;
-    expect((await run(["--recorded"], { ...environment, REPLICATE_API_TOKEN: "r8_right" })).code).toBe(0);
+    expect((await run(["--recorded"], { ...environment, KEYFRAME_REPLICATE_API_TOKEN: "r8_right" })).code).toBe(0);
     expect(replicate.asked.length).toBe(before);
   });
 
   test("a token that the provider refuses → one line, exit 2", async () => {
-    const { code, said, error } = await run([], { ...environment, REPLICATE_API_TOKEN: "r8_wrong" });
-    expect([code, said, error]).toEqual([2, "", "Replicate refuses the token (401): check REPLICATE_API_TOKEN.\n"]);
+    const { code, said, error } = await run([], { ...environment, KEYFRAME_REPLICATE_API_TOKEN: "r8_wrong" });
+    expect([code, said, error]).toEqual([
+      2,
+      "",
+      "Replicate refuses the token (401): check KEYFRAME_REPLICATE_API_TOKEN.\n",
+    ]);
   });
 
   test("a provider that is not there → one line, exit 2", async () => {
     const { code, error } = await run([], {
       ...environment,
-      REPLICATE_API_TOKEN: "t",
-      REPLICATE_API_BASE_URL: "http://127.0.0.1:9/v1",
+      KEYFRAME_REPLICATE_API_TOKEN: "t",
+      KEYFRAME_REPLICATE_API_BASE_URL: "http://127.0.0.1:9/v1",
     });
     expect(code).toBe(2);
     expect(error).toMatch(/^http:\/\/127\.0\.0\.1:9\/v1\/models\/\S+ cannot be reached: [^\n]+\n$/);
@@ -128,7 +128,7 @@ describe("a project and a provider", () => {
   test("a database that is not there → one line without the password, exit 2", async () => {
     const { code, error } = await run(["--database-url", "postgres://me:hunter2@127.0.0.1:9/postgres"], environment);
     expect(code).toBe(2);
-    expect(error).toMatch(/^generation_models cannot be read from the database: [^\n]+\n$/);
+    expect(error).toMatch(/^models cannot be read from the database: [^\n]+\n$/);
     expect(error).not.toContain("hunter2");
   });
 });
@@ -137,7 +137,7 @@ test("a project whose table is empty → the check failed", async () => {
   const { port, stop } = await serveHttp(async () => Response.json([]), 0);
   const source = { from: "project", url: `http://127.0.0.1:${port}`, secretKey: "key" } as const;
   await expect(readRows(source, new AbortController().signal)).rejects.toThrow(
-    `generation_models has no rows in the project http://127.0.0.1:${port}.`,
+    `models has no rows in the project http://127.0.0.1:${port}.`,
   );
   await stop();
 });
@@ -180,15 +180,15 @@ describe("which rows and schemas are compared", () => {
   });
 
   test("a token → what Replicate publishes; with --recorded, or without one, the records", () => {
-    const token = { REPLICATE_API_TOKEN: "r8_x" };
+    const token = { KEYFRAME_REPLICATE_API_TOKEN: "r8_x" };
     expect(read([], token).provider).toEqual({ baseUrl: "https://api.replicate.com/v1", token: "r8_x" });
     expect(read(["--recorded"], token).provider).toBeUndefined();
     expect(read([]).provider).toBeUndefined();
   });
 
   test.each<[string[], Record<string, string>, string]>([
-    [["--record"], {}, "--record reads from Replicate: set REPLICATE_API_TOKEN."],
-    [["--record", "--recorded"], { REPLICATE_API_TOKEN: "t" }, "choose one"],
+    [["--record"], {}, "--record reads from Replicate: set KEYFRAME_REPLICATE_API_TOKEN."],
+    [["--record", "--recorded"], { KEYFRAME_REPLICATE_API_TOKEN: "t" }, "choose one"],
     [["--migrations", "--database-url", "postgres://h/x"], {}, "choose one"],
     [["--database-url", "hunter2"], {}, "The database's address must be like postgres://"],
     [["--what"], {}, "--help lists what there is"],

@@ -95,7 +95,7 @@ test("a wrong answer that any code of a test gets → a fault, and the answer is
 });
 
 test("what is not the API, or not its own answer → not looked at", async () => {
-  for (const path of ["/rest/v1/projects", "/functions/v1/generate", "/functions/v1/api/health?gateway"]) {
+  for (const path of ["/rest/v1/projects", "/functions/v1/keyframe-generate", "/functions/v1/api/health?gateway"]) {
     await (await fetch(address(path))).body?.cancel();
   }
   expect(await takeFaults()).toEqual([]);

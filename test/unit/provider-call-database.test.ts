@@ -28,6 +28,7 @@ test("a call → POST of its arguments to the function's path with the secret ke
   expect(Object.fromEntries(sent[0]?.headers ?? [])).toEqual({
     apikey: "sb_secret_x",
     authorization: "Bearer sb_secret_x",
+    "content-profile": "keyframe_worker",
     "content-type": "application/json",
   });
 });

@@ -23,7 +23,7 @@ export function runProgram(program: string, args: string[], env: Record<string, 
     args,
     cwd: PROJECT_ROOT,
     // The suite may itself run on a given database or with a token; these tests say what they want.
-    env: { KEYFRAME_DATABASE_URL: "", REPLICATE_API_TOKEN: "", NO_COLOR: "1", ...env },
+    env: { KEYFRAME_DATABASE_URL: "", KEYFRAME_REPLICATE_API_TOKEN: "", NO_COLOR: "1", ...env },
     stdin: "null",
     stdout: "piped",
     stderr: "piped",

@@ -77,9 +77,9 @@ test("--reset with KEYFRAME_DATABASE_URL → refused: somebody else's database i
 });
 
 test("KEYFRAME_PUBLIC_URL without the secret that callbacks are verified with → refused", async () => {
-  const env = { REPLICATE_API_TOKEN: "r8_film", KEYFRAME_PUBLIC_URL: "https://film.example" };
+  const env = { KEYFRAME_REPLICATE_API_TOKEN: "r8_film", KEYFRAME_PUBLIC_URL: "https://film.example" };
   const { code, said } = await refusal([], env);
-  expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/REPLICATE_WEBHOOK_SECRET/)] });
+  expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/KEYFRAME_REPLICATE_WEBHOOK_SECRET/)] });
 });
 
 test("SIGTERM during the start → exit 0, no process left; the next start on these data works", async () => {

@@ -56,7 +56,7 @@ async function projectsOfDemoUser(): Promise<string[]> {
     body: JSON.stringify({ email: "demo@keyframe.local", password: demoPassword }),
   });
   const { access_token: token } = z.object({ access_token: z.string() }).parse(await signedIn.json());
-  const headers = { apikey: publishableKey, authorization: `Bearer ${token}` };
+  const headers = { apikey: publishableKey, authorization: `Bearer ${token}`, "accept-profile": "keyframe" };
   const rows = await (await fetch(`${url}/rest/v1/projects?select=id`, { headers })).json();
   return z
     .array(z.object({ id: z.string() }))

@@ -11,7 +11,7 @@ export type Model = {
 const STEPS: readonly string[] = ["first-frame", "last-frame", "video"] satisfies Step[];
 const isStep = (value: unknown): value is Step => typeof value === "string" && STEPS.includes(value);
 
-/** Rows of generation_models by their step; what does not have the shape is left out. */
+/** Rows of models by their step; what does not have the shape is left out. */
 export function readModels(rows: readonly Record<string, unknown>[]): Partial<Record<Step, Model>> {
   const models: Partial<Record<Step, Model>> = {};
   for (const { step, model, durations, max_references } of rows) {

@@ -13,7 +13,7 @@ export function useModels(): Partial<Record<Step, Model>> {
     queryFn: async ({ signal }) => {
       const supabase = await openSupabase();
       const columns = "step, model, durations, max_references";
-      const table = supabase.from("generation_models").select(columns).eq("is_default", true);
+      const table = supabase.from("models").select(columns).eq("is_default", true);
       const { data: rows, error } = await table.abortSignal(signal);
       if (error) throw error;
       return readModels(rows);

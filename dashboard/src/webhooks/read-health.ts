@@ -1,5 +1,5 @@
-import type { SupabaseClient } from "@supabase/supabase-js";
 import { KeyframeError, type KeyframeErrorCode } from "../../../client/index.ts";
+import type { DataClient } from "../services.ts";
 
 /** What came of the deliveries whose last attempt was in the hour that began then. */
 export type HealthHour = { hour: string; delivered: number; retrying: number; exhausted: number };
@@ -16,11 +16,7 @@ export type EndpointHealth = {
 export type Health = { since: string; endpoints: EndpointHealth[] };
 
 /** How the person's endpoints fared in the last 24 hours: one of them, or all. Rejects as the typed client does. */
-export async function readHealth(
-  supabase: SupabaseClient,
-  webhookId: string | null,
-  signal: AbortSignal,
-): Promise<Health> {
+export async function readHealth(supabase: DataClient, webhookId: string | null, signal: AbortSignal): Promise<Health> {
   const args = webhookId === null ? {} : { endpoint_id: webhookId };
   const { data, error, status } = await supabase.rpc("webhook_health", args).abortSignal(signal);
   signal.throwIfAborted();

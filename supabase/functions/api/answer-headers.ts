@@ -3,7 +3,7 @@ import { z } from "zod";
 /** A class of requests as the RateLimit fields name it. */
 export const policyName = z.string().regex(/^[a-z0-9_-]+$/);
 
-/** How the caller's token bucket stands, as private.rate_state tells it; null for a class without a limit. */
+/** How the caller's token bucket stands, as keyframe_private.rate_state tells it; null for a class without a limit. */
 export const rateState = z
   .object({
     policy: policyName,

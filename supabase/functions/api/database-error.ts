@@ -40,7 +40,7 @@ export function databaseError(name: string, failure: Failure): ApiError {
   return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
 }
 
-/** What private.take_token says as hint. */
+/** What keyframe_private.take_token says as hint. */
 const refusal = z.object({ policy: policyName, limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
 
 /** `t` is the wait until the next request is admitted; `r` that there is none left. */

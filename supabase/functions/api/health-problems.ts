@@ -39,19 +39,19 @@ function kickProblem(name: string, { outcome, status, error, madeSeconds }: Last
     case "accepted":
       return `${name} accepted a kick ${Math.round(madeSeconds ?? 0)} s ago and has not asked for work since: its log says why.`;
     case "timed_out":
-      return `${name} did not answer the last kick within 5 s: its log says why. No line there: functions_url in the Vault is wrong.`;
+      return `${name} did not answer the last kick within 5 s: its log says why. No line there: keyframe_functions_url in the Vault is wrong.`;
     case "answered":
       return `The last kick to ${name} was answered ${status}: ${byStatus(name, status)}`;
     default:
-      return `The last kick to ${name} got no answer (${why}): functions_url in the Vault is wrong, or the functions are away.`;
+      return `The last kick to ${name} got no answer (${why}): keyframe_functions_url in the Vault is wrong, or the functions are away.`;
   }
 }
 
 function byStatus(name: string, status: number | null): string {
   if (status === 401 || status === 403) {
-    return `kick_secret in the Vault is not KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again; if it stays so, their clocks are minutes apart.`;
+    return `keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again; if it stays so, their clocks are minutes apart.`;
   }
-  if (status === 404) return `functions_url in the Vault is wrong, or ${name} is not deployed. Deploy again.`;
+  if (status === 404) return `keyframe_functions_url in the Vault is wrong, or ${name} is not deployed. Deploy again.`;
   if (status !== null && status >= 500) return `${name} fails. Its log says why.`;
-  return `somebody else answers there. functions_url in the Vault is wrong: deploy again.`;
+  return `somebody else answers there. keyframe_functions_url in the Vault is wrong: deploy again.`;
 }

@@ -18,7 +18,7 @@ const common = {
   completed_at: isoTime.nullable(),
 };
 
-/** A prediction as private.prediction_json gives it. */
+/** A prediction as keyframe_private.prediction_json gives it. */
 export const predictionRow = z.discriminatedUnion("status", [
   z.object({ ...common, status: z.enum(["queued", "starting", "processing", "storing", "canceled"]) }),
   z.object({

@@ -17,7 +17,7 @@ export const endpointRow = z.object({
   updated_at: isoTime,
 });
 
-/** A delivery as private.delivery_json gives it. `created_at` is kept as Postgres writes it: a cursor needs its microseconds. */
+/** A delivery as keyframe_private.delivery_json gives it. `created_at` is kept as Postgres writes it: a cursor needs its microseconds. */
 export const deliveryRow = z.object({
   id: z.string(),
   endpoint_id: z.string(),

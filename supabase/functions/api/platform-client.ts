@@ -7,7 +7,8 @@ import { createDeadlines } from "./deadlines.ts";
 const TIMEOUT_MS = 10_000;
 
 /** `reads` calls what only reads: twice, if the connection breaks. */
-export type PlatformClient = { database: PostgrestClient; reads: PostgrestClient; storage: StorageClient };
+export type PlatformClient = { database: DatabaseClient; reads: DatabaseClient; storage: StorageClient };
+type DatabaseClient = ReturnType<typeof createDatabaseClient>;
 
 /**
  * One client for all requests, which holds nobody's session: whoever calls adds the caller's token to that one call. A call
@@ -27,8 +28,12 @@ export function createPlatformClient(
   const once: typeof fetch = (input, init) => bounded(input, { ...init, ...unrepeatableBody(init?.body) });
   const headers = { apikey: publishableKey, authorization: `Bearer ${publishableKey}` };
   return {
-    database: new PostgrestClient(`${url}/rest/v1`, { headers, fetch: once }),
-    reads: new PostgrestClient(`${url}/rest/v1`, { headers, fetch: bounded }),
+    database: createDatabaseClient(url, headers, once),
+    reads: createDatabaseClient(url, headers, bounded),
     storage: new StorageClient(`${url}/storage/v1`, headers, bounded), // signs, and uploads under names of ours: sent again, the first is there
   };
+}
+
+function createDatabaseClient(url: string, headers: Record<string, string>, fetch: typeof globalThis.fetch) {
+  return new PostgrestClient(`${url}/rest/v1`, { headers, fetch, schema: "keyframe" });
 }

@@ -28,7 +28,7 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
     async signGenerated(paths, token) {
       if (paths.length === 0) return new Map();
       const inAnHour = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000);
-      const { data, error } = await bucket("generations", token).createSignedUrls(paths, SIGNED_FOR_SECONDS);
+      const { data, error } = await bucket("keyframe-outputs", token).createSignedUrls(paths, SIGNED_FOR_SECONDS);
       if (error) throw storageError("sign", error);
       return new Map(
         data.flatMap(({ path, signedUrl, error }) => {

@@ -10,12 +10,12 @@ import { createCallbackHandler } from "./handle-callback.ts";
 const MOST_CALLBACK_BYTES = 1024 * 1024;
 
 const environment = readEnvironment(webhookEnvironment, (name) => Deno.env.get(name));
-const log = createLog({ function: "replicate-webhook" });
+const log = createLog({ function: "keyframe-replicate-webhook" });
 const client = createSecretClient(environment.SUPABASE_URL, environment.SUPABASE_SECRET_KEYS, fetch);
 
 const handler = createSignedHandler({
-  path: "/replicate-webhook",
-  secret: environment.REPLICATE_WEBHOOK_SECRET,
+  path: "/keyframe-replicate-webhook",
+  secret: environment.KEYFRAME_REPLICATE_WEBHOOK_SECRET,
   maxBytes: MOST_CALLBACK_BYTES,
   log,
   handle: createCallbackHandler(createCallDatabase(client), log),

@@ -17,7 +17,7 @@ const MOST_KICK_BYTES = 64 * 1024;
 const environment = readEnvironment(generateEnvironment, (name) => Deno.env.get(name));
 const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
 const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
-const log = createLog({ function: "generate" });
+const log = createLog({ function: "keyframe-generate" });
 const database = createDatabase(
   createSecretClient(platformUrl, secretKey, fetch),
   publicUrl === null ? POLL_SECONDS : null,
@@ -25,13 +25,13 @@ const database = createDatabase(
 const work = createWork({
   database,
   provider: createProvider({
-    token: environment.REPLICATE_API_TOKEN,
-    baseUrl: environment.REPLICATE_API_BASE_URL,
+    token: environment.KEYFRAME_REPLICATE_API_TOKEN,
+    baseUrl: environment.KEYFRAME_REPLICATE_API_BASE_URL,
     fetch,
     now: Date.now,
   }),
   storage: createStorage(platformUrl, secretKey, fetch),
-  outputs: { isAllowed: environment.REPLICATE_OUTPUT_HOSTS, fetch },
+  outputs: { isAllowed: environment.KEYFRAME_REPLICATE_OUTPUT_HOSTS, fetch },
   publicUrl,
   platformUrl,
   log,
@@ -50,8 +50,8 @@ const kick = createDrain({
 const { EdgeRuntime } = globalThis as { EdgeRuntime?: { waitUntil(work: Promise<unknown>): void } };
 
 const handler = createSignedHandler({
-  path: "/generate",
-  secret: environment.KICK_SECRET,
+  path: "/keyframe-generate",
+  secret: environment.KEYFRAME_KICK_SECRET,
   maxBytes: MOST_KICK_BYTES,
   log,
   handle: () => {

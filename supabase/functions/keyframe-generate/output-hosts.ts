@@ -1,7 +1,7 @@
 const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
 /**
- * Reads REPLICATE_OUTPUT_HOSTS: where outputs may be fetched from. `replicate.delivery` permits https at that host and below
+ * Reads KEYFRAME_REPLICATE_OUTPUT_HOSTS: where outputs may be fetched from. `replicate.delivery` permits https at that host and below
  * it, on the usual port; `http://127.0.0.1:4000` permits exactly that origin, for a provider on the same machine.
  * Throws an Error that does not repeat the entry: it may hold a password.
  */

@@ -52,7 +52,7 @@ async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
 
 function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, signal: AbortSignal) {
   const left = Math.floor((task.deadline_at.getTime() - deps.now()) / 1000);
-  const callback = `/functions/v1/replicate-webhook?prediction=${task.id}&attempt=${task.attempt}`;
+  const callback = `/functions/v1/keyframe-replicate-webhook?prediction=${task.id}&attempt=${task.attempt}`;
   const run = {
     model: task.model,
     input,

@@ -18,7 +18,7 @@ const DATABASE_PATIENCE_MS = 5_000;
 
 const environment = readEnvironment(deliverEnvironment, (name) => Deno.env.get(name));
 const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
-const log = createLog({ function: "deliver" });
+const log = createLog({ function: "keyframe-deliver" });
 const client = createSecretClient(environment.SUPABASE_URL, environment.SUPABASE_SECRET_KEYS, fetch);
 
 /** Read once, beside the first look at the database, so that the first answer does not wait for undici and its like. */
@@ -47,8 +47,8 @@ const kick = createDrain({
 const { EdgeRuntime } = globalThis as { EdgeRuntime?: { waitUntil(work: Promise<unknown>): void } };
 
 const handler = createSignedHandler({
-  path: "/deliver",
-  secret: environment.KICK_SECRET,
+  path: "/keyframe-deliver",
+  secret: environment.KEYFRAME_KICK_SECRET,
   maxBytes: MOST_KICK_BYTES,
   log,
   handle: () => {

@@ -18,7 +18,7 @@ export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): P
     // The same for every try, so that a repeat overwrites and leaves no second file.
     const name = `${task.owner_id}/${task.project_id}/${task.id}.${MEDIA_EXTENSIONS[copy.type]}`;
     hasWritten = true; // or may have, from here on
-    await upload({ bucket: "generations", name }, copy, deps, signal);
+    await upload({ bucket: "keyframe-outputs", name }, copy, deps, signal);
     const checked = copy.result();
     if (!checked) throw new StorageError("upload", null, new Error("Storage did not read the whole file"));
     const { durationSeconds, ...facts } = checked;

@@ -5,7 +5,7 @@ export type WantedFiles = Record<"reference" | "firstFrame" | "lastFrame", Store
 
 /** Where the files of a prediction's input lie. A reference's path begins with its bucket's name. */
 export function wantedFiles(task: SoughtTask): WantedFiles {
-  const generated = (name: string | null) => (name === null ? null : { bucket: "generations" as const, name });
+  const generated = (name: string | null) => (name === null ? null : { bucket: "keyframe-outputs" as const, name });
   const reference = task.reference_image_path;
   return {
     reference: reference === null ? null : { bucket: "projects", name: reference.slice("projects/".length) },

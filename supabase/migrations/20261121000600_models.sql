@@ -1,10 +1,10 @@
 -- Which model serves a step and how our inputs map onto its fields. An administrator edits rows in Studio; no deploy.
 
-create type public.generation_step as enum ('first-frame', 'last-frame', 'video');
-comment on type public.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
+create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
+comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
 
-create table public.generation_models (
-  step public.generation_step not null,
+create table keyframe.models (
+  step keyframe.generation_step not null,
   model text not null constraint model_is_owner_slash_name check (model ~ '^[a-z0-9._-]+/[a-z0-9._-]+$'),
   is_default boolean not null default false,
   prompt_field text not null default 'prompt',
@@ -49,29 +49,28 @@ create table public.generation_models (
     not extras ?| array[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field]
     and not last_frame_extras ?| array[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field])
 );
-comment on table public.generation_models is 'The models that may serve a step. Exactly one row of a step is the default. To switch, tick is_default on another row: update generation_models set is_default = true where step = ''video'' and model = ''google/veo-3.1''.';
-comment on column public.generation_models.is_default is 'The model that new predictions of this step use. Ticking it on one row takes it from the other; it cannot be taken away otherwise.';
-comment on column public.generation_models.prompt_field is 'The model''s input field for the prompt.';
-comment on column public.generation_models.reference_field is 'The input field for reference images; null when the model takes none.';
-comment on column public.generation_models.max_references is 'How many reference images the model takes (0 when none).';
-comment on column public.generation_models.reference_is_list is 'True when reference_field takes a list, false when it takes one image.';
-comment on column public.generation_models.first_frame_field is 'Video: the input field for the first frame.';
-comment on column public.generation_models.last_frame_field is 'Video: the input field for the last frame; null when the model would drop it.';
-comment on column public.generation_models.last_frame_needs_first is 'True when the model takes a last frame only beside a first one.';
-comment on column public.generation_models.last_frame_extras is 'Further input when a last frame is given, for example {"mode": "pro"}.';
-comment on column public.generation_models.references_exclude_frames is 'True when the model takes either reference images or frames, not both.';
-comment on column public.generation_models.duration_field is 'Video: the input field for the duration in seconds.';
-comment on column public.generation_models.durations is 'Which durations in seconds the model offers; the first one is used when none is asked for.';
-comment on column public.generation_models.extras is 'Input that is always sent, for example {"output_format": "png"}.';
-create unique index generation_models_one_default_per_step on public.generation_models (step) where is_default;
+comment on table keyframe.models is 'The models that may serve a step. Exactly one row of a step is the default. To switch, tick is_default on another row: update keyframe.models set is_default = true where step = ''video'' and model = ''google/veo-3.1''.';
+comment on column keyframe.models.is_default is 'The model that new predictions of this step use. Ticking it on one row takes it from the other; it cannot be taken away otherwise.';
+comment on column keyframe.models.prompt_field is 'The model''s input field for the prompt.';
+comment on column keyframe.models.reference_field is 'The input field for reference images; null when the model takes none.';
+comment on column keyframe.models.max_references is 'How many reference images the model takes (0 when none).';
+comment on column keyframe.models.reference_is_list is 'True when reference_field takes a list, false when it takes one image.';
+comment on column keyframe.models.first_frame_field is 'Video: the input field for the first frame.';
+comment on column keyframe.models.last_frame_field is 'Video: the input field for the last frame; null when the model would drop it.';
+comment on column keyframe.models.last_frame_needs_first is 'True when the model takes a last frame only beside a first one.';
+comment on column keyframe.models.last_frame_extras is 'Further input when a last frame is given, for example {"mode": "pro"}.';
+comment on column keyframe.models.references_exclude_frames is 'True when the model takes either reference images or frames, not both.';
+comment on column keyframe.models.duration_field is 'Video: the input field for the duration in seconds.';
+comment on column keyframe.models.durations is 'Which durations in seconds the model offers; the first one is used when none is asked for.';
+comment on column keyframe.models.extras is 'Input that is always sent, for example {"output_format": "png"}.';
+create unique index models_one_default_per_step on keyframe.models (step) where is_default;
 
-alter table public.generation_models enable row level security;
-revoke all on public.generation_models from public, anon, authenticated, service_role;
-create policy generation_models_select_everyone on public.generation_models for select to authenticated using (true);
-grant select on public.generation_models to authenticated, service_role;
+alter table keyframe.models enable row level security;
+create policy models_select_everyone on keyframe.models for select to authenticated using (true);
+grant select on keyframe.models to authenticated, service_role;
 
 -- The row that becomes the default takes it from the other one of its step, so that a switch is one update of one row.
-create function private.take_default()
+create function keyframe_private.take_default()
 returns trigger
 language plpgsql
 volatile
@@ -80,40 +79,39 @@ as $$
 begin
   -- Two switches at once come one after the other, and the later one finds what the first has made the default.
   perform pg_advisory_xact_lock(hashtextextended('keyframe default model of ' || new.step::text, 0));
-  update public.generation_models m set is_default = false
+  update keyframe.models m set is_default = false
   where m.step = new.step and m.is_default and m.model <> new.model;
   return new;
 end
 $$;
-create trigger _100_take_default_inserted before insert on public.generation_models
-  for each row when (new.is_default) execute function private.take_default();
-create trigger _100_take_default before update of is_default, step on public.generation_models
-  for each row when (new.is_default and (not old.is_default or old.step <> new.step)) execute function private.take_default();
+create trigger _100_take_default_inserted before insert on keyframe.models
+  for each row when (new.is_default) execute function keyframe_private.take_default();
+create trigger _100_take_default before update of is_default, step on keyframe.models
+  for each row when (new.is_default and (not old.is_default or old.step <> new.step)) execute function keyframe_private.take_default();
 
 -- Refuses to leave a step without a default. Looks when the transaction ends, so that the order of its statements is free.
-create function private.require_default()
+create function keyframe_private.require_default()
 returns trigger
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  if not exists (select from public.generation_models m where m.step = old.step and m.is_default) then
+  if not exists (select from keyframe.models m where m.step = old.step and m.is_default) then
     raise exception 'The step % would have no default model. Set is_default on the model that is to take over: it takes it from this one.', old.step
       using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
   end if;
   return null;
 end
 $$;
-create constraint trigger every_step_keeps_a_default after update or delete on public.generation_models
+create constraint trigger every_step_keeps_a_default after update or delete on keyframe.models
   deferrable initially deferred
-  for each row when (old.is_default) execute function private.require_default();
-revoke execute on function private.take_default(), private.require_default() from public, anon, authenticated, service_role;
+  for each row when (old.is_default) execute function keyframe_private.require_default();
 
-insert into public.generation_models
+insert into keyframe.models
   (step, model, is_default, reference_field, max_references, reference_is_list, extras)
 select step, model, model = 'google/nano-banana', reference_field, max_references, reference_is_list, extras
-from unnest(array['first-frame', 'last-frame']::public.generation_step[]) as step
+from unnest(array['first-frame', 'last-frame']::keyframe.generation_step[]) as step
 cross join (values
   ('google/nano-banana', 'image_input', 10, true, '{"aspect_ratio": "16:9", "output_format": "png"}'::jsonb),
   ('google/nano-banana-pro', 'image_input', 14, true, '{"aspect_ratio": "16:9", "output_format": "png"}'),
@@ -123,7 +121,7 @@ cross join (values
   ('black-forest-labs/flux-2-pro', 'input_images', 8, true, '{"aspect_ratio": "16:9", "output_format": "png"}')
 ) as image_models (model, reference_field, max_references, reference_is_list, extras);
 
-insert into public.generation_models
+insert into keyframe.models
   (step, model, is_default, first_frame_field, last_frame_field, last_frame_needs_first, last_frame_extras,
    references_exclude_frames, duration_field, durations, extras, notes)
 values

@@ -46,7 +46,7 @@ const removeTask = z.object({
   task: z.literal("remove"),
   id,
   lease_token: id,
-  files: z.array(z.object({ bucket: z.enum(["projects", "generations"]), name: z.string().min(1) })).min(1),
+  files: z.array(z.object({ bucket: z.enum(["projects", "keyframe-outputs"]), name: z.string().min(1) })).min(1),
 });
 const cancelTask = z.object({ task: z.literal("cancel"), id, provider_prediction_id: providerId });
 

@@ -9,7 +9,7 @@ const readByUndici = z.string().optional();
 export const deliverEnvironment = z.object({
   SUPABASE_URL: supabaseUrl,
   SUPABASE_SECRET_KEYS: supabaseSecretKeys,
-  KICK_SECRET: webhookSecret,
+  KEYFRAME_KICK_SECRET: webhookSecret,
   KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocalWebhooks,
   JEST_WORKER_ID: readByUndici,
   UNDICI_NO_WASM_SIMD: readByUndici,

@@ -1,4 +1,3 @@
-import type { PostgrestClient } from "@supabase/postgrest-js";
 import { z } from "zod";
 import { createCallDatabase } from "../../../shared/provider/call-database.ts";
 import type { ProviderPrediction } from "../../../shared/provider/provider-prediction.ts";
@@ -7,6 +6,7 @@ import {
   type RecordOutcome,
   recordProviderState,
 } from "../../../shared/provider/record-provider-state.ts";
+import type { WorkerClient } from "../../../shared/provider/secret-client.ts";
 import type { StoredFile } from "./storage.ts";
 import type { StoredOutput } from "./stored-output.ts";
 import type { LeasedTask } from "./task.ts";
@@ -46,7 +46,7 @@ export type Database = {
 export type RetryDetails = { retryAfterSeconds?: number | null; answered?: boolean };
 
 /** `pollSeconds`: when to ask the provider about a run again; null where callbacks come, for the database's own interval. */
-export function createDatabase(client: PostgrestClient, pollSeconds: number | null): Database {
+export function createDatabase(client: WorkerClient, pollSeconds: number | null): Database {
   const call = createCallDatabase(client);
   const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
   return {

@@ -16,10 +16,10 @@ const outputHosts = z.string().transform((list, context) => {
 export const generateEnvironment = z.object({
   SUPABASE_URL: supabaseUrl,
   SUPABASE_SECRET_KEYS: supabaseSecretKeys,
-  KICK_SECRET: webhookSecret,
-  REPLICATE_API_TOKEN: z.string().min(1),
-  REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
-  REPLICATE_OUTPUT_HOSTS: outputHosts.prefault("replicate.delivery"),
+  KEYFRAME_KICK_SECRET: webhookSecret,
+  KEYFRAME_REPLICATE_API_TOKEN: z.string().min(1),
+  KEYFRAME_REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
+  KEYFRAME_REPLICATE_OUTPUT_HOSTS: outputHosts.prefault("replicate.delivery"),
   /** Where the provider reaches us. Without it: SUPABASE_URL when that is https, else polling and the provider's Files API. */
   KEYFRAME_PUBLIC_URL: httpUrl.optional(),
 });

@@ -5,5 +5,5 @@ import { supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/
 export const webhookEnvironment = z.object({
   SUPABASE_URL: supabaseUrl,
   SUPABASE_SECRET_KEYS: supabaseSecretKeys,
-  REPLICATE_WEBHOOK_SECRET: webhookSecret,
+  KEYFRAME_REPLICATE_WEBHOOK_SECRET: webhookSecret,
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-export type StoredFile = { bucket: "projects" | "generations"; name: string };
+export type StoredFile = { bucket: "projects" | "keyframe-outputs"; name: string };
 
 /** Storage refused, or did not answer (status null). */
 export class StorageError extends Error {
