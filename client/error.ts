@@ -1,4 +1,4 @@
-import type { ErrorCode, ErrorDetail } from "../shared/errors.ts";
+import type { ErrorCode, ErrorDetail } from "../shared/http/errors.ts";
 
 /**
  * The service's own codes, and what only a client can see:

@@ -7,7 +7,7 @@ export type { Step } from "../shared/contract/fields.ts";
 export type { Output, Prediction, PredictionStatus } from "../shared/contract/predictions.ts";
 export type { PredictionPage, Project, ProjectPage, ProjectWithPredictions } from "../shared/contract/projects.ts";
 export type { CreatedWebhook, Delivery, DeliveryPage, Webhook } from "../shared/contract/webhooks.ts";
-export type { ErrorCode, ErrorDetail } from "../shared/errors.ts";
+export type { ErrorCode, ErrorDetail } from "../shared/http/errors.ts";
 export type { Clock } from "./clock.ts";
 export { GenerationError, hasEnded, mustSucceed, type SucceededPrediction } from "./endings.ts";
 export { KeyframeError, type KeyframeErrorCode } from "./error.ts";

@@ -1,4 +1,4 @@
-import { type ErrorDetail, isErrorCode } from "../shared/errors.ts";
+import { type ErrorDetail, isErrorCode } from "../shared/http/errors.ts";
 import { KeyframeError, type KeyframeErrorFields } from "./error.ts";
 
 /** What an answer brought: `data` of the envelope, or undefined where the caller's copy is still good (304). */

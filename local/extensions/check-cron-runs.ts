@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { pause } from "../../shared/pause.ts";
+import { pause } from "../../shared/platform/pause.ts";
 
 const NAME = "keyframe-can-cron-run";
 const LOOK_EVERY_MS = 100;

@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { socketsUntil } from "../postgres/sockets-until.ts";
 import { Latch } from "./latch.ts";
-import { pause } from "../../shared/pause.ts";
+import { pause } from "../../shared/platform/pause.ts";
 
 /** Of a worker that failed while connected: what the extensions' own workers wait before they are started again. */
 const RESTART_MS = 1_000;

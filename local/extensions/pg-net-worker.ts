@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { httpTransfer, type Outcome, type Transfer } from "./http-transfer.ts";
 import { keepConnected, type Log } from "./keep-connected.ts";
-import { pause } from "../../shared/pause.ts";
+import { pause } from "../../shared/platform/pause.ts";
 
 /** The same number as in net.check_worker_is_up(). */
 const LOCK = 5470001;

@@ -1,4 +1,4 @@
-import { pause } from "../../shared/pause.ts";
+import { pause } from "../../shared/platform/pause.ts";
 
 const FIRST_MS = 250;
 const LONGEST_MS = 10_000;

@@ -66,7 +66,7 @@ export function describeScheduler(setting: Setting, databaseUrl: string, extensi
 }
 
 export function describeSimulator(setting: Setting, port: number): SupervisedOptions {
-  return module(setting, "simulator", "local/replicate/main.ts", {
+  return module(setting, "simulator", "local/simulator/main.ts", {
     SIMULATOR_PORT: String(port),
     SIMULATOR_TOKEN: setting.keys.replicateToken,
     SIMULATOR_WEBHOOK_SECRET: setting.keys.replicateWebhookSecret,

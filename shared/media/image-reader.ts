@@ -1,4 +1,4 @@
-import { sniffImage } from "../images/sniff-image.ts";
+import { sniffImage } from "./sniff-image.ts";
 import { type MediaReader, UnusableMedia } from "./media.ts";
 
 /** A JPEG's size stands behind its colour profile and its metadata; a megabyte has room for both. */

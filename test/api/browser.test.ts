@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { launchBrowser } from "../../local/demo/browser.ts";
+import { launchBrowser } from "../../tools/demo/browser.ts";
 import { openDatabase } from "../support/api-database.ts";
 import { startStuck } from "../support/api-stuck.ts";
 import { signUp, type User } from "../support/api-user.ts";

@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { launchBrowser } from "../../local/demo/browser.ts";
+import { launchBrowser } from "../../tools/demo/browser.ts";
 import { signUp } from "../support/api-user.ts";
 import { openApi, places } from "../support/openapi-document.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { launchBrowser } from "../../local/demo/browser.ts";
+import { launchBrowser } from "../../tools/demo/browser.ts";
 import { bundle } from "../support/client-bundle.ts";
 import { expectJourney } from "../support/client-expect-journey.ts";
 import { type JourneyReport, journey } from "../support/client-journey.ts";

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { createClient } from "@supabase/supabase-js";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { launchBrowser } from "../../local/demo/browser.ts";
+import { launchBrowser } from "../../tools/demo/browser.ts";
 import { drawImage } from "../support/api-images.ts";
 import { runVite, servePage } from "../support/example-browser-page.ts";
 import { promptWith } from "../support/flow-film-maker.ts";

@@ -1,8 +1,8 @@
 import { createClient } from "@supabase/supabase-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKeyframeClient, type KeyframeClient } from "../../client/index.ts";
-import { endOfAddress } from "../../local/chaos/signed-address.ts";
-import { type SecondProcess, startSecondProcess } from "../../local/chaos/start-second-process.ts";
+import { endOfAddress } from "../../lab/chaos/signed-address.ts";
+import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-second-process.ts";
 import { removeData } from "../../local/stack/remove-data.ts";
 import { startStack } from "../../local/stack/start-stack.ts";
 import type { Stack } from "../../local/stack/stack-types.ts";

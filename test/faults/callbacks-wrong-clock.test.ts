@@ -1,8 +1,8 @@
 import type postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { socketsOf } from "../../local/chaos/open-sockets.ts";
-import { strayCallbacks, strayLog } from "../../local/chaos/stand-in.ts";
-import { type SecondProcess, startSecondProcess } from "../../local/chaos/start-second-process.ts";
+import { socketsOf } from "../../lab/chaos/open-sockets.ts";
+import { strayCallbacks, strayLog } from "../../lab/chaos/stand-in.ts";
+import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-second-process.ts";
 import { removeData } from "../../local/stack/remove-data.ts";
 import { startStack } from "../../local/stack/start-stack.ts";
 import type { Stack } from "../../local/stack/stack-types.ts";

@@ -1,10 +1,10 @@
 import { createServer, type Server, type Socket } from "node:net";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connectionsLeft, RUNNER } from "../../local/chaos/connections-left.ts";
-import { usableConnections } from "../../local/chaos/gateway-pool.ts";
-import { socketsOf } from "../../local/chaos/open-sockets.ts";
-import { type SecondProcess, startSecondProcess } from "../../local/chaos/start-second-process.ts";
+import { connectionsLeft, RUNNER } from "../../lab/chaos/connections-left.ts";
+import { usableConnections } from "../../lab/chaos/gateway-pool.ts";
+import { socketsOf } from "../../lab/chaos/open-sockets.ts";
+import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-second-process.ts";
 import { openPool } from "../../local/platform/open-pool.ts";
 import { removeData } from "../../local/stack/remove-data.ts";
 import { startStack } from "../../local/stack/start-stack.ts";

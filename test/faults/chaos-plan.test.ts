@@ -1,12 +1,12 @@
 import { describe, expect, inject, test } from "vitest";
-import { createDice } from "../../local/chaos/dice.ts";
-import { describeGiven, requireEmpty } from "../../local/chaos/given-database.ts";
-import { FAULT_NAMES, planFaults } from "../../local/chaos/plan-faults.ts";
-import { pairPrompt, planPrompt } from "../../local/chaos/plan-prompts.ts";
-import { readChaosArguments } from "../../local/chaos/read-chaos-arguments.ts";
-import { countBroken, describeResult } from "../../local/chaos/report.ts";
+import { createDice } from "../../lab/chaos/dice.ts";
+import { describeGiven, requireEmpty } from "../../lab/chaos/given-database.ts";
+import { FAULT_NAMES, planFaults } from "../../lab/chaos/plan-faults.ts";
+import { pairPrompt, planPrompt } from "../../lab/chaos/plan-prompts.ts";
+import { readChaosArguments } from "../../lab/chaos/read-chaos-arguments.ts";
+import { countBroken, describeResult } from "../../lab/chaos/report.ts";
 import type { Installed } from "../../local/extensions/install-extensions.ts";
-import { directives, faultNames, unknownDirective } from "../../local/replicate/faults.ts";
+import { directives, faultNames, unknownDirective } from "../../local/simulator/faults.ts";
 
 const MINUTE = 60_000;
 const now = new Date("2026-03-01T12:00:00Z");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { PROMISES } from "../../local/chaos/promises.ts";
+import { PROMISES } from "../../lab/chaos/promises.ts";
 import { type ChaosScene, setChaosScene } from "../support/chaos-scene.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 

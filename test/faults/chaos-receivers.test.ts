@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Receivers } from "../../local/chaos/receivers.ts";
-import { sign } from "../../shared/signature.ts";
+import { Receivers } from "../../lab/chaos/receivers.ts";
+import { sign } from "../../shared/webhooks/signature.ts";
 
 const SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 const BODY = JSON.stringify({ type: "project.created", data: {} });

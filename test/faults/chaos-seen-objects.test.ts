@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { watchObjects } from "../../local/chaos/seen-objects.ts";
+import { watchObjects } from "../../lab/chaos/seen-objects.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 
 let db: ClonedDatabase;

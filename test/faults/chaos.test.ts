@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { FAULT_NAMES } from "../../local/chaos/plan-faults.ts";
-import { PROMISES } from "../../local/chaos/promises.ts";
+import { FAULT_NAMES } from "../../lab/chaos/plan-faults.ts";
+import { PROMISES } from "../../lab/chaos/promises.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
 // The short form of `npm run chaos`, as a person runs it: a stack of its own, fifteen seconds of load, and every fault once,
@@ -13,7 +13,7 @@ let text: string;
 let code: number;
 beforeAll(async () => {
   const output = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", join(PROJECT_ROOT, "local/chaos.ts"), ...ARGUMENTS],
+    args: ["run", "-A", join(PROJECT_ROOT, "lab/chaos.ts"), ...ARGUMENTS],
     env: { KEYFRAME_DATABASE_URL: "" }, // the other tests use that, and a run needs an empty one
     stderr: "piped",
   }).output();

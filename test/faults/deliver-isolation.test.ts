@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runBurst } from "../../bench/deliver/burst.ts";
-import { keyframeWay } from "../../bench/deliver/keyframe-way.ts";
-import { ENDPOINTS, openScene, type Scene } from "../../bench/deliver/scene.ts";
-import { quantile } from "../../bench/measure/quantile.ts";
+import { runBurst } from "../../lab/bench/deliver/burst.ts";
+import { keyframeWay } from "../../lab/bench/deliver/keyframe-way.ts";
+import { ENDPOINTS, openScene, type Scene } from "../../lab/bench/deliver/scene.ts";
+import { quantile } from "../../lab/bench/measure/quantile.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
 import { until } from "../support/until.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../local/postgres/free-port.ts";
-import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
+import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { promptWith } from "../support/flow-film-maker.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
 import { until } from "../support/until.ts";

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
-import { openUnfinished } from "../../bench/memory/open-unfinished.ts";
-import { residentMb, watchMemory } from "../../bench/memory/watch-memory.ts";
-import { sign } from "../../shared/signature.ts";
+import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
+import { residentMb, watchMemory } from "../../lab/bench/memory/watch-memory.ts";
+import { sign } from "../../shared/webhooks/signature.ts";
 import { openDatabase } from "../support/api-database.ts";
 import { drawImage } from "../support/api-images.ts";
 import { signUp, type User } from "../support/api-user.ts";

@@ -1,6 +1,6 @@
 import { expect, inject } from "vitest";
 import { z } from "zod";
-import { ERROR_STATUS, type ErrorCode } from "../../shared/errors.ts";
+import { ERROR_STATUS, type ErrorCode } from "../../shared/http/errors.ts";
 
 const CODES = Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]]; // the table is not empty
 

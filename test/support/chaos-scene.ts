@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { type Verdict, judge } from "../../local/chaos/check-promises.ts";
-import { writeLedger } from "../../local/chaos/write-ledger.ts";
+import { type Verdict, judge } from "../../lab/chaos/check-promises.ts";
+import { writeLedger } from "../../lab/chaos/write-ledger.ts";
 import type { ClonedDatabase } from "./clone-database.ts";
 import { addWorld, seedPrediction } from "./db-predictions.ts";
 import { rolledBack } from "./db-rolled-back.ts";

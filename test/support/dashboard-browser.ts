@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, inject, vi } from "vitest";
-import { launchBrowser } from "../../local/demo/browser.ts";
+import { launchBrowser } from "../../tools/demo/browser.ts";
 import { type Watch, watchPage } from "./dashboard-watch.ts";
 
 export type VisitOptions = {

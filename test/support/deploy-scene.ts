@@ -2,12 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import { readDeploySettings } from "../../local/deploy/read-deploy-settings.ts";
-import { runDeployment } from "../../local/deploy/run-deployment.ts";
-import type { Progress } from "../../local/deploy/progress.ts";
-import { createSecretKeeper } from "../../local/deploy/secret-keeper.ts";
-import type { Step } from "../../local/deploy/step.ts";
-import { createSupabaseCli } from "../../local/deploy/supabase-cli.ts";
+import { readDeploySettings } from "../../tools/deploy/read-deploy-settings.ts";
+import { runDeployment } from "../../tools/deploy/run-deployment.ts";
+import type { Progress } from "../../tools/deploy/progress.ts";
+import { createSecretKeeper } from "../../tools/deploy/secret-keeper.ts";
+import type { Step } from "../../tools/deploy/step.ts";
+import { createSupabaseCli } from "../../tools/deploy/supabase-cli.ts";
 import { installExtensions } from "../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { removePostgresData } from "../../local/postgres/place-data.ts";
@@ -111,7 +111,7 @@ export async function openDeployScene(): Promise<DeployScene> {
 
 function deployCommand(args: string[], env: Record<string, string>): Deno.Command {
   return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", join(PROJECT_ROOT, "local/deploy.ts"), "--project", PROJECT, ...args],
+    args: ["run", "-A", join(PROJECT_ROOT, "tools/deploy.ts"), "--project", PROJECT, ...args],
     clearEnv: true,
     env: withoutEmpty(env),
     stdin: "null",

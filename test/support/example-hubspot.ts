@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { serveHttp } from "../../local/replicate/serve-http.ts";
+import { serveHttp } from "../../local/simulator/serve-http.ts";
 
 type Kind = "contacts" | "deals";
 export type HubSpotRequest = { method: string; path: string; body: string };

@@ -1,4 +1,4 @@
-import { sign } from "../../shared/signature.ts";
+import { sign } from "../../shared/webhooks/signature.ts";
 
 export type SignedPost = {
   body?: string;

@@ -1,5 +1,5 @@
-import { createCheckedLookup } from "../../supabase/functions/keyframe-deliver/checked-lookup.ts";
-import { createPost } from "../../supabase/functions/keyframe-deliver/post.ts";
+import { createCheckedLookup } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
+import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.ts";
 
 /** One after the other, over the same connections. */
 export type HostedPosts = {

@@ -1,6 +1,6 @@
-import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/checked-copy.ts";
-import { readOutput } from "../../supabase/functions/keyframe-generate/open-output.ts";
-import { createStorage } from "../../supabase/functions/keyframe-generate/storage.ts";
+import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/files/checked-copy.ts";
+import { readOutput } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
+import { createStorage } from "../../supabase/functions/keyframe-generate/files/storage.ts";
 
 /** Copies the picture at the first argument into the Storage at the second, and prints as JSON what was read or what went wrong. */
 if (import.meta.main) {

@@ -4,8 +4,8 @@ import {
   createCheckedLookup,
   type Resolve,
   type ResolvedAddress,
-} from "../../supabase/functions/keyframe-deliver/checked-lookup.ts";
-import { classifyError } from "../../supabase/functions/keyframe-deliver/send-error.ts";
+} from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
+import { classifyError } from "../../supabase/functions/keyframe-deliver/send/send-error.ts";
 
 const address = (text: string): ResolvedAddress => ({ address: text, family: text.includes(":") ? 6 : 4 });
 

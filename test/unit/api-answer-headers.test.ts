@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { answered, answerHeaders } from "../../supabase/functions/api/answer-headers.ts";
+import { answered, answerHeaders } from "../../supabase/functions/api/http/answer-headers.ts";
 import { rate } from "./api-fixture.ts";
 
 test("RateLimit tells what remains and when it is full again, never below nothing", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { digestText } from "../../supabase/functions/api/digest-text.ts";
+import { digestText } from "../../supabase/functions/api/http/digest-text.ts";
 
 test("a text → 16 hex digits, the same each time", () => {
   for (const text of ["", "a", "ä😀", "x".repeat(10_000)]) {

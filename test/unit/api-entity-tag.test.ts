@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { readTag } from "../../supabase/functions/api/entity-tag.ts";
+import { readTag } from "../../supabase/functions/api/http/entity-tag.ts";
 import { createClock } from "./api-clock.ts";
 import {
   NOW,

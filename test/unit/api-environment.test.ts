@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { readEnvironment, supabaseSecretKeys, webhookSecret } from "../../shared/environment.ts";
+import { readEnvironment, supabaseSecretKeys, webhookSecret } from "../../shared/platform/environment.ts";
 import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
 
 const good: Record<string, string> = {

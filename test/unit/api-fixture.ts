@@ -1,17 +1,17 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { createLog } from "../../shared/log.ts";
+import { createLog } from "../../shared/platform/log.ts";
 import { checkUrl } from "../../shared/webhooks/check-url.ts";
-import { bodyClock, createBodyReader } from "../../shared/read-body.ts";
+import { bodyClock, createBodyReader } from "../../shared/http/read-body.ts";
 import { createApp } from "../../supabase/functions/api/app.ts";
-import { createDatabase } from "../../supabase/functions/api/database.ts";
-import { createDocumentText } from "../../supabase/functions/api/openapi-text.ts";
-import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
-import { createRecentReads } from "../../supabase/functions/api/recent-reads.ts";
-import { createStorage } from "../../supabase/functions/api/storage.ts";
-import { createUploadTurns } from "../../supabase/functions/api/upload-turns.ts";
-import { createManagerVerifier } from "../../supabase/functions/api/verify-manager.ts";
-import { createProjectVerifier } from "../../supabase/functions/api/verify-project.ts";
-import { createSessionVerifier } from "../../supabase/functions/api/verify-session.ts";
+import { createDatabase } from "../../supabase/functions/api/rows/database.ts";
+import { createDocumentText } from "../../supabase/functions/api/http/openapi-text.ts";
+import { createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
+import { createRecentReads } from "../../supabase/functions/api/http/recent-reads.ts";
+import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
+import { createUploadTurns } from "../../supabase/functions/api/http/upload-turns.ts";
+import { createManagerVerifier } from "../../supabase/functions/api/auth/verify-manager.ts";
+import { createProjectVerifier } from "../../supabase/functions/api/auth/verify-project.ts";
+import { createSessionVerifier } from "../../supabase/functions/api/auth/verify-session.ts";
 import { watched } from "../support/openapi-watch.ts";
 
 export const OWNER = "7d3f1c52-5a0e-4f6e-9d0b-0a4f6f3f2c11";

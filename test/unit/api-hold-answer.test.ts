@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { ApiError, type ErrorCode } from "../../shared/errors.ts";
-import { holdAnswer, readWait } from "../../supabase/functions/api/hold-answer.ts";
-import { pause } from "../../shared/pause.ts";
+import { ApiError, type ErrorCode } from "../../shared/http/errors.ts";
+import { holdAnswer, readWait } from "../../supabase/functions/api/http/hold-answer.ts";
+import { pause } from "../../shared/platform/pause.ts";
 import { createClock } from "./api-clock.ts";
 
 describe("Prefer", () => {

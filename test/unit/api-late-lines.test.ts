@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createLateLines } from "../../supabase/functions/api/late-lines.ts";
+import { createLateLines } from "../../supabase/functions/api/http/late-lines.ts";
 
 /** Late lines whose moments the test decides: `pass` lets the next one come. */
 function setUp() {

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
-import { createDocumentText } from "../../supabase/functions/api/openapi-text.ts";
+import { createDocumentText } from "../../supabase/functions/api/http/openapi-text.ts";
 import { failedBody, startApi } from "./api-fixture.ts";
 
 const api = await startApi(() => Response.json({}));

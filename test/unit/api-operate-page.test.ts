@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { serviceFigures } from "../../shared/contract/service.ts";
-import { metricsOf } from "../../supabase/functions/api/metrics.ts";
+import { metricsOf } from "../../supabase/functions/api/routes/metrics.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const page = await readFile(join(ROOT, "docs/operate.md"), "utf8");

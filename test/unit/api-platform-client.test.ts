@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { createDatabase } from "../../supabase/functions/api/database.ts";
-import { createPlatformClient } from "../../supabase/functions/api/platform-client.ts";
-import { createStorage } from "../../supabase/functions/api/storage.ts";
+import { createDatabase } from "../../supabase/functions/api/rows/database.ts";
+import { createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
+import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
 import { serveKeptAlive } from "./generate-fixture.ts";
 
 const URL_OF_PROJECT = "https://p.example";

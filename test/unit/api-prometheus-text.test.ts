@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ServiceFigures } from "../../shared/contract/service.ts";
-import { metricsOf } from "../../supabase/functions/api/metrics.ts";
-import { prometheusText } from "../../supabase/functions/api/prometheus-text.ts";
+import { metricsOf } from "../../supabase/functions/api/routes/metrics.ts";
+import { prometheusText } from "../../supabase/functions/api/http/prometheus-text.ts";
 
 test("two metrics, one with labels → help, type and samples, each line ended", () => {
   const text = prometheusText([

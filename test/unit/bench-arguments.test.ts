@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readBenchArguments } from "../../bench/bench-arguments.ts";
+import { readBenchArguments } from "../../lab/bench/bench-arguments.ts";
 
 const KNOWN = ["deliver", "api", "cold"];
 

@@ -8,7 +8,7 @@ import { allGone, descendantsOf, runProgram } from "./stack-process.ts";
 const STACK_MS = 90_000;
 
 const runBench = (args: string[], env: Record<string, string> = {}) =>
-  runProgram(Deno.execPath(), ["run", "-A", join(PROJECT_ROOT, "bench/main.ts"), ...args], env);
+  runProgram(Deno.execPath(), ["run", "-A", join(PROJECT_ROOT, "lab/bench/main.ts"), ...args], env);
 
 const spread = z.strictObject({ median: z.number(), min: z.number(), max: z.number() });
 const said = z.object({

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { measureFunctionSize } from "../../bench/cold/bundle-size.ts";
-import { CALLBACKS, costOfMix, invocationsOfMix, MIX, perSecond, SHARE } from "../../bench/costs/capacity.ts";
-import { cpuOfProcess } from "../../bench/costs/cpu-time.ts";
-import { residentMb, watchMemory } from "../../bench/memory/watch-memory.ts";
+import { measureFunctionSize } from "../../lab/bench/cold/bundle-size.ts";
+import { CALLBACKS, costOfMix, invocationsOfMix, MIX, perSecond, SHARE } from "../../lab/bench/costs/capacity.ts";
+import { cpuOfProcess } from "../../lab/bench/costs/cpu-time.ts";
+import { residentMb, watchMemory } from "../../lab/bench/memory/watch-memory.ts";
 import { until } from "../support/until.ts";
 
 /** A process id that no process has: Linux gives none above this. */
@@ -73,10 +73,10 @@ test("what a process holds → in MB; of one that is not there → an error", as
 });
 
 test("the size of a function → all modules it imports, and less of them bundled; next to nothing of an empty one", async () => {
-  const bare = await measureFunctionSize("bench/cold/bare/index.ts");
+  const bare = await measureFunctionSize("lab/bench/cold/bare/index.ts");
   expect(bare.graph).toBeGreaterThan(500);
   expect(bare.minified).toBeLessThan(bare.graph / 2);
-  const empty = await measureFunctionSize("bench/cold/empty/index.ts");
+  const empty = await measureFunctionSize("lab/bench/cold/empty/index.ts");
   expect(empty.graph).toBeLessThan(1);
   expect(empty.minified).toBeLessThan(empty.graph);
 });

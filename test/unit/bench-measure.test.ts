@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { measureInTurn } from "../../bench/measure/in-turn.ts";
-import { quantile } from "../../bench/measure/quantile.ts";
-import { ratioOf, spreadOf } from "../../bench/measure/spread.ts";
+import { measureInTurn } from "../../lab/bench/measure/in-turn.ts";
+import { quantile } from "../../lab/bench/measure/quantile.ts";
+import { ratioOf, spreadOf } from "../../lab/bench/measure/spread.ts";
 
 describe("a spread", () => {
   test("of several → median, least and most", () => {

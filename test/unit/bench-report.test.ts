@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Benchmark, Result, Table } from "../../bench/benchmark.ts";
-import { BENCHMARKS } from "../../bench/benchmarks.ts";
-import { replaceSection } from "../../bench/report/document.ts";
-import { boundText, figure, spreadText } from "../../bench/report/figures.ts";
-import { benchmarkMarkdown } from "../../bench/report/markdown.ts";
-import { plotTable } from "../../bench/report/plot.ts";
-import { wrapText } from "../../bench/report/wrap-text.ts";
+import type { Benchmark, Result, Table } from "../../lab/bench/benchmark.ts";
+import { BENCHMARKS } from "../../lab/bench/benchmarks.ts";
+import { replaceSection } from "../../lab/bench/report/document.ts";
+import { boundText, figure, spreadText } from "../../lab/bench/report/figures.ts";
+import { benchmarkMarkdown } from "../../lab/bench/report/markdown.ts";
+import { plotTable } from "../../lab/bench/report/plot.ts";
+import { wrapText } from "../../lab/bench/report/wrap-text.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
 const once = (value: number) => ({ median: value, min: value, max: value });

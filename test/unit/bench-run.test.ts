@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
-import type { BenchStack, OpenBenchStack } from "../../bench/bench-stack.ts";
-import type { Benchmark, BenchContext, Result } from "../../bench/benchmark.ts";
-import { runBenchmarks } from "../../bench/run-benchmarks.ts";
-import { SharedStack } from "../../bench/shared-stack.ts";
+import type { BenchStack, OpenBenchStack } from "../../lab/bench/bench-stack.ts";
+import type { Benchmark, BenchContext, Result } from "../../lab/bench/benchmark.ts";
+import { runBenchmarks } from "../../lab/bench/run-benchmarks.ts";
+import { SharedStack } from "../../lab/bench/shared-stack.ts";
 
 const RESULT: Result = { tables: [], aims: [] };
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { createLog } from "../../shared/log.ts";
-import { type CallDatabase, DatabaseError } from "../../shared/provider/call-database.ts";
-import { createSignedHandler } from "../../shared/provider/signed-handler.ts";
-import { sign } from "../../shared/signature.ts";
+import { createLog } from "../../shared/platform/log.ts";
+import { type CallDatabase, DatabaseError } from "../../shared/platform/call-database.ts";
+import { createSignedHandler } from "../../shared/webhooks/signed-handler.ts";
+import { sign } from "../../shared/webhooks/signature.ts";
 import { createCallbackHandler } from "../../supabase/functions/keyframe-replicate-webhook/handle-callback.ts";
 
 const SECRET = `whsec_${btoa("a".repeat(32))}`;

@@ -1,9 +1,9 @@
-import { serveHttp } from "../../local/replicate/serve-http.ts";
-import { startSimulator } from "../../local/replicate/start-simulator.ts";
-import { createProvider } from "../../supabase/functions/keyframe-generate/provider.ts";
+import { serveHttp } from "../../local/simulator/serve-http.ts";
+import { startSimulator } from "../../local/simulator/start-simulator.ts";
+import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
 import { imageRow, videoRow } from "./models-check-fixture.ts";
 
-const COMMAND = new URL("../../local/check-replicate.ts", import.meta.url).pathname;
+const COMMAND = new URL("../../tools/check-replicate.ts", import.meta.url).pathname;
 
 /** The simulator, a project whose table has these rows, and the environment that leads the command to both. */
 export async function startScene() {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ask } from "../../local/check-replicate/ask.ts";
-import { makeImage } from "../../local/check-replicate/make-image.ts";
-import { maySpend } from "../../local/check-replicate/may-spend.ts";
-import { waitForRun } from "../../local/check-replicate/wait-for-run.ts";
-import { whatToDo } from "../../local/check-replicate/what-to-do.ts";
-import type { FaultName } from "../../local/replicate/faults.ts";
-import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
-import { createProvider } from "../../supabase/functions/keyframe-generate/provider.ts";
+import { ask } from "../../tools/check-replicate/ask.ts";
+import { makeImage } from "../../tools/check-replicate/make-image.ts";
+import { maySpend } from "../../tools/check-replicate/may-spend.ts";
+import { waitForRun } from "../../tools/check-replicate/wait-for-run.ts";
+import { whatToDo } from "../../tools/check-replicate/what-to-do.ts";
+import type { FaultName } from "../../local/simulator/faults.ts";
+import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
+import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
 import { imageRow } from "./models-check-fixture.ts";
 
 let simulator: RunningSimulator;

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type KeyframeClient, KeyframeError } from "../../client/index.ts";
-import { ERROR_STATUS } from "../../shared/errors.ts";
+import { ERROR_STATUS } from "../../shared/http/errors.ts";
 import {
   breakOff,
   hang,

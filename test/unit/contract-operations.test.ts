@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { errorsOf } from "../../shared/contract/operations/errors-of.ts";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
 import type { Operation } from "../../shared/contract/operations/operation.ts";
-import { isErrorCode } from "../../shared/errors.ts";
+import { isErrorCode } from "../../shared/http/errors.ts";
 
 const ALL: [string, Operation][] = Object.entries(OPERATIONS);
 const withBody = ALL.filter(([, { body }]) => body !== undefined && body !== "image");

@@ -1,6 +1,6 @@
 import { createCanvas, loadImage } from "@napi-rs/canvas";
 import { expect, test } from "vitest";
-import { shrinkPng } from "../../local/screenshots/shrink-png.ts";
+import { shrinkPng } from "../../tools/screenshots/shrink-png.ts";
 
 const [WIDTH, HEIGHT] = [320, 200];
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { answerExcerpt } from "../../supabase/functions/keyframe-deliver/answer-excerpt.ts";
-import { parseRetryAfter } from "../../supabase/functions/keyframe-deliver/retry-after.ts";
+import { answerExcerpt } from "../../supabase/functions/keyframe-deliver/send/answer-excerpt.ts";
+import { parseRetryAfter } from "../../supabase/functions/keyframe-deliver/send/retry-after.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

@@ -1,7 +1,7 @@
 import https from "node:https";
 import type { TLSSocket } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Resolve } from "../../supabase/functions/keyframe-deliver/checked-lookup.ts";
+import type { Resolve } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
 import { makeCertificate } from "./deliver-certificate.ts";
 import { answer, delivery, makeAttempt, receive } from "./deliver-fixture.ts";
 

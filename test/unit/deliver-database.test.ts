@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { readEnvironment } from "../../shared/environment.ts";
-import type { CallDatabase } from "../../shared/provider/call-database.ts";
-import { createExchange } from "../../supabase/functions/keyframe-deliver/database.ts";
-import type { AttemptResult } from "../../supabase/functions/keyframe-deliver/delivery.ts";
+import { readEnvironment } from "../../shared/platform/environment.ts";
+import type { CallDatabase } from "../../shared/platform/call-database.ts";
+import { createExchange } from "../../supabase/functions/keyframe-deliver/drain/database.ts";
+import type { AttemptResult } from "../../supabase/functions/keyframe-deliver/drain/delivery.ts";
 import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
 
 const RESULT: AttemptResult = {

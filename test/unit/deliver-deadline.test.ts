@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import type { Clock } from "../../supabase/functions/keyframe-deliver/clock.ts";
-import { createDeadline } from "../../supabase/functions/keyframe-deliver/deadline.ts";
+import type { Clock } from "../../supabase/functions/keyframe-deliver/drain/clock.ts";
+import { createDeadline } from "../../supabase/functions/keyframe-deliver/send/deadline.ts";
 import { makeClock } from "./deliver-clock.ts";
 
 /** A clock that counts its timers. */

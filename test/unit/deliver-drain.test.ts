@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DRAIN_LIMITS } from "../../supabase/functions/keyframe-deliver/drain-limits.ts";
+import { DRAIN_LIMITS } from "../../supabase/functions/keyframe-deliver/drain/drain-limits.ts";
 import { makeDrain } from "./deliver-exchange.ts";
 
 const L = DRAIN_LIMITS;

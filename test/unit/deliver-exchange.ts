@@ -1,6 +1,6 @@
-import { createLog } from "../../shared/log.ts";
-import { createDrain } from "../../supabase/functions/keyframe-deliver/drain.ts";
-import { DRAIN_LIMITS, type DrainLimits } from "../../supabase/functions/keyframe-deliver/drain-limits.ts";
+import { createLog } from "../../shared/platform/log.ts";
+import { createDrain } from "../../supabase/functions/keyframe-deliver/drain/drain.ts";
+import { DRAIN_LIMITS, type DrainLimits } from "../../supabase/functions/keyframe-deliver/drain/drain-limits.ts";
 import { makeClock } from "./deliver-clock.ts";
 
 export type Sent = { id: number; endpoint: string };

@@ -1,10 +1,10 @@
 import { createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import { createLog } from "../../shared/log.ts";
-import { createAttempt } from "../../supabase/functions/keyframe-deliver/attempt.ts";
-import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/checked-lookup.ts";
-import type { Delivery } from "../../supabase/functions/keyframe-deliver/delivery.ts";
-import { createPost, type PostSettings } from "../../supabase/functions/keyframe-deliver/post.ts";
+import { createLog } from "../../shared/platform/log.ts";
+import { createAttempt } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
+import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
+import type { Delivery } from "../../supabase/functions/keyframe-deliver/drain/delivery.ts";
+import { createPost, type PostSettings } from "../../supabase/functions/keyframe-deliver/send/post.ts";
 
 export const SECRET = `whsec_${btoa("a".repeat(32))}`;
 export const EVENT = "5d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a05";

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { createCheckedLookup } from "../../supabase/functions/keyframe-deliver/checked-lookup.ts";
-import { createPost } from "../../supabase/functions/keyframe-deliver/post.ts";
+import { createCheckedLookup } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
+import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.ts";
 import { answer, delivery, makeAttempt, receive, resolveHere } from "./deliver-fixture.ts";
 
 /** What an attempt at a receiver that behaves so comes to. */

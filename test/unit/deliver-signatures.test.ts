@@ -2,8 +2,8 @@ import { Webhook as Standard } from "standardwebhooks";
 import { Webhook as Svix } from "svix";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { sign } from "../../shared/signature.ts";
-import { eventHeaders } from "../../supabase/functions/keyframe-deliver/event-headers.ts";
+import { sign } from "../../shared/webhooks/signature.ts";
+import { eventHeaders } from "../../supabase/functions/keyframe-deliver/send/event-headers.ts";
 import { EVENT } from "./deliver-fixture.ts";
 
 const BODY = '{"data": {"title": "Käse 😀"}, "type": "project.created"}';

@@ -2,7 +2,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { createSupabaseCli, parseJson, type SupabaseCli } from "../../local/deploy/supabase-cli.ts";
+import { createSupabaseCli, parseJson, type SupabaseCli } from "../../tools/deploy/supabase-cli.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { forgetProject, logIn } from "../support/deploy-login.ts";
 import { DeployPlatform, PROJECT } from "../support/deploy-platform.ts";

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
-import { compareMigrations } from "../../local/deploy/compare-migrations.ts";
-import { explainCliFailure } from "../../local/deploy/explain-cli-failure.ts";
-import { createProgress } from "../../local/deploy/progress.ts";
-import { readMigrations } from "../../local/deploy/read-migrations.ts";
-import { scheduledJobs } from "../../local/deploy/scheduled-jobs.ts";
-import { createSecretKeeper } from "../../local/deploy/secret-keeper.ts";
-import { secretsToSet } from "../../local/deploy/secrets-to-set.ts";
-import { vaultSql } from "../../local/deploy/vault-sql.ts";
-import { waitForHealth } from "../../local/deploy/wait-for-health.ts";
+import { compareMigrations } from "../../tools/deploy/compare-migrations.ts";
+import { explainCliFailure } from "../../tools/deploy/explain-cli-failure.ts";
+import { createProgress } from "../../tools/deploy/progress.ts";
+import { readMigrations } from "../../tools/deploy/read-migrations.ts";
+import { scheduledJobs } from "../../tools/deploy/scheduled-jobs.ts";
+import { createSecretKeeper } from "../../tools/deploy/secret-keeper.ts";
+import { secretsToSet } from "../../tools/deploy/secrets-to-set.ts";
+import { vaultSql } from "../../tools/deploy/vault-sql.ts";
+import { waitForHealth } from "../../tools/deploy/wait-for-health.ts";
 import { ownCommandLines } from "../support/deploy-command-lines.ts";
 import { hastyClock } from "../support/deploy-scene.ts";
 

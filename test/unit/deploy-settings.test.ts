@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { readDeployArguments } from "../../local/deploy/read-deploy-arguments.ts";
-import { readDeploySettings } from "../../local/deploy/read-deploy-settings.ts";
+import { readDeployArguments } from "../../tools/deploy/read-deploy-arguments.ts";
+import { readDeploySettings } from "../../tools/deploy/read-deploy-settings.ts";
 
 const REF = "abcdefghijklmnopqrst";
 const given = { help: false, project: REF, dryRun: false, dashboard: false } as const;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createLog } from "../../shared/log.ts";
+import { createLog } from "../../shared/platform/log.ts";
 import type { Claimed } from "../../supabase/functions/keyframe-generate/database.ts";
 import { createDrain, DRAIN_LIMITS, type DrainLimits } from "../../supabase/functions/keyframe-generate/drain.ts";
 

@@ -1,12 +1,12 @@
 import { Buffer } from "node:buffer";
-import { createLog } from "../../shared/log.ts";
-import type { ModelSettings } from "../../shared/provider/model-settings.ts";
+import { createLog } from "../../shared/platform/log.ts";
+import type { ModelSettings } from "../../shared/replicate/model-settings.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import type { Deps } from "../../supabase/functions/keyframe-generate/deps.ts";
-import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/output-hosts.ts";
-import { createProvider } from "../../supabase/functions/keyframe-generate/provider.ts";
-import { createStorage } from "../../supabase/functions/keyframe-generate/storage.ts";
-import type { StoreTask, SubmitTask } from "../../supabase/functions/keyframe-generate/task.ts";
+import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/files/output-hosts.ts";
+import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
+import { createStorage } from "../../supabase/functions/keyframe-generate/files/storage.ts";
+import type { StoreTask, SubmitTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
 
 export const PREDICTION = "0d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a01";
 export const OWNER = "1d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a02";

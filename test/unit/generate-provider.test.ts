@@ -1,8 +1,12 @@
 import { afterEach, expect, test } from "vitest";
-import { startSimulator } from "../../local/replicate/start-simulator.ts";
-import { createProvider, type NewRun, type Provider } from "../../supabase/functions/keyframe-generate/provider.ts";
-import type { ProviderError } from "../../supabase/functions/keyframe-generate/provider-error.ts";
-import { createVerdict } from "../../supabase/functions/keyframe-generate/provider-verdict.ts";
+import { startSimulator } from "../../local/simulator/start-simulator.ts";
+import {
+  createProvider,
+  type NewRun,
+  type Provider,
+} from "../../supabase/functions/keyframe-generate/provider/provider.ts";
+import type { ProviderError } from "../../supabase/functions/keyframe-generate/provider/provider-error.ts";
+import { createVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
 import { never, serve, serveKeptAlive, serveRaw } from "./generate-fixture.ts";
 
 const ends: (() => Promise<void>)[] = [];

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { DatabaseError } from "../../shared/provider/call-database.ts";
+import { DatabaseError } from "../../shared/platform/call-database.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
-import { createWork } from "../../supabase/functions/keyframe-generate/work.ts";
+import { createWork } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
 import * as kit from "./generate-fixture.ts";
 
 const TASK = "4d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a05";

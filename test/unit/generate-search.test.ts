@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { createLog } from "../../shared/log.ts";
+import { createLog } from "../../shared/platform/log.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import type { Deps } from "../../supabase/functions/keyframe-generate/deps.ts";
-import { createProvider } from "../../supabase/functions/keyframe-generate/provider.ts";
-import { createStorage } from "../../supabase/functions/keyframe-generate/storage.ts";
-import { createWork } from "../../supabase/functions/keyframe-generate/work.ts";
+import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
+import { createStorage } from "../../supabase/functions/keyframe-generate/files/storage.ts";
+import { createWork } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
 import { fakeDatabase, PREDICTION, submitTask } from "./generate-fixture.ts";
 
 const CALLBACK = `https://app.test/functions/v1/keyframe-replicate-webhook?prediction=${PREDICTION}&attempt=1`;

@@ -1,6 +1,6 @@
-import type { RunningSimulator } from "../../local/replicate/start-simulator.ts";
-import { providerState } from "../../shared/provider/provider-prediction.ts";
-import { createProvider } from "../../supabase/functions/keyframe-generate/provider.ts";
+import type { RunningSimulator } from "../../local/simulator/start-simulator.ts";
+import { providerState } from "../../shared/replicate/provider-prediction.ts";
+import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
 import { until } from "./replicate-test-kit.ts";
 
 /** Runs a model of the simulator to its end and returns the address of its output. */

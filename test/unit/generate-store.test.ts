@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
-import { DatabaseError } from "../../shared/provider/call-database.ts";
+import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
+import { DatabaseError } from "../../shared/platform/call-database.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
-import { store } from "../../supabase/functions/keyframe-generate/store.ts";
-import type { StoreTask } from "../../supabase/functions/keyframe-generate/task.ts";
+import { store } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
+import type { StoreTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
 import * as kit from "./generate-fixture.ts";
 import { runModel, runVideo } from "./generate-simulated-run.ts";
 

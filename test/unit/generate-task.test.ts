@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { task } from "../../supabase/functions/keyframe-generate/task.ts";
+import { task } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
 import * as kit from "./generate-fixture.ts";
 
 /** As Postgres has them whose owner chose them: `md5(…)::uuid` is neither version nor variant of RFC 9562. */

@@ -1,6 +1,6 @@
 import { createCanvas } from "@napi-rs/canvas";
 import { describe, expect, test } from "vitest";
-import { sniffImage } from "../../shared/images/sniff-image.ts";
+import { sniffImage } from "../../shared/media/sniff-image.ts";
 
 const canvas = createCanvas(321, 123);
 canvas.getContext("2d").fillRect(10, 10, 100, 50);

@@ -1,6 +1,6 @@
 import { createFile, MP4BoxBuffer } from "mp4box";
 import { beforeAll, describe, expect, test } from "vitest";
-import { startSimulator } from "../../local/replicate/start-simulator.ts";
+import { startSimulator } from "../../local/simulator/start-simulator.ts";
 import { type MediaFacts, UnusableMedia } from "../../shared/media/media.ts";
 import { createMp4Reader } from "../../shared/media/mp4-reader.ts";
 import { runVideo } from "./generate-simulated-run.ts";

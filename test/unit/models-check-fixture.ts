@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { findingLine } from "../../local/models-check/finding.ts";
-import { checkRow } from "../../local/models-check/check-row.ts";
-import type { ModelRow } from "../../local/models-check/model-row.ts";
-import type { InputSchema } from "../../local/replicate/input-schema.ts";
-import { modelJson } from "../../local/replicate/model-json.ts";
-import { models } from "../../local/replicate/models.ts";
-import { serveHttp } from "../../local/replicate/serve-http.ts";
+import { findingLine } from "../../tools/models-check/finding.ts";
+import { checkRow } from "../../tools/models-check/check-row.ts";
+import type { ModelRow } from "../../tools/models-check/model-row.ts";
+import type { InputSchema } from "../../local/simulator/input-schema.ts";
+import { modelJson } from "../../local/simulator/model-json.ts";
+import { models } from "../../local/simulator/models.ts";
+import { serveHttp } from "../../local/simulator/serve-http.ts";
 
 const IMAGE: ModelRow = {
   step: "first-frame",

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "vitest";
-import { CheckFailed } from "../../local/models-check/check-failed.ts";
-import { rowsFromProject } from "../../local/models-check/rows-from-project.ts";
-import { runCheck } from "../../local/models-check/run-check.ts";
-import { recordedFile, recordedFolder, readRecordedSchemas } from "../../local/replicate/recorded-schemas.ts";
-import { serveHttp } from "../../local/replicate/serve-http.ts";
+import { CheckFailed } from "../../tools/models-check/check-failed.ts";
+import { rowsFromProject } from "../../tools/models-check/rows-from-project.ts";
+import { runCheck } from "../../tools/models-check/run-check.ts";
+import { recordedFile, recordedFolder, readRecordedSchemas } from "../../local/simulator/recorded-schemas.ts";
+import { serveHttp } from "../../local/simulator/serve-http.ts";
 import { type Change, imageRow, startProvider, videoRow } from "./models-check-fixture.ts";
 
 const stops: (() => Promise<void>)[] = [];

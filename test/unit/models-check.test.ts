@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readRows } from "../../local/models-check/read-rows.ts";
-import { rowsFromProject } from "../../local/models-check/rows-from-project.ts";
-import { readArguments } from "../../local/models-check/read-arguments.ts";
-import { serveHttp } from "../../local/replicate/serve-http.ts";
+import { readRows } from "../../tools/models-check/read-rows.ts";
+import { rowsFromProject } from "../../tools/models-check/rows-from-project.ts";
+import { readArguments } from "../../tools/models-check/read-arguments.ts";
+import { serveHttp } from "../../local/simulator/serve-http.ts";
 import { until } from "./replicate-test-kit.ts";
 import { imageRow, startProvider, videoRow } from "./models-check-fixture.ts";
 
-const command = new URL("../../local/models-check.ts", import.meta.url).pathname;
+const command = new URL("../../tools/models-check.ts", import.meta.url).pathname;
 
 async function run(args: string[], environment: Record<string, string> = {}) {
   const env = { PATH: Deno.env.get("PATH") ?? "", HOME: Deno.env.get("HOME") ?? "", ...environment };

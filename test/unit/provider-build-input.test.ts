@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { checkInput } from "../../local/replicate/check-input.ts";
-import { models } from "../../local/replicate/models.ts";
-import { buildInput, UnsupportedInput, type Wanted } from "../../shared/provider/build-input.ts";
-import type { ModelSettings } from "../../shared/provider/model-settings.ts";
+import { checkInput } from "../../local/simulator/check-input.ts";
+import { models } from "../../local/simulator/models.ts";
+import { buildInput, UnsupportedInput, type Wanted } from "../../shared/replicate/build-input.ts";
+import type { ModelSettings } from "../../shared/replicate/model-settings.ts";
 import { NANO_BANANA } from "./generate-fixture.ts";
 import { readModelRows } from "./generate-model-rows.ts";
 

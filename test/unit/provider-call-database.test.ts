@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createCallDatabase, DatabaseError } from "../../shared/provider/call-database.ts";
-import { createSecretClient } from "../../shared/provider/secret-client.ts";
+import { createCallDatabase, DatabaseError } from "../../shared/platform/call-database.ts";
+import { createSecretClient } from "../../shared/platform/secret-client.ts";
 
 type Sent = { url: string; headers: Headers; body: string };
 

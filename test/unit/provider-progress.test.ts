@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { progressLine } from "../../local/replicate/progress-line.ts";
-import { parseProgress } from "../../shared/provider/progress.ts";
+import { progressLine } from "../../local/simulator/progress-line.ts";
+import { parseProgress } from "../../shared/replicate/progress.ts";
 
 test.each([
   ["no logs", null, null],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type BodyLimits, createBodyReader, decodeBody } from "../../shared/read-body.ts";
+import { type BodyLimits, createBodyReader, decodeBody } from "../../shared/http/read-body.ts";
 import { settle, standingClock } from "./body-clock.ts";
 
 const KIB = 1024;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { BODY, deliver, OTHER_SECRET, SECRET, status } from "./receiver-fixture.ts";
 
-const command = new URL("../../local/receiver.ts", import.meta.url).pathname;
+const command = new URL("../../tools/receiver.ts", import.meta.url).pathname;
 
 function start(args: string[], environment: Record<string, string> = {}): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {

@@ -1,4 +1,4 @@
-import { sign } from "../../shared/signature.ts";
+import { sign } from "../../shared/webhooks/signature.ts";
 
 export const SECRET = `whsec_${"c2VjcmV0".repeat(4)}`;
 export const OTHER_SECRET = `whsec_${"b3RoZXIt".repeat(4)}`;

@@ -1,6 +1,6 @@
 import { Webhook as SvixWebhook } from "svix";
 import { afterEach, describe, expect, test } from "vitest";
-import { type ReceiverOptions, type RefusedRequest, startReceiver } from "../../local/receiver/start-receiver.ts";
+import { type ReceiverOptions, type RefusedRequest, startReceiver } from "../../tools/receiver/start-receiver.ts";
 import { BODY, type Delivery, deliver, OTHER_SECRET, SECRET, status } from "./receiver-fixture.ts";
 
 const stops: (() => Promise<void>)[] = [];

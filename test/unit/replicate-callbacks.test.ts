@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { type RunningSimulator, type SimulatorOptions, startSimulator } from "../../local/replicate/start-simulator.ts";
+import { type RunningSimulator, type SimulatorOptions, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { create, ended, run, startReceiver, until, wire } from "./replicate-test-kit.ts";
 
 let simulator: RunningSimulator;

@@ -1,7 +1,7 @@
 import Replicate from "replicate";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { drawReferencePhoto } from "../../local/replicate/draw-reference-photo.ts";
-import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
+import { drawReferencePhoto } from "../../local/simulator/draw-reference-photo.ts";
+import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { request } from "./replicate-test-kit.ts";
 
 let simulator: RunningSimulator;

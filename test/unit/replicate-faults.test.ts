@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
+import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { createMediaReader } from "../../shared/media/media-reader.ts";
 import { create, run, until, wire } from "./replicate-test-kit.ts";
 

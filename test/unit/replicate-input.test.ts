@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { maxDataUrlBytes } from "../../local/replicate/check-file.ts";
-import { checkInput } from "../../local/replicate/check-input.ts";
-import { models } from "../../local/replicate/models.ts";
-import { type RunningSimulator, startSimulator } from "../../local/replicate/start-simulator.ts";
+import { maxDataUrlBytes } from "../../local/simulator/check-file.ts";
+import { checkInput } from "../../local/simulator/check-input.ts";
+import { models } from "../../local/simulator/models.ts";
+import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { create, request, run, wire } from "./replicate-test-kit.ts";
 
 const image = "https://example.com/image.png";

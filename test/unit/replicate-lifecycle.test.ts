@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
-import { parseCancelAfter, parsePreferWait } from "../../local/replicate/create-request.ts";
-import { type RunningSimulator, type SimulatorOptions, startSimulator } from "../../local/replicate/start-simulator.ts";
+import { parseCancelAfter, parsePreferWait } from "../../local/simulator/create-request.ts";
+import { type RunningSimulator, type SimulatorOptions, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { create, ended, get, request, run, until, wire } from "./replicate-test-kit.ts";
 
 const hourMs = 3_600_000;

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { readSettings } from "../../local/replicate/settings.ts";
+import { readSettings } from "../../local/simulator/settings.ts";
 
 const complete = { SIMULATOR_PORT: "0", SIMULATOR_TOKEN: "r8_test", SIMULATOR_WEBHOOK_SECRET: "whsec_c2VjcmV0" };
 
 function start(environment: Record<string, string>): Deno.ChildProcess {
-  const main = new URL("../../local/replicate/main.ts", import.meta.url).pathname;
+  const main = new URL("../../local/simulator/main.ts", import.meta.url).pathname;
   const args = ["run", "-A", main];
   const pipes = { stdin: "piped", stdout: "piped", stderr: "piped" } as const;
   const { PATH = "", HOME = "" } = Deno.env.toObject();

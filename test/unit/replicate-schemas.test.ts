@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { checkInput } from "../../local/replicate/check-input.ts";
-import { readInputSchema } from "../../local/replicate/input-schema.ts";
-import { models } from "../../local/replicate/models.ts";
-import { readRecordedSchemas, recordedFile } from "../../local/replicate/recorded-schemas.ts";
-import { writeSchema } from "../../local/replicate/write-schema.ts";
+import { checkInput } from "../../local/simulator/check-input.ts";
+import { readInputSchema } from "../../local/simulator/input-schema.ts";
+import { models } from "../../local/simulator/models.ts";
+import { readRecordedSchemas, recordedFile } from "../../local/simulator/recorded-schemas.ts";
+import { writeSchema } from "../../local/simulator/write-schema.ts";
 
 const recorded = readRecordedSchemas();
 

@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks";
-import { type Connection, serveHttp } from "../../local/replicate/serve-http.ts";
-import type { RunningSimulator } from "../../local/replicate/start-simulator.ts";
+import { type Connection, serveHttp } from "../../local/simulator/serve-http.ts";
+import type { RunningSimulator } from "../../local/simulator/start-simulator.ts";
 
 export type WirePrediction = {
   id: string;

@@ -2,9 +2,9 @@ import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { writeOrientation } from "../../shared/images/orientation.ts";
-import { sniffImage } from "../../shared/images/sniff-image.ts";
-import { stripMetadata } from "../../shared/images/strip-metadata.ts";
+import { writeOrientation } from "../../shared/media/orientation.ts";
+import { sniffImage } from "../../shared/media/sniff-image.ts";
+import { stripMetadata } from "../../shared/media/strip-metadata.ts";
 import {
   drawPhoto,
   exif,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ErrorCode } from "../../errors.ts";
+import type { ErrorCode } from "../../http/errors.ts";
 import type { Operation } from "../operations/operation.ts";
 
 // Each stands once among the components, under its id.

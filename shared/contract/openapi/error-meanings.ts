@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../errors.ts";
+import type { ErrorCode } from "../../http/errors.ts";
 
 /** When each error comes, and what to do about it. */
 export const ERROR_MEANING: Record<ErrorCode, string> = {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from "zod-openapi";
-import { ERROR_STATUS, type ErrorCode } from "../../errors.ts";
+import { ERROR_STATUS, type ErrorCode } from "../../http/errors.ts";
 import { errorsOf } from "../operations/errors-of.ts";
 import type { Operation } from "../operations/operation.ts";
 import { ERROR_MEANING } from "./error-meanings.ts";

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../errors.ts";
+import type { ErrorCode } from "../../http/errors.ts";
 import type { Operation } from "./operation.ts";
 
 /** Every error an operation can answer with: its own and those that belong to what it takes. */

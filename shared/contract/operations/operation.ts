@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ErrorCode } from "../../errors.ts";
+import type { ErrorCode } from "../../http/errors.ts";
 
 /** One request that works as it stands, once its sample identifiers (samples.ts) are replaced by real ones. */
 export type RequestExample = {

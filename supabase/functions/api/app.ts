@@ -2,17 +2,17 @@ import { type Context, Hono } from "hono";
 import { METRICS_TYPE } from "../../../shared/contract/openapi/metrics.ts";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
-import { ApiError } from "../../../shared/errors.ts";
+import { ApiError } from "../../../shared/http/errors.ts";
 import type { Answer, Caller, Needs } from "./call.ts";
 import { internal } from "./failures.ts";
-import { HANDLERS } from "./handlers.ts";
-import { withKnownMethod } from "./known-method.ts";
-import { logRequest } from "./log-request.ts";
-import { readMetrics } from "./metrics.ts";
-import { type AnyCall, readCall } from "./read-call.ts";
-import { requestIdOf } from "./request-id.ts";
-import { respond, respondToPreflight, respondWithDocument, respondWithError } from "./respond.ts";
-import { listRoutes } from "./routes.ts";
+import { HANDLERS } from "./routes/handlers.ts";
+import { withKnownMethod } from "./http/known-method.ts";
+import { logRequest } from "./http/log-request.ts";
+import { readMetrics } from "./routes/metrics.ts";
+import { type AnyCall, readCall } from "./http/read-call.ts";
+import { requestIdOf } from "./http/request-id.ts";
+import { respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
+import { listRoutes } from "./routes/routes.ts";
 
 /** Kept for the log line of the request, beside its identifier. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string } };

@@ -1,15 +1,15 @@
 import type { AnswerOf, BodyOf, OperationId, QueryOf } from "../../../shared/contract/operations/index.ts";
-import type { Log } from "../../../shared/log.ts";
-import type { BodyReader } from "../../../shared/read-body.ts";
-import type { Database } from "./database.ts";
-import type { Idempotency } from "./idempotency.ts";
-import type { UnreadUpload } from "./read-upload.ts";
-import type { RecentReads } from "./recent-reads.ts";
-import type { Storage } from "./storage.ts";
-import type { UploadTurns } from "./upload-turns.ts";
-import type { ManagerVerifier } from "./verify-manager.ts";
-import type { ProjectVerifier } from "./verify-project.ts";
-import type { SessionVerifier } from "./verify-session.ts";
+import type { Log } from "../../../shared/platform/log.ts";
+import type { BodyReader } from "../../../shared/http/read-body.ts";
+import type { Database } from "./rows/database.ts";
+import type { Idempotency } from "./routes/idempotency.ts";
+import type { UnreadUpload } from "./http/read-upload.ts";
+import type { RecentReads } from "./http/recent-reads.ts";
+import type { Storage } from "./rows/storage.ts";
+import type { UploadTurns } from "./http/upload-turns.ts";
+import type { ManagerVerifier } from "./auth/verify-manager.ts";
+import type { ProjectVerifier } from "./auth/verify-project.ts";
+import type { SessionVerifier } from "./auth/verify-session.ts";
 
 /** What the handlers stand on. */
 export type Needs = {

@@ -5,7 +5,7 @@ import {
   supabasePublishableKeys,
   supabaseSecretKeys,
   supabaseUrl,
-} from "../../../shared/environment.ts";
+} from "../../../shared/platform/environment.ts";
 import { allowLocalWebhooks } from "../../../shared/webhooks/allow-local.ts";
 
 /** What the function reads. The first four are given by the platform. */

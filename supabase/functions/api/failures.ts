@@ -1,4 +1,4 @@
-import { ApiError } from "../../../shared/errors.ts";
+import { ApiError } from "../../../shared/http/errors.ts";
 
 /** What the log tells of a call that failed: codes only, never row data, prompts or addresses. */
 export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };

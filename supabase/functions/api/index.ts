@@ -1,20 +1,20 @@
-import { readEnvironment } from "../../../shared/environment.ts";
-import { createLog } from "../../../shared/log.ts";
-import { pause } from "../../../shared/pause.ts";
-import { bodyClock, createBodyReader } from "../../../shared/read-body.ts";
+import { readEnvironment } from "../../../shared/platform/environment.ts";
+import { createLog } from "../../../shared/platform/log.ts";
+import { pause } from "../../../shared/platform/pause.ts";
+import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
 import { createApp } from "./app.ts";
-import { createDatabase } from "./database.ts";
+import { createDatabase } from "./rows/database.ts";
 import { apiEnvironment } from "./environment.ts";
-import { createLateLines } from "./late-lines.ts";
-import { createDocumentText } from "./openapi-text.ts";
-import { createPlatformClient } from "./platform-client.ts";
-import { createRecentReads } from "./recent-reads.ts";
-import { rememberSessions } from "./remember-sessions.ts";
-import { createStorage } from "./storage.ts";
-import { createUploadTurns } from "./upload-turns.ts";
-import { createManagerVerifier } from "./verify-manager.ts";
-import { createProjectVerifier } from "./verify-project.ts";
-import { createSessionVerifier } from "./verify-session.ts";
+import { createLateLines } from "./http/late-lines.ts";
+import { createDocumentText } from "./http/openapi-text.ts";
+import { createPlatformClient } from "./rows/platform-client.ts";
+import { createRecentReads } from "./http/recent-reads.ts";
+import { rememberSessions } from "./auth/remember-sessions.ts";
+import { createStorage } from "./rows/storage.ts";
+import { createUploadTurns } from "./http/upload-turns.ts";
+import { createManagerVerifier } from "./auth/verify-manager.ts";
+import { createProjectVerifier } from "./auth/verify-project.ts";
+import { createSessionVerifier } from "./auth/verify-session.ts";
 
 /** Of JSON that signed-in callers send: 128 bodies of the largest size. */
 const MOST_JSON_BYTES = 16 * 1024 * 1024;

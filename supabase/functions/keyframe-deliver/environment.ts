@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/environment.ts";
+import { supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/platform/environment.ts";
 import { allowLocalWebhooks } from "../../../shared/webhooks/allow-local.ts";
 
 /** A variable that a package looks up by itself. Here only because the local stack permits what stands here, and no others. */

@@ -1,14 +1,14 @@
-import { succeeded } from "../../../shared/envelope.ts";
-import { readEnvironment } from "../../../shared/environment.ts";
-import { createLog } from "../../../shared/log.ts";
-import { createCallDatabase } from "../../../shared/provider/call-database.ts";
-import { createSecretClient } from "../../../shared/provider/secret-client.ts";
-import { createSignedHandler } from "../../../shared/provider/signed-handler.ts";
-import { systemClock } from "./clock.ts";
-import type { createSender } from "./create-sender.ts";
-import { createExchange } from "./database.ts";
-import type { AttemptResult } from "./delivery.ts";
-import { createDrain } from "./drain.ts";
+import { succeeded } from "../../../shared/http/envelope.ts";
+import { readEnvironment } from "../../../shared/platform/environment.ts";
+import { createLog } from "../../../shared/platform/log.ts";
+import { createCallDatabase } from "../../../shared/platform/call-database.ts";
+import { createSecretClient } from "../../../shared/platform/secret-client.ts";
+import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
+import { systemClock } from "./drain/clock.ts";
+import type { createSender } from "./send/create-sender.ts";
+import { createExchange } from "./drain/database.ts";
+import type { AttemptResult } from "./drain/delivery.ts";
+import { createDrain } from "./drain/drain.ts";
 import { deliverEnvironment } from "./environment.ts";
 
 const MOST_KICK_BYTES = 64 * 1024;
@@ -24,7 +24,7 @@ const client = createSecretClient(environment.SUPABASE_URL, environment.SUPABASE
 /** Read once, beside the first look at the database, so that the first answer does not wait for undici and its like. */
 let sender: Promise<ReturnType<typeof createSender>> | undefined;
 function openSender(): NonNullable<typeof sender> {
-  sender ??= import("./create-sender.ts")
+  sender ??= import("./send/create-sender.ts")
     .then((module) => module.createSender(allowLocal, log))
     .catch((error) => {
       sender = undefined; // the next one tries again

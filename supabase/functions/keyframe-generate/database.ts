@@ -1,15 +1,15 @@
 import { z } from "zod";
-import { createCallDatabase } from "../../../shared/provider/call-database.ts";
-import type { ProviderPrediction } from "../../../shared/provider/provider-prediction.ts";
+import { createCallDatabase } from "../../../shared/platform/call-database.ts";
+import type { ProviderPrediction } from "../../../shared/replicate/provider-prediction.ts";
 import {
   type FoundBy,
   type RecordOutcome,
   recordProviderState,
-} from "../../../shared/provider/record-provider-state.ts";
-import type { WorkerClient } from "../../../shared/provider/secret-client.ts";
-import type { StoredFile } from "./storage.ts";
-import type { StoredOutput } from "./stored-output.ts";
-import type { LeasedTask } from "./task.ts";
+} from "../../../shared/replicate/record-provider-state.ts";
+import type { WorkerClient } from "../../../shared/platform/secret-client.ts";
+import type { StoredFile } from "./files/storage.ts";
+import type { StoredOutput } from "./files/stored-output.ts";
+import type { LeasedTask } from "./tasks/task.ts";
 
 /** Why a task did not work, as it stands in the row: a stable code and a sentence for the owner. */
 export type Reason = { code: string; message: string };

@@ -1,8 +1,8 @@
-import type { Log } from "../../../shared/log.ts";
+import type { Log } from "../../../shared/platform/log.ts";
 import type { Database } from "./database.ts";
-import type { OutputSource } from "./open-output.ts";
-import type { Provider } from "./provider.ts";
-import type { Storage } from "./storage.ts";
+import type { OutputSource } from "./files/open-output.ts";
+import type { Provider } from "./provider/provider.ts";
+import type { Storage } from "./files/storage.ts";
 
 /** What the tasks work with. */
 export type Deps = {

@@ -1,7 +1,7 @@
-import type { Log } from "../../../shared/log.ts";
-import { describeError } from "../../../shared/provider/describe-error.ts";
+import type { Log } from "../../../shared/platform/log.ts";
+import { describeError } from "../../../shared/platform/describe-error.ts";
 import type { Claimed } from "./database.ts";
-import { identify } from "./task.ts";
+import { identify } from "./tasks/task.ts";
 
 /** Milliseconds, but for leaseSeconds. */
 export type DrainLimits = {

@@ -1,14 +1,14 @@
-import { succeeded } from "../../../shared/envelope.ts";
-import { readEnvironment } from "../../../shared/environment.ts";
-import { createLog } from "../../../shared/log.ts";
-import { createSecretClient } from "../../../shared/provider/secret-client.ts";
-import { createSignedHandler } from "../../../shared/provider/signed-handler.ts";
+import { succeeded } from "../../../shared/http/envelope.ts";
+import { readEnvironment } from "../../../shared/platform/environment.ts";
+import { createLog } from "../../../shared/platform/log.ts";
+import { createSecretClient } from "../../../shared/platform/secret-client.ts";
+import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createDatabase } from "./database.ts";
 import { createDrain } from "./drain.ts";
 import { generateEnvironment } from "./environment.ts";
-import { createProvider } from "./provider.ts";
-import { createStorage } from "./storage.ts";
-import { createWork } from "./work.ts";
+import { createProvider } from "./provider/provider.ts";
+import { createStorage } from "./files/storage.ts";
+import { createWork } from "./tasks/work.ts";
 
 /** Without callbacks a run is asked about so often. */
 const POLL_SECONDS = 2;

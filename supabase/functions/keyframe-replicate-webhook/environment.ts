@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/environment.ts";
+import { supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/platform/environment.ts";
 
 /** What the function reads. The first two are given by the platform. */
 export const webhookEnvironment = z.object({

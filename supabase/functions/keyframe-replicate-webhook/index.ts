@@ -1,8 +1,8 @@
-import { readEnvironment } from "../../../shared/environment.ts";
-import { createLog } from "../../../shared/log.ts";
-import { createCallDatabase } from "../../../shared/provider/call-database.ts";
-import { createSecretClient } from "../../../shared/provider/secret-client.ts";
-import { createSignedHandler } from "../../../shared/provider/signed-handler.ts";
+import { readEnvironment } from "../../../shared/platform/environment.ts";
+import { createLog } from "../../../shared/platform/log.ts";
+import { createCallDatabase } from "../../../shared/platform/call-database.ts";
+import { createSecretClient } from "../../../shared/platform/secret-client.ts";
+import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { webhookEnvironment } from "./environment.ts";
 import { createCallbackHandler } from "./handle-callback.ts";
 

@@ -1,0 +1,76 @@
+import { failed } from "../http/envelope.ts";
+import { ApiError } from "../http/errors.ts";
+import type { Log } from "../platform/log.ts";
+import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBody } from "../http/read-body.ts";
+import { verify } from "./signature.ts";
+
+/** Of bodies whose signature is not known yet: 256 that have not begun. */
+const MOST_UNSIGNED_BYTES = 16 * 1024 * 1024;
+/** Callbacks larger than one read. Each takes milliseconds; more at once cost memory under an attack (lab/bench/memory). */
+const MOST_SLOW = 4;
+/** Kicks and callbacks come within milliseconds, and their senders wait for a few seconds at most. */
+const MOST_BODY_MS = 30_000;
+
+export type SignedHandlerSettings = {
+  /** The one path that exists, as the function sees it: `/keyframe-generate`. */
+  path: string;
+  secret: string;
+  maxBytes: number;
+  log: Log;
+  clock?: BodyClock;
+  /** Called only with a body whose signature and age are right. */
+  handle: (body: string, request: Request) => Promise<Response> | Response;
+};
+
+/**
+ * The inbound order of every signed request: path, method, size, raw text, signature and age, and only then the handler.
+ * Whatever goes wrong is answered in the envelope.
+ */
+export function createSignedHandler(settings: SignedHandlerSettings): (request: Request) => Promise<Response> {
+  const { clock = bodyClock } = settings;
+  const readBody = createBodyReader({ ...clock, mostBytes: MOST_UNSIGNED_BYTES, mostSlow: MOST_SLOW });
+  return async (request) => {
+    const requestId = readRequestId(request.headers.get("x-request-id"));
+    try {
+      return await answer(settings, request, readBody);
+    } catch (error) {
+      return refuse(error, requestId, settings.log);
+    }
+  };
+}
+
+async function answer(settings: SignedHandlerSettings, request: Request, readBody: BodyReader): Promise<Response> {
+  const { path, secret, maxBytes, handle } = settings;
+  if (new URL(request.url).pathname.replace(/\/$/, "") !== path) {
+    throw new ApiError("not_found", `There is nothing at this path. Send a signed POST to ${path}.`);
+  }
+  if (request.method !== "POST") {
+    throw new ApiError("method_not_allowed", "Only POST is answered here.", { headers: { Allow: "POST" } });
+  }
+  const body = decodeBody(await readBody(request, { maxBytes, maxMs: MOST_BODY_MS }));
+  if (!verify(secret, request.headers, body)) {
+    throw new ApiError(
+      "unauthorized",
+      "The signature is missing, wrong, or more than five minutes old. Sign the request anew.",
+    );
+  }
+  return await handle(body, request);
+}
+
+function refuse(error: unknown, requestId: string, log: Log): Response {
+  const known =
+    error instanceof ApiError ? error : new ApiError("internal", "Something went wrong here. Try again later.");
+  const { code, message, status, extra } = known;
+  log[status >= 500 ? "error" : "warn"]("request_refused", {
+    requestId,
+    code,
+    ...(status >= 500 ? { reason: String(extra.cause ?? error).slice(0, 500) } : {}),
+  });
+  const body = failed({ code, message, ...(extra.details ? { details: extra.details } : {}), requestId });
+  return Response.json(body, { status, headers: { "X-Request-Id": requestId, ...extra.headers } });
+}
+
+/** The caller's own identifier when it is harmless to repeat, else a new one. */
+function readRequestId(given: string | null): string {
+  return given !== null && /^[\x21-\x7e]{1,128}$/.test(given) ? given : crypto.randomUUID();
+}

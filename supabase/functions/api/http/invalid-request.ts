@@ -1,0 +1,44 @@
+import type { z } from "zod";
+import { ApiError, type ErrorDetail } from "../../../../shared/http/errors.ts";
+
+/** A body can have thousands of unknown fields with long names; the answer stays small. */
+const MOST_DETAILS = 20;
+const LONGEST_PATH = 100;
+
+/** What does not fit, as details { path, message }: the first thing of each field. */
+export function invalidRequest(error: z.ZodError): ApiError {
+  const details = new Map<string, string>();
+  const add = (path: PropertyKey[], message: string) => {
+    const name = path.map(String).join(".").slice(0, LONGEST_PATH);
+    if (!details.has(name)) details.set(name, message);
+  };
+  for (const issue of error.issues) {
+    if (issue.code === "unrecognized_keys") {
+      for (const key of issue.keys) add([...issue.path, key], "There is no such field. Leave it out.");
+    } else add(issue.path, issue.message);
+  }
+  return invalidFields([...details].map(([path, message]) => ({ path, message })));
+}
+
+/** invalid_request with one detail per field. */
+export const invalidFields = (details: ErrorDetail[]): ApiError =>
+  new ApiError("invalid_request", "The request does not fit. Correct the fields named in details and send it again.", {
+    details: details.slice(0, MOST_DETAILS),
+  });
+
+const EXPECTED: Record<string, string> = {
+  string: "text",
+  int: "a whole number",
+  number: "a number",
+  object: "an object",
+};
+
+/** Sentences for what the contract itself says nothing about. */
+export const issueSentence: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code === "invalid_type") {
+    return issue.input === undefined ? "Is required." : `Must be ${EXPECTED[issue.expected] ?? issue.expected}.`;
+  }
+  if (issue.code === "too_small" && issue.origin !== "string") return `Must be at least ${issue.minimum}.`;
+  if (issue.code === "too_big" && issue.origin !== "string") return `Must be at most ${issue.maximum}.`;
+  return undefined;
+};

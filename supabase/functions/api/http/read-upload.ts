@@ -1,0 +1,72 @@
+import { ApiError } from "../../../../shared/http/errors.ts";
+import { type BodyReader, toldLength, tooLarge } from "../../../../shared/http/read-body.ts";
+import { invalidFields } from "./invalid-request.ts";
+import { mediaType } from "./request-body.ts";
+
+const IMAGE_LIMIT_BYTES = 10 * 1024 * 1024;
+/** What boundaries and part headers of a form may take beside the file. */
+const FORM_LIMIT_BYTES = IMAGE_LIMIT_BYTES + 16 * 1024;
+
+const RAW_TYPES = ["image/png", "image/jpeg", "image/webp", "application/octet-stream"];
+
+/** A file and the media type its sender gave it. */
+export type Upload = { bytes: Uint8Array; declared: string };
+
+/** An upload whose headers fit, and of whose body nothing has been read yet. */
+export type UnreadUpload = {
+  /** More than this does not come: what Content-Length says, or the limit. */
+  maxBytes: number;
+  read(readBody: BodyReader): Promise<Upload>;
+};
+
+/**
+ * 10 MiB in this time is a line of 0.9 Mbit/s. A hosted function has to answer within 150 s, of which waiting for a turn
+ * (upload-turns.ts) may take 20 and storing 10.
+ */
+const MOST_UPLOAD_MS = 100_000;
+
+/** Takes a file of at most 10 MiB, sent as the body itself or as the one field of a form. Throws what its headers rule out. */
+export function openUpload(request: Request): UnreadUpload {
+  const contentType = request.headers.get("content-type");
+  const declared = mediaType(contentType);
+  const isForm = declared === "multipart/form-data";
+  if (!isForm && !RAW_TYPES.includes(declared)) {
+    throw new ApiError(
+      "unsupported_media_type",
+      `Send the image as ${RAW_TYPES.slice(0, 3).join(", ")} or multipart/form-data.`,
+    );
+  }
+  const limit = isForm ? FORM_LIMIT_BYTES : IMAGE_LIMIT_BYTES;
+  const told = toldLength(request.headers);
+  if (told > limit) throw tooLarge(limit);
+  const maxBytes = told >= 0 ? told : limit; // NaN is neither
+  return {
+    maxBytes,
+    async read(readBody) {
+      const bytes = await readBody(request, { maxBytes, maxMs: MOST_UPLOAD_MS });
+      if (isForm) return await readForm(bytes, contentType ?? "");
+      if (bytes.length === 0) throw invalidFields([{ path: "", message: "The body must hold an image; it is empty." }]);
+      return { bytes, declared };
+    },
+  };
+}
+
+async function readForm(body: Uint8Array<ArrayBuffer>, contentType: string): Promise<Upload> {
+  const form = await new Response(body, { headers: { "content-type": contentType } }).formData().catch(() => {
+    throw invalidFields([{ path: "", message: "The body is not a valid multipart form." }]);
+  });
+  const [[name, file] = ["", ""], ...others] = [...form];
+  if (!(file instanceof File) || others.length > 0) {
+    throw invalidFields([
+      { path: others[0]?.[0] ?? name, message: "The form must hold exactly one field, the image file." },
+    ]);
+  }
+  if (file.size === 0) throw invalidFields([{ path: name, message: "The file is empty." }]);
+  if (file.size > IMAGE_LIMIT_BYTES) {
+    throw new ApiError("payload_too_large", `The image is larger than ${IMAGE_LIMIT_BYTES} bytes. Send a smaller one.`);
+  }
+  return {
+    bytes: new Uint8Array(await file.arrayBuffer()),
+    declared: mediaType(file.type) || "application/octet-stream",
+  };
+}

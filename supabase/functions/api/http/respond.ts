@@ -1,0 +1,48 @@
+import { type Envelope, failed, succeeded } from "../../../../shared/http/envelope.ts";
+import type { ApiError } from "../../../../shared/http/errors.ts";
+import type { Answer } from "../call.ts";
+
+/** Any web page may call: sessions travel in a header, never in a cookie. */
+const ALWAYS = {
+  "Access-Control-Allow-Origin": "*",
+  "Access-Control-Expose-Headers":
+    "x-request-id, retry-after, location, etag, preference-applied, ratelimit, ratelimit-policy, idempotency-replayed",
+  "Cache-Control": "no-store",
+  "X-Content-Type-Options": "nosniff",
+};
+
+const PREFLIGHT = {
+  "Access-Control-Allow-Methods": "GET, HEAD, POST, PATCH, DELETE",
+  "Access-Control-Allow-Headers":
+    "authorization, apikey, content-type, idempotency-key, x-request-id, x-client-info, x-region, prefer, if-none-match",
+  "Access-Control-Max-Age": "86400",
+};
+
+export const respond = (requestId: string, status: number, { data, headers }: Answer): Response =>
+  data === undefined
+    ? new Response(null, { status: 304, headers: { ...ALWAYS, ...headers, "X-Request-Id": requestId } })
+    : envelope(requestId, status, succeeded(data), headers);
+
+export const respondWithError = (requestId: string, { code, message, status, extra }: ApiError): Response =>
+  envelope(
+    requestId,
+    status,
+    failed({ code, message, ...(extra.details ? { details: extra.details } : {}), requestId }),
+    extra.headers,
+  );
+
+/** Text that tools read as it is: not in an envelope. */
+export const respondWithDocument = (requestId: string, text: string, contentType: string): Response =>
+  new Response(text, { headers: { ...ALWAYS, "Content-Type": contentType, "X-Request-Id": requestId } });
+
+export const respondToPreflight = (requestId: string): Response =>
+  new Response(null, { status: 204, headers: { ...ALWAYS, ...PREFLIGHT, "X-Request-Id": requestId } });
+
+function envelope(
+  requestId: string,
+  status: number,
+  body: Envelope<unknown>,
+  headers?: Record<string, string>,
+): Response {
+  return Response.json(body, { status, headers: { ...ALWAYS, ...headers, "X-Request-Id": requestId } });
+}

@@ -1,0 +1,132 @@
+import type { LastKick, ServiceFigures } from "../../../../shared/contract/service.ts";
+import type { Needs } from "../call.ts";
+import { readFigures } from "./health.ts";
+import { kickWorks } from "./kick-works.ts";
+import { type Metric, prometheusText, type Sample } from "../http/prometheus-text.ts";
+
+/** GET /api/metrics: the figures of health?deep=1 in the text format of Prometheus. Throws ApiError, as that does. */
+export async function readMetrics(headers: Headers, needs: Needs): Promise<string> {
+  return prometheusText(metricsOf(await readFigures(headers, needs)));
+}
+
+/** All gauges. What has no value (nothing waits, so nothing is oldest) is 0 where that says the same, and else left out. */
+export function metricsOf(figures: ServiceFigures): Metric[] {
+  const { predictions, deliveries, events, kicks, lastKicks, sweep, prune, fileRemovals } = figures;
+  const { queued, starting, processing, storing, waiting } = predictions;
+  const jobs = { sweep, prune };
+  return [
+    by("predictions", "Predictions that have not ended; waiting: in line for a place.", "status", {
+      waiting,
+      queued,
+      starting,
+      processing,
+      storing,
+    }),
+    one("predictions_due", "Predictions that somebody should be looking at now.", predictions.due),
+    one(
+      "predictions_oldest_due_seconds",
+      "How long the oldest of them has been due.",
+      predictions.oldestDueSeconds ?? 0,
+    ),
+    one(
+      "predictions_oldest_waiting_seconds",
+      "How long the first in line has waited.",
+      predictions.oldestWaitingSeconds ?? 0,
+    ),
+    one("predictions_retrying", "Predictions whose present task failed and is tried again.", predictions.retrying),
+    one("provider_runs_to_cancel", "Runs that the provider is yet to be asked to cancel.", predictions.runsToCancel),
+    by("deliveries", "Webhook deliveries that have not ended; held: their endpoint is not enabled.", "state", {
+      due: deliveries.due,
+      sending: deliveries.sending,
+      pending: deliveries.pending,
+      held: deliveries.held,
+    }),
+    one(
+      "deliveries_oldest_due_seconds",
+      "How long the oldest delivery has been due.",
+      deliveries.oldestDueSeconds ?? 0,
+    ),
+    one("webhook_endpoints_failing", "Enabled endpoints that only fail.", deliveries.failingEndpoints),
+    one(
+      "webhook_endpoints_oldest_failing_seconds",
+      "How long the first of them has been failing.",
+      deliveries.oldestFailingSeconds ?? 0,
+    ),
+    one(
+      "webhook_endpoints_switched_off",
+      "Endpoints that the service disabled in the last day.",
+      deliveries.endpointsSwitchedOff,
+    ),
+    by("events_5m", "Events of the last five minutes.", "type", {
+      "project.created": events.projectCreated,
+      "generation.succeeded": events.generationSucceeded,
+      "generation.failed": events.generationFailed,
+    }),
+    one("kicks_unsent", "Kicks that pg_net has not sent yet.", kicks.unsent),
+    one("kicks_oldest_unsent_seconds", "How long the oldest of them has been there.", kicks.oldestUnsentSeconds ?? 0),
+    by("kicks_5m", "What came of requests of pg_net in the last five minutes; failed: whoever made them.", "outcome", {
+      accepted: kicks.accepted,
+      refused: kicks.refused,
+      failed: kicks.failed,
+    }),
+    one(
+      "kicks_last_accepted_seconds",
+      "Since a kick was accepted; absent: not in the last hour.",
+      kicks.lastAcceptedSeconds,
+    ),
+    perKick("last_kick_ok", "1 when the last kick was heard or accepted; absent: not known.", lastKicks, (kick) => {
+      const works = kickWorks(kick);
+      return works === null ? null : Number(works);
+    }),
+    perKick("last_kick_status", "The HTTP status that it was answered with.", lastKicks, (kick) => kick.status),
+    perKick("last_kick_made_seconds", "Since it was made.", lastKicks, (kick) => kick.madeSeconds),
+    perKick(
+      "last_kick_heard_after_seconds",
+      "How long after that the function looked for work.",
+      lastKicks,
+      (kick) => kick.heardAfterSeconds,
+    ),
+    perJob("cron_scheduled", "1 when pg_cron has the job, switched on.", jobs, (job) => Number(job.scheduled)),
+    perJob("cron_last_run_seconds", "Since the job began; absent: not lately.", jobs, (job) => job.lastRunSeconds),
+    perJob(
+      "cron_last_success_seconds",
+      "Since the job ended well; absent: not lately.",
+      jobs,
+      (job) => job.lastSuccessSeconds,
+    ),
+    perJob("cron_failures_5m", "Runs of the job that failed in the last five minutes.", jobs, (job) => job.failures),
+    one("file_removals", "Files that are to be removed from Storage.", fileRemovals.pending),
+    one("file_removals_due", "Those that are to be removed now.", fileRemovals.due),
+    one("file_removals_failing", "Those that could not be removed so far.", fileRemovals.failing),
+    one("file_removals_oldest_due_seconds", "How long the oldest has been due.", fileRemovals.oldestDueSeconds ?? 0),
+  ];
+}
+
+const metric = (name: string, help: string, samples: Sample[]): Metric => ({ name: `keyframe_${name}`, help, samples });
+
+const one = (name: string, help: string, value: number | null) => metric(name, help, [{ value }]);
+
+const by = (name: string, help: string, label: string, values: Record<string, number>) =>
+  metric(
+    name,
+    help,
+    Object.entries(values).map(([key, value]) => ({ labels: { [label]: key }, value })),
+  );
+
+type Kicks = ServiceFigures["lastKicks"];
+
+const perKick = (name: string, help: string, kicks: Kicks, pick: (kick: LastKick) => number | null) =>
+  metric(
+    name,
+    help,
+    Object.entries(kicks).map(([of, kick]) => ({ labels: { function: of }, value: pick(kick) })),
+  );
+
+type Jobs = Record<string, ServiceFigures["sweep"]>;
+
+const perJob = (name: string, help: string, jobs: Jobs, pick: (job: ServiceFigures["sweep"]) => number | null) =>
+  metric(
+    name,
+    help,
+    Object.entries(jobs).map(([job, figures]) => ({ labels: { job }, value: pick(figures) })),
+  );

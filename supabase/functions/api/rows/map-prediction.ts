@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { step } from "../../../../shared/contract/fields.ts";
+import type { Output, Prediction, PredictionStatus } from "../../../../shared/contract/predictions.ts";
+import type { SignedFile } from "./storage.ts";
+import { isoTime, toIso } from "./time.ts";
+
+const common = {
+  id: z.string(),
+  project_id: z.string(),
+  step,
+  progress: z.number().min(0).max(1).nullable(),
+  queue_position: z.int().nullable(),
+  model: z.string(),
+  attempt: z.int(),
+  /** As Postgres writes it: a cursor needs its microseconds. */
+  created_at: z.iso.datetime({ offset: true }),
+  started_at: isoTime.nullable(),
+  completed_at: isoTime.nullable(),
+};
+
+/** A prediction as keyframe_private.prediction_json gives it. */
+export const predictionRow = z.discriminatedUnion("status", [
+  z.object({ ...common, status: z.enum(["queued", "starting", "processing", "storing", "canceled"]) }),
+  z.object({
+    ...common,
+    status: z.literal("succeeded"),
+    output_path: z.string(),
+    output_content_type: z.string(),
+    output_bytes: z.int(),
+    output_sha256: z.string(),
+    output_width: z.int(),
+    output_height: z.int(),
+    output_duration_seconds: z.number().nullable(),
+  }),
+  z.object({
+    ...common,
+    status: z.literal("failed"),
+    error_code: z.string(),
+    error_message: z.string(),
+    error_retryable: z.boolean(),
+  }),
+]);
+export type PredictionRow = z.infer<typeof predictionRow>;
+
+/** The status as an app sees it. */
+export const wireStatus = ({ status }: PredictionRow): PredictionStatus =>
+  status === "storing" ? "processing" : status;
+
+/** Where the outputs of those that succeeded lie. */
+export const outputPaths = (rows: PredictionRow[]): string[] =>
+  rows.flatMap((row) => (row.status === "succeeded" ? [row.output_path] : []));
+
+/** The row as an app sees it. `files` are signed outputs by path; one that is missing there has been removed from Storage. */
+export function mapPrediction(row: PredictionRow, files: Map<string, SignedFile>): Prediction {
+  const file = row.status === "succeeded" ? files.get(row.output_path) : undefined;
+  return {
+    predictionId: row.id,
+    projectId: row.project_id,
+    step: row.step,
+    status: wireStatus(row),
+    progress: row.progress,
+    queuePosition: row.queue_position,
+    model: row.model,
+    attempt: row.attempt,
+    createdAt: toIso(row.created_at),
+    startedAt: row.started_at,
+    completedAt: row.completed_at,
+    output: row.status === "succeeded" && file ? mapOutput(row, file) : null,
+    error:
+      row.status === "failed"
+        ? { code: row.error_code, message: row.error_message, retryable: row.error_retryable }
+        : null,
+  };
+}
+
+const mapOutput = (row: Extract<PredictionRow, { status: "succeeded" }>, file: SignedFile): Output => ({
+  url: file.url,
+  path: row.output_path,
+  contentType: row.output_content_type,
+  bytes: row.output_bytes,
+  sha256: row.output_sha256,
+  width: row.output_width,
+  height: row.output_height,
+  ...(row.output_duration_seconds === null ? {} : { durationSeconds: row.output_duration_seconds }),
+  expiresAt: file.expiresAt,
+});

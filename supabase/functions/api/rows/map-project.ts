@@ -1,0 +1,37 @@
+import { z } from "zod";
+import { STEPS } from "../../../../shared/contract/fields.ts";
+import type { LatestPredictions, Project } from "../../../../shared/contract/projects.ts";
+import { mapPrediction, predictionRow } from "./map-prediction.ts";
+import type { SignedFile } from "./storage.ts";
+import { isoTime, toIso } from "./time.ts";
+
+/** A row of projects. `created_at` is kept as Postgres writes it: a cursor needs its microseconds. */
+export const projectRow = z.object({
+  id: z.string(),
+  title: z.string(),
+  text_prompt: z.string(),
+  description: z.string(),
+  created_at: z.iso.datetime({ offset: true }),
+  updated_at: isoTime,
+});
+
+/** The latest predictions of a project, one of each step at most. */
+export const latestRows = z.array(predictionRow);
+
+export const mapProject = (row: z.infer<typeof projectRow>): Project => ({
+  projectId: row.id,
+  title: row.title,
+  textPrompt: row.text_prompt,
+  description: row.description,
+  createdAt: toIso(row.created_at),
+  updatedAt: row.updated_at,
+});
+
+/** `files` are the signed outputs by their paths. */
+export function mapLatest(rows: z.infer<typeof latestRows>, files: Map<string, SignedFile>): LatestPredictions {
+  const latest = STEPS.map((step) => {
+    const row = rows.find((one) => one.step === step);
+    return [step, row ? mapPrediction(row, files) : null];
+  });
+  return Object.fromEntries(latest); // each step has its entry, which fromEntries cannot tell
+}

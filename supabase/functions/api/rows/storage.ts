@@ -1,0 +1,68 @@
+import type { ApiError } from "../../../../shared/http/errors.ts";
+import { internal, type UpstreamFailure, unauthorized, unavailable } from "../failures.ts";
+import type { PlatformClient } from "./platform-client.ts";
+import { signedUntil } from "../http/signed-until.ts";
+
+/** Signed URLs cannot be revoked, so they live for an hour only. */
+const SIGNED_FOR_SECONDS = 3600;
+
+export type SignedFile = { url: string; expiresAt: string };
+
+/** Files, as the holder of `token` may reach them. Each function is one call of the Storage API and throws ApiError. */
+export type Storage = {
+  /** By path; a file that is not there is left out. No call for an empty list. */
+  signGenerated(paths: string[], token: string | null): Promise<Map<string, SignedFile>>;
+  /** A file of this name that is there already is left as it is: nobody else makes these names. */
+  uploadReference(name: string, bytes: Uint8Array, contentType: string, token: string | null): Promise<void>;
+};
+
+/** `clientUrl` takes the place of `supabaseUrl` in signed URLs, so that the app can reach them. */
+type Settings = { supabaseUrl: string; clientUrl: string; now: () => Date };
+
+export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, now }: Settings): Storage {
+  const bucket = (name: string, token: string | null) =>
+    client.storage.from(name).setHeader("authorization", `Bearer ${token}`);
+  const asClientsReachIt = (url: string) =>
+    url.startsWith(supabaseUrl) ? clientUrl + url.slice(supabaseUrl.length) : url;
+  return {
+    async signGenerated(paths, token) {
+      if (paths.length === 0) return new Map();
+      const inAnHour = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000);
+      const { data, error } = await bucket("keyframe-outputs", token).createSignedUrls(paths, SIGNED_FOR_SECONDS);
+      if (error) throw storageError("sign", error);
+      return new Map(
+        data.flatMap(({ path, signedUrl, error }) => {
+          if (path === null || signedUrl === null || error !== null) return [];
+          const expiresAt = (signedUntil(signedUrl) ?? inAnHour).toISOString();
+          return [[path, { url: asClientsReachIt(signedUrl), expiresAt }]];
+        }),
+      );
+    },
+    async uploadReference(name, bytes, contentType, token) {
+      const options = { contentType, cacheControl: "3600", upsert: false };
+      const { error } = await bucket("projects", token).upload(name, bytes, options);
+      if (error && !isDuplicate(error)) throw storageError("upload", error);
+    },
+  };
+}
+
+/** Storage tells its status twice: in the HTTP status (400 for many) and in `statusCode`, which newer ones fill with a word. */
+type StorageFailure = {
+  message: string;
+  status?: number | undefined;
+  statusCode?: string | undefined;
+  code?: string | undefined;
+};
+
+const isDuplicate = ({ status, statusCode, code }: StorageFailure) =>
+  status === 409 || statusCode === "409" || code === "ResourceAlreadyExists" || code === "KeyAlreadyExists";
+
+function storageError(operation: string, error: StorageFailure): ApiError {
+  const { message, status = 0, statusCode = "", code = "" } = error;
+  // The message is used to tell an expired token, and not kept: it can name files.
+  const cause: UpstreamFailure = { from: "storage", operation, status, code: statusCode || code };
+  if (status === 401 || statusCode === "401" || /\bjwt\b|"exp" claim/i.test(message)) {
+    return unauthorized("The session token was refused.", cause);
+  }
+  return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
+}

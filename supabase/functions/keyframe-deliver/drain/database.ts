@@ -1,0 +1,45 @@
+import { z } from "zod";
+import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
+import type { AttemptResult, Delivery } from "./delivery.ts";
+
+const exchanged = z.object({
+  deliveries: z.array(
+    z.object({
+      id: z.string(),
+      lease_token: z.string(),
+      endpoint_id: z.string(),
+      event_id: z.string(),
+      body: z.string(),
+    }),
+  ),
+  endpoints: z.record(z.string(), z.object({ url: z.string(), secrets: z.array(z.string()) })),
+});
+
+/**
+ * Records results and leases up to `maxRows` due deliveries in one call. With no results and none due it waits for one, at
+ * most waitMs. Throws DatabaseError.
+ */
+export type Exchange = (
+  results: AttemptResult[],
+  maxRows: number,
+  leaseSeconds: number,
+  lookAgainMs: number,
+  waitMs: number,
+) => Promise<Delivery[]>;
+
+export function createExchange(call: CallDatabase): Exchange {
+  return async (results, maxRows, leaseSeconds, lookAgainMs, waitMs) => {
+    const answer = await call("exchange_deliveries", {
+      results,
+      max_rows: maxRows,
+      lease_seconds: leaseSeconds,
+      look_again_ms: lookAgainMs,
+      wait_ms: waitMs,
+    });
+    const { deliveries, endpoints } = exchanged.parse(answer);
+    return deliveries.map(({ id, lease_token, endpoint_id, event_id, body }) => {
+      const { url, secrets } = endpoints[endpoint_id] ?? { url: "", secrets: [] };
+      return { id, leaseToken: lease_token, endpointId: endpoint_id, eventId: event_id, body, url, secrets };
+    });
+  };
+}

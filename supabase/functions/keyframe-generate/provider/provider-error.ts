@@ -1,0 +1,61 @@
+import { providerSentence } from "../../../../shared/replicate/provider-sentence.ts";
+
+/**
+ * A call of the provider that did not work. `status` is null when no whole answer came: then nobody knows whether the
+ * call had its effect. `said` is the provider's own explanation, fit for the owner to read.
+ */
+export class ProviderError extends Error {
+  readonly status: number | null;
+  readonly said: string;
+  readonly retryAfterSeconds: number | null;
+
+  constructor(status: number | null, more: { said?: string; retryAfterSeconds?: number | null; cause?: unknown } = {}) {
+    super(status === null ? "the provider did not answer" : `the provider answered ${status}`, { cause: more.cause });
+    this.name = "ProviderError";
+    this.status = status;
+    this.said = more.said ?? "";
+    this.retryAfterSeconds = more.retryAfterSeconds ?? null;
+  }
+}
+
+const MOST_BYTES = 64 * 1024;
+const LONGEST_WAIT_SECONDS = 3600;
+
+/** Reads what stands in an answer that is no success. Never throws: a refusal without a readable body is still a refusal. */
+export async function readRefusal(response: Response, now: number): Promise<ProviderError> {
+  const body = await readBody(response).catch(() => "");
+  const { detail, title, retry_after } = fieldsOf(body);
+  return new ProviderError(response.status, {
+    said: providerSentence(detail ?? title),
+    retryAfterSeconds: readWait(retry_after) ?? readWait(response.headers.get("retry-after"), now),
+  });
+}
+
+async function readBody(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let bytes = 0;
+  let text = "";
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MOST_BYTES) break;
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text;
+}
+
+function fieldsOf(body: string): { detail?: unknown; title?: unknown; retry_after?: unknown } {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    return typeof parsed === "object" && parsed !== null ? parsed : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Seconds from a number, its text, or an HTTP date. */
+function readWait(given: unknown, now?: number): number | null {
+  if (given === null || given === undefined || given === "") return null;
+  const seconds = Number(given);
+  const wait = Number.isNaN(seconds) && now !== undefined ? (Date.parse(String(given)) - now) / 1000 : seconds;
+  return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), LONGEST_WAIT_SECONDS) : null;
+}

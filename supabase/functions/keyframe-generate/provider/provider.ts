@@ -1,0 +1,128 @@
+import Replicate from "replicate";
+import { z } from "zod";
+import { type ProviderPrediction, providerPrediction } from "../../../../shared/replicate/provider-prediction.ts";
+import { unrepeatableBody } from "../../../../shared/http/unrepeatable-body.ts";
+import { ProviderError, readRefusal } from "./provider-error.ts";
+
+const PATIENCE_MS = 20_000;
+
+/** A run as the list shows it; which fields the list leaves out is not promised. Inputs are deleted after an hour. */
+const listed = providerPrediction.extend({
+  model: z.string().nullish(),
+  input: z.record(z.string(), z.unknown()).catch({}),
+  webhook: z.string().nullish(),
+  created_at: z.string().nullish(),
+});
+export type ListedPrediction = z.infer<typeof listed>;
+const page = z.object({ next: z.string().nullish(), results: z.array(z.unknown()) });
+const uploaded = z.object({ urls: z.object({ get: z.url() }) });
+const described = z.object({ metadata: z.object({ prediction: z.string() }).nullable().catch(null) });
+
+export type NewRun = {
+  model: string;
+  input: Record<string, unknown>;
+  /** After so many seconds the provider ends the run by itself. */
+  cancelAfterSeconds: number;
+  /** Null where the provider cannot reach us. */
+  webhook: string | null;
+};
+
+/** Each call is at most one HTTP request, of at most 20 s, and throws ProviderError. */
+export type Provider = {
+  create(run: NewRun, signal: AbortSignal): Promise<ProviderPrediction>;
+  get(id: string, signal: AbortSignal): Promise<ProviderPrediction>;
+  cancel(id: string, signal: AbortSignal): Promise<void>;
+  /** One page of the account's runs, newest first. `query` is null or a former page's `next`. */
+  list(
+    since: Date,
+    query: string | null,
+    signal: AbortSignal,
+  ): Promise<{ runs: ListedPrediction[]; next: string | null }>;
+  /** Uploads an input file of a prediction and returns the address that a model can read it from. */
+  upload(file: Blob, predictionId: string, signal: AbortSignal): Promise<string>;
+  /** The prediction that the file at this address was uploaded for; null when it is not the address of an upload of ours. */
+  uploadedFor(address: string, signal: AbortSignal): Promise<string | null>;
+};
+
+export type ProviderSettings = {
+  token: string;
+  baseUrl: string;
+  fetch: typeof fetch;
+  now(): number;
+  patienceMs?: number;
+};
+
+export function createProvider(settings: ProviderSettings): Provider {
+  return {
+    create: async ({ model, input, cancelAfterSeconds, webhook }, signal) => {
+      // replicate.predictions.create cannot send Cancel-After.
+      const callback = webhook === null ? {} : { webhook, webhook_events_filter: ["start", "logs", "completed"] };
+      const headers = { "Cancel-After": `${cancelAfterSeconds}s` };
+      const data = { input, ...callback };
+      const options = { method: "POST", headers, data };
+      const ask = async (replicate: Replicate) =>
+        (await replicate.request(`/models/${model}/predictions`, options)).json();
+      return parse(providerPrediction, await once(settings, signal, ask));
+    },
+    get: async (id, signal) => parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id))),
+    cancel: async (id, signal) => void (await once(settings, signal, (r) => r.predictions.cancel(id))),
+    async list(since, query, signal) {
+      // replicate.predictions.list takes no parameters. Of `next` only the query is followed: the token goes nowhere else.
+      const search = query ?? `?created_after=${encodeURIComponent(since.toISOString())}`;
+      const ask = async (replicate: Replicate) => (await replicate.request(`/predictions${search}`, {})).json();
+      const { next, results } = parse(page, await once(settings, signal, ask));
+      // A run that does not fit (a training, a new status) is not one of ours.
+      const runs = results.flatMap((one) => listed.safeParse(one).data ?? []);
+      return { runs, next: next ? new URL(next).search : null };
+    },
+    upload: async (file, prediction, signal) =>
+      parse(uploaded, await once(settings, signal, (r) => r.files.create(file, { prediction }))).urls.get,
+    async uploadedFor(address, signal) {
+      const [, id] = /\/files\/([A-Za-z0-9_-]{1,100})$/.exec(address) ?? [];
+      if (id === undefined) return null;
+      try {
+        return parse(described, await once(settings, signal, (r) => r.files.get(id))).metadata?.prediction ?? null;
+      } catch (error) {
+        if (error instanceof ProviderError && error.status === 404) return null;
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * Lets the SDK make one request and no more. Left to itself it repeats every request that threw (a create whose answer
+ * was lost, too: six runs paid for one) and every 429, up to five times without a pause. So it is only ever handed an
+ * answer: a success as it is, and in place of all else a 418, which it does not repeat; what really happened is kept here.
+ */
+async function once<Answer>(
+  { token, baseUrl, fetch, now, patienceMs = PATIENCE_MS }: ProviderSettings,
+  signal: AbortSignal,
+  call: (replicate: Replicate) => Promise<Answer>,
+): Promise<Answer> {
+  let failure: ProviderError | null = null;
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+  const single: typeof fetch = async (input, init) => {
+    try {
+      const body = unrepeatableBody(init?.body);
+      const response = await fetch(input, { ...init, ...body, redirect: "manual", signal: bounded });
+      if (response.ok) return response;
+      failure = await readRefusal(response, now());
+    } catch (cause) {
+      failure = new ProviderError(null, { cause });
+    }
+    return new Response(null, { status: 418 });
+  };
+  try {
+    return await call(new Replicate({ auth: token, baseUrl, fetch: single }));
+  } catch (cause) {
+    throw failure ?? new ProviderError(null, { cause });
+  }
+}
+
+/** An answer of another shape tells nothing about what was done, so it counts as none. */
+function parse<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
+  const parsed = shape.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  throw new ProviderError(null, { cause: new Error("the answer has another shape", { cause: parsed.error }) });
+}

@@ -1,0 +1,74 @@
+import { MEDIA_EXTENSIONS } from "../../../../shared/media/media.ts";
+import { describeError } from "../../../../shared/platform/describe-error.ts";
+import { createCheckedCopy } from "../files/checked-copy.ts";
+import type { Deps } from "../deps.ts";
+import { OutputError, readOutput } from "../files/open-output.ts";
+import { StorageError, type StoredFile } from "../files/storage.ts";
+import type { StoredOutput } from "../files/stored-output.ts";
+import type { StoreTask } from "./task.ts";
+
+/** An output that is gone once may only be hidden for a moment; gone twice it has expired. */
+const EXPIRED_TRIES = 2;
+
+/** Copies a finished run's output into Storage, checked on its way, and completes the prediction. Throws DatabaseError. */
+export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): Promise<void> {
+  let hasWritten = false;
+  try {
+    const copy = await createCheckedCopy(task.step, readOutput(task.provider_output_url, deps.outputs, signal));
+    // The same for every try, so that a repeat overwrites and leaves no second file.
+    const name = `${task.owner_id}/${task.project_id}/${task.id}.${MEDIA_EXTENSIONS[copy.type]}`;
+    hasWritten = true; // or may have, from here on
+    await upload({ bucket: "keyframe-outputs", name }, copy, deps, signal);
+    const checked = copy.result();
+    if (!checked) throw new StorageError("upload", null, new Error("Storage did not read the whole file"));
+    const { durationSeconds, ...facts } = checked;
+    const output: StoredOutput = {
+      output_path: name,
+      content_type: copy.type,
+      ...facts,
+      duration_seconds: durationSeconds,
+    };
+    if (await deps.database.complete(task, output)) {
+      deps.log.info("output_stored", { predictionId: task.id, step: task.step, bytes: output.bytes });
+      return;
+    }
+    deps.log.warn("output_too_late", { predictionId: task.id });
+  } catch (error) {
+    if (!(error instanceof OutputError || error instanceof StorageError)) throw error;
+    if ((await recordProblem(task, error, deps)) === "later") return;
+  }
+  // A file whose prediction ended without it must not stay; the database knows whether it did. Should this be the last thing
+  // that happens here, it is removed when the lease ends.
+  if (hasWritten) await deps.database.giveUpOutput(task);
+}
+
+type Copy = Awaited<ReturnType<typeof createCheckedCopy>>;
+
+async function upload(file: StoredFile, copy: Copy, { storage }: Deps, signal: AbortSignal): Promise<void> {
+  try {
+    await storage.upload(file, copy.type, copy.body, signal);
+  } catch (error) {
+    copy.result(); // when the source was at fault, this throws what was wrong with it
+    throw error;
+  }
+}
+
+async function recordProblem(task: StoreTask, error: OutputError | StorageError, { database, log }: Deps) {
+  const { code, message, again } = explain(error);
+  log.warn("store_failed", { predictionId: task.id, code, reason: describeError(error) });
+  if (again && (code !== "output_expired" || task.failures + 1 < EXPIRED_TRIES)) {
+    return await database.retryLater(task, { code, message });
+  }
+  // Another run may well give a better file, but hardly a smaller one.
+  const retryable = code !== "output_too_large";
+  return (await database.fail(task, { code, message }, retryable)) ? "failed" : "too_late";
+}
+
+function explain(error: OutputError | StorageError): { code: string; message: string; again: boolean } {
+  if (error instanceof OutputError) return error;
+  if (error.status === 413) {
+    const message = "The output is larger than Storage admits. An administrator can raise the limit.";
+    return { code: "output_too_large", message, again: false };
+  }
+  return { code: "storage_unavailable", message: "The output could not be stored.", again: true };
+}

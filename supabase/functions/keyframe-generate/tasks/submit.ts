@@ -1,0 +1,107 @@
+import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
+import type { ProviderPrediction } from "../../../../shared/replicate/provider-prediction.ts";
+import type { Reason } from "../database.ts";
+import type { Deps } from "../deps.ts";
+import { recordOrphans, SearchTooLong } from "../provider/find-orphan.ts";
+import { giveFile } from "../files/input-files.ts";
+import { ProviderError } from "../provider/provider-error.ts";
+import { createVerdict, laterVerdict, type Verdict } from "../provider/provider-verdict.ts";
+import { StorageError } from "../files/storage.ts";
+import type { SubmitTask } from "./task.ts";
+import { wantedFiles } from "../files/wanted-files.ts";
+
+/** The shortest that the provider accepts, and the longest. */
+const LEAST_RUN_SECONDS = 5;
+const MOST_RUN_SECONDS = 24 * 3600;
+
+/**
+ * Hands a prediction to the provider, once: the provider has no idempotency key, so a run that an earlier submit may have
+ * started is looked for first, and nothing here repeats a create. Throws DatabaseError.
+ */
+export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal): Promise<void> {
+  const started = performance.now();
+  const before = await attempt(() => prepare(task, deps, signal), laterVerdict);
+  if ("fate" in before) return await recordVerdict(task, before, deps);
+  if (before.value === "found") return;
+
+  const { input } = before.value;
+  const created = await attempt(() => create(task, input, deps, signal), createVerdict);
+  if ("fate" in created) return await recordVerdict(task, created, deps);
+  deps.log.info("submitted", {
+    predictionId: task.id,
+    attempt: task.attempt,
+    ms: Math.round(performance.now() - started),
+  });
+  await recordCreated(task, created.value, deps);
+}
+
+async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
+  for await (const _outcome of recordOrphans(task, deps, signal)) return "found" as const;
+  const files = wantedFiles(task);
+  const give = (file: (typeof files)[keyof typeof files]) => file && giveFile(file, task.id, deps, signal);
+  const [reference, firstFrame, lastFrame] = await Promise.all([
+    give(files.reference),
+    give(files.firstFrame),
+    give(files.lastFrame),
+  ]);
+  const { step, prompt, duration_seconds: durationSeconds } = task;
+  return {
+    input: buildInput({ step, prompt, durationSeconds, reference, firstFrame, lastFrame }, task.model_settings),
+  };
+}
+
+function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, signal: AbortSignal) {
+  const left = Math.floor((task.deadline_at.getTime() - deps.now()) / 1000);
+  const callback = `/functions/v1/keyframe-replicate-webhook?prediction=${task.id}&attempt=${task.attempt}`;
+  const run = {
+    model: task.model,
+    input,
+    cancelAfterSeconds: Math.min(Math.max(left, LEAST_RUN_SECONDS), MOST_RUN_SECONDS),
+    webhook: deps.publicUrl === null ? null : deps.publicUrl + callback,
+  };
+  return deps.provider.create(run, signal);
+}
+
+async function recordCreated(task: SubmitTask, run: ProviderPrediction, deps: Deps): Promise<void> {
+  const outcome = await deps.database.recordState(task, run);
+  if (outcome === "recorded" || outcome === "unchanged") return;
+  // ended (or deleted), stale: the database has already planned to cancel the run. Else its callbacks or a search tell of it.
+  deps.log.warn("submitted_in_vain", { predictionId: task.id, outcome });
+}
+
+/** The value, or what is to become of the prediction when the call failed in a way that is foreseen. */
+async function attempt<Value>(
+  call: () => Promise<Value>,
+  verdictOf: (error: ProviderError) => Verdict,
+): Promise<{ value: Value } | Verdict> {
+  try {
+    return { value: await call() };
+  } catch (error) {
+    if (error instanceof ProviderError) return verdictOf(error);
+    if (error instanceof UnsupportedInput) return fail({ code: "unsupported_input", message: error.message });
+    if (error instanceof StorageError && error.status === 404) {
+      return fail({ code: "input_file_missing", message: "An image that this step builds on has been deleted." });
+    }
+    if (error instanceof StorageError)
+      return later({ code: "storage_unavailable", message: "The input images could not be read." });
+    if (error instanceof SearchTooLong) {
+      return later({ code: "provider_unavailable", message: "The provider's list of runs was too long to search." });
+    }
+    throw error;
+  }
+}
+
+const fail = (reason: Reason): Verdict => ({ fate: "fail", reason, retryable: false });
+const later = (reason: Reason): Verdict => ({ fate: "later", reason, answered: true, retryAfterSeconds: null });
+
+async function recordVerdict(task: SubmitTask, verdict: Verdict, { database, log }: Deps): Promise<void> {
+  const { fate, reason } = verdict;
+  log.warn("submit_failed", { predictionId: task.id, attempt: task.attempt, fate, code: reason.code });
+  if (verdict.fate === "fail") {
+    await database.fail(task, reason, verdict.retryable);
+    return;
+  }
+  // Once a submit went unanswered, every later one is preceded by a search, whatever the present answer was.
+  const answered = verdict.answered && task.search_since === null;
+  await database.retryLater(task, reason, { retryAfterSeconds: verdict.retryAfterSeconds, answered });
+}

@@ -1,0 +1,81 @@
+import { findStack } from "./demo/find-stack.ts";
+import { type DemoStep, runDemo } from "./demo/run-demo.ts";
+import { oneLine } from "../local/stack/one-line.ts";
+import { showStages } from "../local/stack/show-stages.ts";
+import { readStackSettings } from "../local/stack/stack-settings.ts";
+import { startStack } from "../local/stack/start-stack.ts";
+import type { StackOptions } from "../local/stack/stack-types.ts";
+import { stopSignals } from "../local/stack/stop-signals.ts";
+
+const HELP = `npm run demo -- [options]   a film from project to video, as a new user would make it
+
+  --data DIR    the data whose stack is used (default .keyframe); when none runs on them, one is started for the demo
+  --port N      the port of a stack that is started (default 54321; 0: any free one)
+  --json        one JSON line last`;
+
+const SIMULATED_PATIENCE_MS = 60_000;
+const REAL_PATIENCE_MS = 15 * 60_000;
+
+/** What the JSON line says. */
+type Outcome = { ok: boolean; url: string | null; ms: number; steps: DemoStep[]; error: string | null };
+
+async function main(): Promise<number> {
+  const { stack: options, flag: json, help } = readStackSettings(Deno.args, (name) => Deno.env.get(name), "json");
+  if (help) {
+    console.log(HELP);
+    return 0;
+  }
+  const signal = stopSignals();
+  const start = performance.now();
+  const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], error: null };
+  try {
+    await perform(options, outcome, signal);
+    outcome.ok = true;
+  } catch (error) {
+    outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
+    console.error(`\nThe demo failed: ${outcome.error}`);
+  }
+  outcome.ms = Math.round(performance.now() - start);
+  if (outcome.ok) say(`\nAll of it held, in ${(outcome.ms / 1000).toFixed(1)} s.\n`);
+  if (json) console.log(JSON.stringify(outcome));
+  return outcome.ok ? 0 : 1;
+}
+
+/** Fills the outcome in as far as it gets. Throws at the first thing that does not hold; its own stack is stopped then too. */
+async function perform(options: StackOptions, outcome: Outcome, signal: AbortSignal): Promise<void> {
+  const running = await findStack(options, say, signal);
+  if (!running) say("No stack runs on these data: starting one.\n");
+  const display = showStages(say, Deno.stdout.isTerminal());
+  const started = running ? null : await startStack({ ...options, signal, ...display }).finally(display.end);
+  const stack = running ?? {
+    url: started?.url ?? "",
+    publishableKey: started?.keys.publishableKey ?? "",
+    simulated: options.provider === undefined,
+  };
+  outcome.url = stack.url;
+  try {
+    const patienceMs = stack.simulated ? SIMULATED_PATIENCE_MS : REAL_PATIENCE_MS;
+    await runDemo({ ...stack, patienceMs, signal, write: say, steps: outcome.steps });
+    say(`\n  ${"step".padEnd(14)}${"time".padStart(10)}  result\n`);
+    for (const { name, ms, result } of outcome.steps)
+      say(`  ${name.padEnd(14)}${String(ms).padStart(7)} ms  ${result}\n`);
+  } finally {
+    await started?.stop();
+  }
+}
+
+function say(text: string): void {
+  try {
+    Deno.stdout.writeSync(new TextEncoder().encode(text));
+  } catch {
+    // Nobody reads any more (the end of a pipe); what was started still has to stop in order.
+  }
+}
+
+main().then(
+  (code) => Deno.exit(code),
+  (error: unknown) => {
+    console.error(oneLine(error));
+    Deno.exit(1);
+  },
+);

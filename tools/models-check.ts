@@ -1,0 +1,48 @@
+import { abortable } from "./models-check/abortable.ts";
+import { nameRows, readRows } from "./models-check/read-rows.ts";
+import { readArguments } from "./models-check/read-arguments.ts";
+import { report } from "./models-check/report.ts";
+import { runCheck } from "./models-check/run-check.ts";
+import { oneLine } from "../local/stack/one-line.ts";
+import { stopSignals } from "../local/stack/stop-signals.ts";
+
+const HELP = `npm run models:check -- [options]   compares models with what each model publishes on Replicate
+
+  --database-url URL   the table of this database (default: KEYFRAME_DATABASE_URL)
+  --migrations         the rows this repository ships, whatever the environment names
+  --recorded           the schemas recorded in local/simulator/schemas, although there is a token
+  --record             writes those schemas anew, from Replicate
+
+  SUPABASE_URL with SUPABASE_SECRET_KEY (or SUPABASE_SECRET_KEYS)   the table of this project
+  KEYFRAME_REPLICATE_API_TOKEN      what Replicate publishes now, instead of the recorded schemas; costs nothing
+  KEYFRAME_REPLICATE_API_BASE_URL   another address of its API
+
+  Without any of these: the rows of the migrations, against the recorded schemas.
+  Ends with 0 when every row fits, 1 when one does not, 2 when it could not be found out.`;
+
+async function main(): Promise<number> {
+  const { rows: source, provider, record, help } = readArguments(Deno.args, (name) => Deno.env.get(name));
+  if (help) {
+    console.log(HELP);
+    return 0;
+  }
+  const signal = stopSignals();
+  const rows = await readRows(source, signal);
+  const today = new Date().toISOString().slice(0, 10);
+  const result = await runCheck({
+    rows,
+    record,
+    today,
+    ...(provider ? { provider: { ...provider, fetch: abortable(signal) } } : {}),
+  });
+  console.log(report(result, nameRows(source)));
+  return result.findings.length === 0 ? 0 : 1;
+}
+
+main().then(
+  (code) => Deno.exit(code),
+  (error: unknown) => {
+    console.error(oneLine(error));
+    Deno.exit(2);
+  },
+);

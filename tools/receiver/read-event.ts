@@ -1,0 +1,70 @@
+import type { Webhook } from "standardwebhooks";
+import { type WebhookEvent, webhookEvent } from "../../shared/contract/events.ts";
+import { ApiError } from "../../shared/http/errors.ts";
+import { bodyClock, createBodyReader, decodeBody } from "../../shared/http/read-body.ts";
+
+/** Three times what an event may have. */
+const LIMITS = { maxBytes: 64 * 1024, maxMs: 15_000 };
+
+const readBody = createBodyReader({ ...bodyClock, mostBytes: 16 * 1024 * 1024 });
+
+/** A request that does not become an event: what it is answered, and why. */
+export class Refused extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What a genuine request carries: the event, its identifier, and both as they came, for whoever wants to check again. */
+export type SignedEvent = { id: string; event: WebhookEvent; headers: Record<string, string>; body: string };
+
+/**
+ * Reads a webhook as a receiver should: method, size, raw body, signature and age, and only then JSON.
+ *
+ * @throws Refused
+ */
+export async function readEvent(request: Request, webhooks: readonly Webhook[]): Promise<SignedEvent> {
+  if (request.method !== "POST") throw new Refused(405, "Events come with POST.");
+  const body = await readRawBody(request);
+  const headers = Object.fromEntries(request.headers);
+  checkSignature(webhooks, headers, body);
+  const parsed = webhookEvent.safeParse(parseJson(body));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new Refused(400, `Signed, but not an event: ${issue?.path.join(".") || "body"}: ${issue?.message}`);
+  }
+  return { id: headers["webhook-id"] ?? "", event: parsed.data, headers, body };
+}
+
+async function readRawBody(request: Request): Promise<string> {
+  try {
+    return decodeBody(await readBody(request, LIMITS));
+  } catch (error) {
+    if (error instanceof ApiError) throw new Refused(error.status, error.message);
+    throw error;
+  }
+}
+
+/** One secret is enough: during a rotation the sender signs with each that is live, and a receiver may hold several too. */
+function checkSignature(webhooks: readonly Webhook[], headers: Record<string, string>, body: string): void {
+  let reason = "This receiver has no secret.";
+  for (const webhook of webhooks) {
+    try {
+      webhook.verify(body, headers, { jsonParse: false });
+      return;
+    } catch (error) {
+      reason = error instanceof Error ? error.message : String(error);
+    }
+  }
+  throw new Refused(401, reason);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

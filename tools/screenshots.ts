@@ -1,0 +1,65 @@
+import { join } from "node:path";
+import { createClient } from "@supabase/supabase-js";
+import { createKeyframeClient } from "../client/index.ts";
+import { launchBrowser } from "./demo/browser.ts";
+import { ageData } from "./screenshots/age-data.ts";
+import { makeFilms } from "./screenshots/make-films.ts";
+import { makeWebhooks, sendTests } from "./screenshots/make-webhooks.ts";
+import { takePictures } from "./screenshots/take-pictures.ts";
+import { oneLine } from "../local/stack/one-line.ts";
+import { PROJECT_ROOT } from "../local/stack/project-root.ts";
+import { removeData } from "../local/stack/remove-data.ts";
+import { startStack } from "../local/stack/start-stack.ts";
+import type { Stack } from "../local/stack/stack-types.ts";
+import { stopSignals } from "../local/stack/stop-signals.ts";
+
+const FOLDER = join(PROJECT_ROOT, "docs", "screenshots");
+
+/** The pictures of the README, of a throw-away stack on which somebody has made films and told their servers. */
+async function main(): Promise<void> {
+  const signal = stopSignals();
+  const dataDir = await Deno.makeTempDir({ prefix: "keyframe-screenshots-" });
+  const simulator = { startDelayMs: 0, runDelayMs: 0 };
+  try {
+    const stack = await startStack({ dataDir, port: 0, durable: false, simulator, dashboard: true, signal });
+    await photograph(stack).finally(() => stack.stop());
+  } finally {
+    await removeData(dataDir);
+  }
+}
+
+async function photograph({ url, keys, demoUser, databaseUrl }: Stack): Promise<void> {
+  const supabase = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
+  const { data, error } = await supabase.auth.signInWithPassword(demoUser);
+  if (error) throw error;
+  const { session } = data;
+  const getToken = () => session.access_token;
+  const keyframe = createKeyframeClient({ url, apikey: keys.publishableKey, getToken });
+  const endpoints = await makeWebhooks(keyframe);
+  const browser = await launchBrowser();
+  try {
+    const projectId = await makeFilms(keyframe);
+    await sendTests(keyframe, endpoints.webhookId);
+    await ageData(databaseUrl);
+    await Deno.mkdir(FOLDER, { recursive: true });
+    const shots = [
+      { name: "projects", path: "/projects" },
+      { name: "studio", path: `/projects/${projectId}`, show: "[aria-label=Steps]" },
+      { name: "webhooks", path: "/webhooks" },
+      { name: "webhook", path: `/webhooks/${endpoints.webhookId}` },
+      { name: "docs", path: "/docs" },
+    ];
+    await takePictures({ browser, url, session, shots, folder: FOLDER });
+  } finally {
+    await browser.close();
+    await endpoints.stop();
+  }
+}
+
+main().then(
+  () => Deno.exit(0),
+  (error: unknown) => {
+    console.error(oneLine(error));
+    Deno.exit(1);
+  },
+);
