@@ -11,6 +11,8 @@ export type KeyframeOptions = {
   getToken: () => string | null | Promise<string | null>;
   /** The publishable key, sent as the header `apikey` that some gateways ask for. */
   apikey?: string;
+  /** The name that the function `api` was deployed under, where it is another one. */
+  functionName?: string;
   /** How often a call is repeated after a passing failure (default 3). 0: never. */
   retries?: number;
   /** How long one request may take, in ms (default 30,000); what the service was asked to hold comes on top. */
@@ -25,17 +27,22 @@ export type KeyframeOptions = {
 };
 
 /** The options with nothing left open. `base` is where the paths of the contract begin. */
-export type Settings = Required<Omit<KeyframeOptions, "url" | "apikey">> & { base: string; apikey: string | null };
+export type Settings = Required<Omit<KeyframeOptions, "url" | "apikey" | "functionName">> & {
+  base: string;
+  apikey: string | null;
+};
 
 /** Throws a TypeError for a url or a number that cannot be meant. */
 export function resolveSettings(options: KeyframeOptions): Settings {
-  const { retries = 3, requestTimeoutMs = 30_000, apikey = null } = options;
+  const { retries = 3, requestTimeoutMs = 30_000, apikey = null, functionName = "api" } = options;
   if (!Number.isInteger(retries) || retries < 0) throw new TypeError("retries must be a whole number from 0 on.");
   if (!(requestTimeoutMs > 0)) throw new TypeError("requestTimeoutMs must be more than 0.");
   if (apikey !== null && !/^[\x21-\x7e]+$/.test(apikey))
     throw new TypeError("apikey must be visible ASCII characters.");
+  if (!/^[a-z][\w-]*$/i.test(functionName)) throw new TypeError("functionName must be the name of an Edge Function.");
+  const mount = functionName === "api" ? "" : `/${functionName}`;
   return {
-    base: `${supabaseUrl(options.url)}/functions/v1/api`,
+    base: `${supabaseUrl(options.url)}/functions/v1${mount}/api`,
     apikey,
     retries,
     requestTimeoutMs,

@@ -116,7 +116,10 @@ test.each<[policy: string, limit: number, window: number, call: (one: User) => P
 test("POST of a step → Location is where to poll it", async () => {
   const reply = await user.post("/api/projects/generate/first-frame", { projectId });
   const started = prediction.parse(reply.data);
-  const location = new URL(reply.headers.get("location") ?? "", inject("stack").url);
+  const location = new URL(
+    reply.headers.get("location") ?? "",
+    `${inject("stack").url}/functions/v1/api/projects/generate/first-frame`,
+  );
   const response = await fetch(location, { headers: { authorization: `Bearer ${user.token}` } });
   expect(prediction.parse((await readReply(response)).data).predictionId).toBe(started.predictionId);
 });

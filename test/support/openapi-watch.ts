@@ -33,7 +33,8 @@ export function watchFetch(): () => void {
 
 /** The same for an answer of the API's code running in the test itself; returns it. */
 export function watched(request: Request, response: Response): Response {
-  look(request.method, new URL(request.url).pathname, response);
+  // The function may be deployed under another name than `api`, which then stands before its paths.
+  look(request.method, new URL(request.url).pathname.replace(/^\/films(?=\/api\/)/, ""), response);
   return response;
 }
 

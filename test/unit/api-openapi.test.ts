@@ -33,6 +33,14 @@ test("it has every operation of the contract, each once, under its name", async 
   expect(new Set(named).size).toBe(named.length);
 });
 
+test("deployed as films → its paths follow that name, the server of the document names it, and paths without api are unknown", async () => {
+  const read = async (path: string) => (await api.call(path)).json();
+  expect((await read("/films/api/openapi.json")).servers).toEqual([{ url: `${api.supabaseUrl}/functions/v1/films` }]);
+  expect((await api.call("/films/api/nothing")).status).toBe(404);
+  expect((await api.call("/films/api/projects", { method: "PUT" })).status).toBe(405);
+  expect((await api.call("/films/projects")).status).toBe(404);
+});
+
 test("HEAD → 200, the same headers, no body", async () => {
   const response = await read({ method: "HEAD" });
   expect([response.status, response.headers.get("content-type"), await response.text()]).toEqual([
@@ -64,7 +72,7 @@ test("each request of it is a log line", async () => {
 describe("the text", () => {
   test("names the address where apps find the service, each time", async () => {
     const text = createDocumentText("https://films.example/functions/v1");
-    expect(text()).toBe(text());
-    expect(JSON.parse(await text()).servers).toEqual([{ url: "https://films.example/functions/v1" }]);
+    expect(text("")).toBe(text(""));
+    expect(JSON.parse(await text("")).servers).toEqual([{ url: "https://films.example/functions/v1" }]);
   });
 });

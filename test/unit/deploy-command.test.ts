@@ -186,7 +186,9 @@ describe("the deployment after that", () => {
     expect(scene.platform.requests).toEqual(
       expect.arrayContaining([
         "GET /functions/v1/api/health",
-        ...["generate", "keyframe-replicate-webhook", "deliver"].map((name) => `POST /functions/v1/${name}`),
+        ...["keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"].map(
+          (name) => `POST /functions/v1/${name}`,
+        ),
       ]),
     );
     expectNoSecretShown(ran);
@@ -281,22 +283,22 @@ describe("a later deployment", () => {
   test("one function that is refused → which step, what the platform said, and which version of each runs now", async () => {
     const was = scene.platform.functions.list()[0]?.version ?? 0;
     scene.platform.faults = {
-      "POST /functions/deploy deliver": { status: 413, body: { message: "bundle too large" } },
+      "POST /functions/deploy keyframe-deliver": { status: 413, body: { message: "bundle too large" } },
     };
     const taking = scene.take([functionsStep]);
     await expect(taking).rejects.toThrow(/^Functions: Failed while deploying the functions.*bundle too large/s);
-    const now = ["api", "generate", "keyframe-replicate-webhook"].map(
+    const now = ["api", "keyframe-generate", "keyframe-replicate-webhook"].map(
       (name) => `${name}: version ${was + 1} (this checkout's)`,
     );
     await expect(taking).rejects.toThrow(
-      `Now run ${now.join(", ")}, deliver: version ${was} (as before). Done: nothing. Not done: Functions. Continue with: npm run deploy -- --project ${PROJECT}`,
+      `Now run ${now.join(", ")}, keyframe-deliver: version ${was} (as before). Done: nothing. Not done: Functions. Continue with: npm run deploy -- --project ${PROJECT}`,
     );
   });
 
   test("a function that dies at its start, of a secret the deployment did not set → that function, and its answer", async () => {
     scene.platform.secrets.set("KEYFRAME_REPLICATE_OUTPUT_HOSTS", "https://user@/x");
     await expect(scene.take([healthStep])).rejects.toThrow(
-      /answers as it should\. generate: HTTP 503 .*BOOT_ERROR[^;]*$/,
+      /answers as it should\. keyframe-generate: HTTP 503 .*BOOT_ERROR[^;]*$/,
     );
     scene.platform.secrets.delete("KEYFRAME_REPLICATE_OUTPUT_HOSTS");
   });

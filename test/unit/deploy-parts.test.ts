@@ -99,20 +99,25 @@ const BASE = "https://film.example.com/functions/v1";
 test("functions that answer → each is asked once: api for its health, the others without a signature", async () => {
   const { asked, fetch } = functionsAt(BASE, {});
   await waitForHealth(BASE, { fetch, clock: hastyClock() });
-  expect(asked).toEqual(["GET api/health", "POST generate", "POST replicate-webhook", "POST deliver"]);
+  expect(asked).toEqual([
+    "GET api/health",
+    "POST keyframe-generate",
+    "POST keyframe-replicate-webhook",
+    "POST keyframe-deliver",
+  ]);
 });
 
 test("a function that starts late → it alone is asked again until it is well", async () => {
   const first = [new Response("starting", { status: 503 })];
-  const { asked, fetch } = functionsAt(BASE, { deliver: () => first.pop() as Response });
+  const { asked, fetch } = functionsAt(BASE, { "keyframe-deliver": () => first.pop() as Response });
   await waitForHealth(BASE, { fetch, clock: hastyClock() });
-  expect(asked.slice(4)).toEqual(["POST deliver"]);
+  expect(asked.slice(4)).toEqual(["POST keyframe-deliver"]);
 });
 
 test.each<[string, string, Response]>([
-  ["dies at its start", "generate", Response.json({ code: "BOOT_ERROR" }, { status: 503 })],
-  ["is not deployed", "deliver", Response.json({ code: "NOT_FOUND" }, { status: 404 })],
-  ["is kept by the platform for those with a token", "deliver", Response.json({ code: 401 }, { status: 401 })],
+  ["dies at its start", "keyframe-generate", Response.json({ code: "BOOT_ERROR" }, { status: 503 })],
+  ["is not deployed", "keyframe-deliver", Response.json({ code: "NOT_FOUND" }, { status: 404 })],
+  ["is kept by the platform for those with a token", "keyframe-deliver", Response.json({ code: 401 }, { status: 401 })],
   ["cannot reach the database", "api/health", Response.json({ code: "unavailable" }, { status: 503 })],
 ])("a function that %s → after a minute its name, its last answer and where to look", async (_what, name, answer) => {
   const { fetch } = functionsAt(BASE, { [name]: () => answer.clone() });
@@ -131,7 +136,7 @@ test("functions that do not answer at all → no request waits longer than its t
     return AbortSignal.abort();
   };
   const waiting = waitForHealth(BASE, { fetch, clock: { ...hastyClock(), timeout } });
-  await expect(waiting).rejects.toThrow("generate: no answer within 10 s");
+  await expect(waiting).rejects.toThrow("keyframe-generate: no answer within 10 s");
   expect(Math.max(...limits)).toBe(10_000);
 });
 

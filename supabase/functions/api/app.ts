@@ -1,4 +1,5 @@
 import { type Context, Hono } from "hono";
+import { getPath } from "hono/utils/url";
 import { METRICS_TYPE } from "../../../shared/contract/openapi/metrics.ts";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
@@ -17,9 +18,20 @@ import { listRoutes } from "./routes/routes.ts";
 /** Kept for the log line of the request, beside its identifier. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string } };
 
+/**
+ * The name of the function when it is not deployed as `api`: the platform puts it before the path, as in /films/api/projects.
+ * Empty for `api`, whose name is the beginning of the path itself.
+ */
+const mountOf = (path: string): string => /^\/(?!api\/)[^/]+(?=\/api\/)/.exec(path)?.[0] ?? "";
+
 /** The API, below /api. Every response is an envelope (but openapi.json and metrics), and every request one line in the log. */
 export function createApp(needs: Needs): { fetch: (request: Request) => Response | Promise<Response> } {
-  const app = new Hono<Env>();
+  const app = new Hono<Env>({
+    getPath: (request) => {
+      const path = getPath(request);
+      return path.slice(mountOf(path).length);
+    },
+  });
 
   app.use(async (c, next) => {
     const began = performance.now();
@@ -53,14 +65,14 @@ export function createApp(needs: Needs): { fetch: (request: Request) => Response
       return respond(c.get("requestId"), operation.status, await handle(id, call, needs));
     });
   }
-  const document = (at: string, contentType: string, read: (headers: Headers) => string | Promise<string>) =>
+  const document = (at: string, contentType: string, read: (request: Request) => string | Promise<string>) =>
     app.all(at, async (c) => {
       c.set("route", at);
       if (!["GET", "HEAD"].includes(c.req.method)) throw notAllowed(["GET"]);
-      return respondWithDocument(c.get("requestId"), await read(c.req.raw.headers), contentType);
+      return respondWithDocument(c.get("requestId"), await read(c.req.raw), contentType);
     });
-  document("/api/openapi.json", "application/json", needs.openApi);
-  document("/api/metrics", METRICS_TYPE, (headers) => readMetrics(headers, needs));
+  document("/api/openapi.json", "application/json", (request) => needs.openApi(mountOf(getPath(request))));
+  document("/api/metrics", METRICS_TYPE, (request) => readMetrics(request.headers, needs));
   return { fetch: (request) => app.fetch(withKnownMethod(request)) };
 }
 

@@ -26,8 +26,8 @@ export type Needs = {
   verifyProject: ProjectVerifier;
   /** Why no webhook may be sent to this address, in a sentence; null when it may. */
   refuseUrl: (url: string) => Promise<string | null>;
-  /** The text of openapi.json. */
-  openApi: () => Promise<string>;
+  /** The text of openapi.json, for a function at this path: empty for `api`, else as in /films. */
+  openApi: (mount: string) => Promise<string>;
   log: Log;
   now: () => Date;
   /** Milliseconds by a clock that is never set: for how long something took. */

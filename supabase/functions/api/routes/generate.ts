@@ -41,7 +41,7 @@ export const startPrediction =
     const hasEnded = (seen: Read) => seen.prediction.completed_at !== null;
     const { answer, waited } = await hold(started, call, needs, hasEnded).catch(orAsStarted);
     const query = new URLSearchParams({ projectId: project_id, predictionId: id });
-    const Location = `/functions/v1/api/projects/generate/${step}?${query}`;
+    const Location = `${step}?${query}`; // relative to the address of the start, whatever the function is called
     // What this request did to its own limit and key is told, not what the looks afterwards did.
     const headers = { ...answerHeaders(started), ...waited, Location };
     return answerWith(answer.prediction, headers, call, needs).catch((error) => {

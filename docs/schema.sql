@@ -1,0 +1,4092 @@
+-- The database as the migrations leave it: what to read first, and where a name is defined. Made by `npm run schema`; a test keeps it
+-- current. Within each schema: types, tables (with their indexes, triggers, policies and grants), views, functions, in the
+-- order in which the migrations create them.
+
+-- Schema keyframe
+
+create schema keyframe;
+comment on schema keyframe is 'Keyframe: projects, predictions, models and webhooks, and the functions that users call. Exposed through the Data API.';
+grant usage on schema keyframe to anon;
+grant usage on schema keyframe to authenticated;
+grant usage on schema keyframe to service_role;
+
+create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
+comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
+
+create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
+comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
+
+create type keyframe.delivery_status as enum ('pending', 'delivered', 'exhausted');
+comment on type keyframe.delivery_status is 'pending: to be sent or sent again; delivered: answered 2xx; exhausted: every attempt failed.';
+
+create table keyframe.projects (
+  id uuid not null default gen_random_uuid(),
+  owner_id uuid not null default auth.uid(),
+  title text not null,
+  text_prompt text not null,
+  description text not null default ''::text,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint projects_pkey PRIMARY KEY (id),
+  constraint projects_id_owner_id_key UNIQUE (id, owner_id),
+  constraint projects_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
+  constraint description_has_at_most_4000_characters CHECK ((char_length(description) <= 4000)),
+  constraint text_prompt_has_1_to_4000_characters CHECK (((char_length(text_prompt) >= 1) AND (char_length(text_prompt) <= 4000))),
+  constraint title_has_1_to_200_characters CHECK (((char_length(title) >= 1) AND (char_length(title) <= 200)))
+);
+comment on table keyframe.projects is 'One film in the making. Owned by the user who created it.';
+comment on column keyframe.projects.text_prompt is 'The scene to generate; each prediction copies it unless it brings a prompt of its own.';
+comment on column keyframe.projects.description is 'Free text, for example how the look should be kept. Not sent to the provider.';
+CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
+alter table keyframe.projects enable row level security;
+create policy projects_delete_owner on keyframe.projects for delete to authenticated
+  using ((owner_id = ( SELECT auth.uid() AS uid)));
+create policy projects_insert_owner on keyframe.projects for insert to authenticated
+  with check ((owner_id = ( SELECT auth.uid() AS uid)));
+create policy projects_select_owner on keyframe.projects for select to authenticated
+  using ((owner_id = ( SELECT auth.uid() AS uid)));
+create policy projects_update_owner on keyframe.projects for update to authenticated
+  using ((owner_id = ( SELECT auth.uid() AS uid)))
+  with check ((owner_id = ( SELECT auth.uid() AS uid)));
+grant delete, select on keyframe.projects to authenticated;
+grant select on keyframe.projects to service_role;
+grant insert (id, title, text_prompt, description) on keyframe.projects to authenticated;
+grant update (title, text_prompt, description) on keyframe.projects to authenticated;
+CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_projects();
+CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_project_changes();
+CREATE TRIGGER _200_date BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.date_project();
+CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
+CREATE TRIGGER _700_emit_created AFTER INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_project_created();
+
+create table keyframe.models (
+  step keyframe.generation_step not null,
+  model text not null,
+  is_default boolean not null default false,
+  prompt_field text not null default 'prompt'::text,
+  reference_field text,
+  max_references integer not null default 0,
+  reference_is_list boolean not null default false,
+  first_frame_field text,
+  last_frame_field text,
+  last_frame_needs_first boolean not null default false,
+  last_frame_extras jsonb not null default '{}'::jsonb,
+  references_exclude_frames boolean not null default false,
+  duration_field text,
+  durations integer[] not null default '{}'::integer[],
+  extras jsonb not null default '{}'::jsonb,
+  notes text not null default ''::text,
+  constraint models_pkey PRIMARY KEY (step, model),
+  constraint durations_are_a_list_of_seconds CHECK (
+CASE
+    WHEN (array_ndims(durations) > 1) THEN false
+    ELSE ((0 < ALL (durations)) AND (array_position(durations, NULL::integer) IS NULL))
+END),
+  constraint durations_need_a_field CHECK (((duration_field IS NOT NULL) = (cardinality(durations) > 0))),
+  constraint extras_are_objects CHECK (((jsonb_typeof(extras) = 'object'::text) AND (jsonb_typeof(last_frame_extras) = 'object'::text))),
+  constraint extras_leave_the_other_fields_alone CHECK (((NOT (extras ?| ARRAY[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field])) AND (NOT (last_frame_extras ?| ARRAY[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field])))),
+  constraint fields_differ CHECK (((prompt_field <> ALL (ARRAY[reference_field, first_frame_field, last_frame_field, duration_field])) AND (reference_field <> ALL (ARRAY[first_frame_field, last_frame_field, duration_field])) AND (first_frame_field <> ALL (ARRAY[last_frame_field, duration_field])) AND (last_frame_field <> duration_field))),
+  constraint fields_have_names CHECK (((prompt_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'::text) AND (reference_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'::text) AND (first_frame_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'::text) AND (last_frame_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'::text) AND (duration_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'::text))),
+  constraint last_frame_rules_need_a_last_frame_field CHECK (((last_frame_field IS NOT NULL) OR ((NOT last_frame_needs_first) AND (last_frame_extras = '{}'::jsonb)))),
+  constraint max_references_is_not_negative CHECK ((max_references >= 0)),
+  constraint model_is_owner_slash_name CHECK ((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+$'::text)),
+  constraint only_video_has_a_duration_field CHECK (((step = 'video'::keyframe.generation_step) OR (duration_field IS NULL))),
+  constraint only_video_has_frame_fields CHECK (((step = 'video'::keyframe.generation_step) OR ((first_frame_field IS NULL) AND (last_frame_field IS NULL)))),
+  constraint references_need_a_field CHECK (((reference_field IS NOT NULL) = (max_references > 0))),
+  constraint several_references_need_a_list CHECK (((max_references <= 1) OR reference_is_list)),
+  constraint video_starts_from_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (first_frame_field IS NOT NULL))),
+  constraint every_step_keeps_a_default TRIGGER DEFERRABLE INITIALLY DEFERRED
+);
+comment on table keyframe.models is 'The models that may serve a step. Exactly one row of a step is the default. To switch, tick is_default on another row: update keyframe.models set is_default = true where step = ''video'' and model = ''google/veo-3.1''.';
+comment on column keyframe.models.is_default is 'The model that new predictions of this step use. Ticking it on one row takes it from the other; it cannot be taken away otherwise.';
+comment on column keyframe.models.prompt_field is 'The model''s input field for the prompt.';
+comment on column keyframe.models.reference_field is 'The input field for reference images; null when the model takes none.';
+comment on column keyframe.models.max_references is 'How many reference images the model takes (0 when none).';
+comment on column keyframe.models.reference_is_list is 'True when reference_field takes a list, false when it takes one image.';
+comment on column keyframe.models.first_frame_field is 'Video: the input field for the first frame.';
+comment on column keyframe.models.last_frame_field is 'Video: the input field for the last frame; null when the model would drop it.';
+comment on column keyframe.models.last_frame_needs_first is 'True when the model takes a last frame only beside a first one.';
+comment on column keyframe.models.last_frame_extras is 'Further input when a last frame is given, for example {"mode": "pro"}.';
+comment on column keyframe.models.references_exclude_frames is 'True when the model takes either reference images or frames, not both.';
+comment on column keyframe.models.duration_field is 'Video: the input field for the duration in seconds.';
+comment on column keyframe.models.durations is 'Which durations in seconds the model offers; the first one is used when none is asked for.';
+comment on column keyframe.models.extras is 'Input that is always sent, for example {"output_format": "png"}.';
+CREATE UNIQUE INDEX models_one_default_per_step ON keyframe.models USING btree (step) WHERE is_default;
+alter table keyframe.models enable row level security;
+create policy models_select_everyone on keyframe.models for select to authenticated
+  using (true);
+grant select on keyframe.models to authenticated;
+grant select on keyframe.models to service_role;
+CREATE TRIGGER _100_take_default BEFORE UPDATE OF is_default, step ON keyframe.models FOR EACH ROW WHEN (new.is_default AND (NOT old.is_default OR old.step <> new.step)) EXECUTE FUNCTION keyframe_private.take_default();
+CREATE TRIGGER _100_take_default_inserted BEFORE INSERT ON keyframe.models FOR EACH ROW WHEN (new.is_default) EXECUTE FUNCTION keyframe_private.take_default();
+CREATE CONSTRAINT TRIGGER every_step_keeps_a_default AFTER DELETE OR UPDATE ON keyframe.models DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.is_default) EXECUTE FUNCTION keyframe_private.require_default();
+
+create table keyframe.predictions (
+  id uuid not null default gen_random_uuid(),
+  project_id uuid not null,
+  owner_id uuid not null,
+  step keyframe.generation_step not null,
+  status keyframe.prediction_status not null default 'queued'::keyframe.prediction_status,
+  prompt text not null,
+  reference_image_path text,
+  first_frame_prediction_id uuid,
+  last_frame_prediction_id uuid,
+  duration_seconds integer,
+  model text not null,
+  provider_prediction_id text,
+  attempt integer not null default 0,
+  failures integer not null default 0,
+  retry_reason text,
+  unanswered_since timestamp with time zone,
+  lease_token uuid,
+  admitted_at timestamp with time zone,
+  next_attempt_at timestamp with time zone not null default now(),
+  deadline_at timestamp with time zone,
+  progress real,
+  provider_output_url text,
+  error_code text,
+  error_message text,
+  error_retryable boolean,
+  output_path text,
+  output_content_type text,
+  output_bytes bigint,
+  output_sha256 text,
+  output_width integer,
+  output_height integer,
+  output_duration_seconds double precision,
+  created_at timestamp with time zone not null default now(),
+  started_at timestamp with time zone,
+  completed_at timestamp with time zone,
+  updated_at timestamp with time zone not null default now(),
+  constraint predictions_pkey PRIMARY KEY (id),
+  constraint predictions_provider_prediction_id_key UNIQUE (provider_prediction_id),
+  constraint predictions_first_frame_prediction_id_fkey FOREIGN KEY (first_frame_prediction_id) REFERENCES keyframe.predictions(id) ON DELETE SET NULL,
+  constraint predictions_last_frame_prediction_id_fkey FOREIGN KEY (last_frame_prediction_id) REFERENCES keyframe.predictions(id) ON DELETE SET NULL,
+  constraint predictions_model_fkey FOREIGN KEY (step, model) REFERENCES keyframe.models(step, model) ON UPDATE CASCADE,
+  constraint predictions_project_fkey FOREIGN KEY (project_id, owner_id) REFERENCES keyframe.projects(id, owner_id) ON DELETE CASCADE,
+  constraint completed_at_if_and_only_if_ended CHECK (((completed_at IS NOT NULL) = (status = ANY (ARRAY['succeeded'::keyframe.prediction_status, 'failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])))),
+  constraint deadline_if_and_only_if_admitted CHECK (((deadline_at IS NULL) = (admitted_at IS NULL))),
+  constraint error_if_and_only_if_failed CHECK (
+CASE
+    WHEN (status = 'failed'::keyframe.prediction_status) THEN (num_nonnulls(error_code, error_message, error_retryable) = 3)
+    ELSE (num_nonnulls(error_code, error_message, error_retryable) = 0)
+END),
+  constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR (first_frame_prediction_id IS NULL))),
+  constraint lease_only_while_active CHECK (((lease_token IS NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])))),
+  constraint only_video_has_a_duration CHECK (((duration_seconds IS NULL) OR (step = 'video'::keyframe.generation_step))),
+  constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (last_frame_prediction_id IS NULL))),
+  constraint output_duration_if_and_only_if_a_video_succeeded CHECK (((output_duration_seconds IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
+  constraint output_if_and_only_if_succeeded CHECK (
+CASE
+    WHEN (status = 'succeeded'::keyframe.prediction_status) THEN (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6)
+    ELSE (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds) = 0)
+END),
+  constraint progress_is_a_fraction CHECK (((progress >= (0)::double precision) AND (progress <= (1)::double precision))),
+  constraint prompt_has_1_to_4000_characters CHECK (((char_length(prompt) >= 1) AND (char_length(prompt) <= 4000))),
+  constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((status <> ALL (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
+  constraint reference_image_path_is_in_projects CHECK ((reference_image_path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$'::text)),
+  constraint started_at_is_set_once_it_ran CHECK (((status <> ALL (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status, 'succeeded'::keyframe.prediction_status])) OR (started_at IS NOT NULL))),
+  constraint storing_has_an_output_url CHECK (((status <> 'storing'::keyframe.prediction_status) OR (provider_output_url IS NOT NULL))),
+  constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (first_frame_prediction_id IS NOT NULL) OR (status = ANY (ARRAY['succeeded'::keyframe.prediction_status, 'failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])))),
+  constraint waiting_only_while_queued CHECK (((admitted_at IS NOT NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status, 'failed'::keyframe.prediction_status]))))
+) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
+comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service moves the status.';
+comment on column keyframe.predictions.prompt is 'What was asked for; the project''s text_prompt unless the request brought its own.';
+comment on column keyframe.predictions.reference_image_path is 'projects/<file_name>: an image in the bucket projects that belongs to the owner.';
+comment on column keyframe.predictions.first_frame_prediction_id is 'Video: where it starts. Last frame: the look to keep.';
+comment on column keyframe.predictions.last_frame_prediction_id is 'Video: where it ends.';
+comment on column keyframe.predictions.provider_prediction_id is 'The identifier at the provider, once it accepted the run.';
+comment on column keyframe.predictions.attempt is 'How often the run was handed to the provider, this time included.';
+comment on column keyframe.predictions.failures is 'Failures of the present task in a row; progress sets it back to 0.';
+comment on column keyframe.predictions.retry_reason is 'Why the present task is tried again: the code of the last failure.';
+comment on column keyframe.predictions.unanswered_since is 'Since when a submit has no answer: the provider''s list is asked for it before the next one, and once more when the prediction ends without one.';
+comment on column keyframe.predictions.lease_token is 'Who works on it; only the holder may record a result. Runs out at next_attempt_at.';
+comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s places; null while it waits in line.';
+comment on column keyframe.predictions.next_attempt_at is 'When somebody should look at it next.';
+comment on column keyframe.predictions.deadline_at is 'When it is failed if it has not ended.';
+comment on column keyframe.predictions.provider_output_url is 'Where the provider keeps the output for an hour.';
+comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
+comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+CREATE INDEX predictions_project_id_step_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC);
+CREATE INDEX predictions_project_id_owner_id_idx ON keyframe.predictions USING btree (project_id, owner_id, created_at DESC, id DESC);
+CREATE INDEX predictions_reference_image_path_idx ON keyframe.predictions USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
+CREATE INDEX predictions_step_model_idx ON keyframe.predictions USING btree (step, model);
+CREATE INDEX predictions_first_frame_prediction_id_idx ON keyframe.predictions USING btree (first_frame_prediction_id) WHERE (first_frame_prediction_id IS NOT NULL);
+CREATE INDEX predictions_last_frame_prediction_id_idx ON keyframe.predictions USING btree (last_frame_prediction_id) WHERE (last_frame_prediction_id IS NOT NULL);
+CREATE INDEX predictions_due_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])));
+CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadline_at) WHERE ((admitted_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])));
+CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])));
+CREATE INDEX predictions_waiting_idx ON keyframe.predictions USING btree (owner_id, created_at, id) WHERE ((admitted_at IS NULL) AND (status = 'queued'::keyframe.prediction_status));
+CREATE INDEX predictions_unheard_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((unanswered_since IS NOT NULL) AND (status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])));
+CREATE INDEX predictions_created_day_idx ON keyframe.predictions USING btree ((((created_at AT TIME ZONE 'UTC'::text))::date), owner_id);
+alter table keyframe.predictions enable row level security;
+create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
+  with check ((owner_id = ( SELECT auth.uid() AS uid)));
+create policy predictions_select_owner on keyframe.predictions for select to authenticated
+  using ((owner_id = ( SELECT auth.uid() AS uid)));
+grant select on keyframe.predictions to authenticated;
+grant select on keyframe.predictions to service_role;
+grant insert (id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds) on keyframe.predictions to authenticated;
+CREATE TRIGGER _100_guard_move BEFORE UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION keyframe_private.guard_prediction_move();
+CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.prepare_prediction();
+CREATE TRIGGER _300_keep_reference BEFORE INSERT ON keyframe.predictions FOR EACH ROW WHEN (new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference();
+CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
+CREATE TRIGGER _400_cancel_deleted_run AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
+CREATE TRIGGER _410_remember_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.remember_unanswered_submit();
+CREATE TRIGGER _450_remove_deleted_files AFTER DELETE ON keyframe.predictions REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.remove_deleted_files();
+CREATE TRIGGER _450_remove_partial_output AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'storing'::keyframe.prediction_status AND (new.status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status]))) EXECUTE FUNCTION keyframe_private.remove_partial_output();
+CREATE TRIGGER _500_admit_next AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND new.completed_at IS NOT NULL AND old.admitted_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.admit_next();
+CREATE TRIGGER _700_emit_ended AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status AND (new.status = ANY (ARRAY['succeeded'::keyframe.prediction_status, 'failed'::keyframe.prediction_status]))) EXECUTE FUNCTION keyframe_private.emit_generation_ended();
+CREATE TRIGGER _900_kick_admitted AFTER UPDATE OF admitted_at ON keyframe.predictions FOR EACH ROW WHEN (old.admitted_at IS NULL AND new.admitted_at IS NOT NULL AND new.status = 'queued'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.kick_generate();
+CREATE TRIGGER _900_kick_inserted AFTER INSERT ON keyframe.predictions FOR EACH ROW WHEN (new.admitted_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.kick_generate();
+CREATE TRIGGER _900_kick_storing AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status <> 'storing'::keyframe.prediction_status AND new.status = 'storing'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.kick_generate();
+
+create table keyframe.webhook_endpoints (
+  id uuid not null default gen_random_uuid(),
+  owner_id uuid,
+  url text not null,
+  description text not null default ''::text,
+  event_types text[] not null default '{}'::text[],
+  enabled boolean not null default true,
+  max_in_flight integer not null default 8,
+  disabled_at timestamp with time zone,
+  disabled_reason text,
+  failing_since timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint webhook_endpoints_pkey PRIMARY KEY (id),
+  constraint webhook_endpoints_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
+  constraint description_has_at_most_500_characters CHECK ((char_length(description) <= 500)),
+  constraint disabled_if_and_only_if_not_enabled CHECK (((enabled = (disabled_at IS NULL)) AND ((disabled_at IS NULL) = (disabled_reason IS NULL)))),
+  constraint disabled_reason_is_known CHECK ((disabled_reason = ANY (ARRAY['by_owner'::text, 'gone'::text, 'failing'::text]))),
+  constraint event_types_are_known CHECK ((event_types <@ ARRAY['project.created'::text, 'generation.succeeded'::text, 'generation.failed'::text, 'webhook.test'::text])),
+  constraint max_in_flight_is_1_to_100 CHECK (((max_in_flight >= 1) AND (max_in_flight <= 100))),
+  constraint url_is_https_or_local_http CHECK (((url ~ '^https?://[^\s#@]+$'::text) AND (char_length(url) <= 2048)))
+);
+comment on table keyframe.webhook_endpoints is 'Receivers of events. A row added here by hand works too: its secret is made with it (select keyframe_private.webhook_secret(id) shows it).';
+comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
+comment on column keyframe.webhook_endpoints.event_types is 'Which events it wants; empty: all.';
+comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be under way at once; one while it does nothing but fail.';
+comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets nothing at present: by_owner, gone (it answered 410), failing (five days of nothing but failures).';
+comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed; null after a success.';
+CREATE INDEX webhook_endpoints_owner_id_idx ON keyframe.webhook_endpoints USING btree (owner_id, created_at DESC);
+CREATE INDEX webhook_endpoints_failing_idx ON keyframe.webhook_endpoints USING btree (failing_since) WHERE ((failing_since IS NOT NULL) AND enabled);
+CREATE INDEX webhook_endpoints_switched_off_idx ON keyframe.webhook_endpoints USING btree (disabled_at) WHERE (disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]));
+alter table keyframe.webhook_endpoints enable row level security;
+create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
+  using ((owner_id = ( SELECT auth.uid() AS uid)));
+grant select on keyframe.webhook_endpoints to authenticated;
+grant select on keyframe.webhook_endpoints to service_role;
+CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.prepare_webhook_endpoint();
+CREATE TRIGGER _300_switch BEFORE INSERT OR UPDATE OF enabled, url, description, event_types, max_in_flight ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.note_endpoint_switch();
+CREATE TRIGGER _500_equip AFTER INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.equip_webhook_endpoint();
+CREATE TRIGGER _500_note_deleted AFTER DELETE ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.note_deleted_endpoint();
+
+create table keyframe.webhook_events (
+  id uuid not null default (encode(set_bit(set_bit(OVERLAY(uuid_send(gen_random_uuid()) PLACING SUBSTRING(int8send(((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint) FROM 3) FROM 1 FOR 6), (52)::bigint, 1), (53)::bigint, 1), 'hex'::text))::uuid,
+  type text not null,
+  owner_id uuid,
+  project_id uuid,
+  prediction_id uuid,
+  endpoint_id uuid,
+  payload json not null,
+  created_at timestamp with time zone not null default now(),
+  constraint webhook_events_pkey PRIMARY KEY (id),
+  constraint payload_has_at_most_20_kb CHECK ((octet_length((payload)::text) <= 20000)),
+  constraint type_is_known CHECK ((type = ANY (ARRAY['project.created'::text, 'generation.succeeded'::text, 'generation.failed'::text, 'webhook.test'::text])))
+) with (autovacuum_vacuum_scale_factor=0.05);
+comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
+comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. Without a foreign key: what a deleted endpoint leaves is pruned.';
+CREATE UNIQUE INDEX webhook_events_one_terminal_event_per_prediction ON keyframe.webhook_events USING btree (prediction_id) WHERE (type = ANY (ARRAY['generation.succeeded'::text, 'generation.failed'::text]));
+CREATE UNIQUE INDEX webhook_events_one_creation_per_project ON keyframe.webhook_events USING btree (project_id) WHERE (type = 'project.created'::text);
+CREATE INDEX webhook_events_created_at_idx ON keyframe.webhook_events USING btree (created_at);
+CREATE INDEX webhook_events_endpoint_id_idx ON keyframe.webhook_events USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL);
+CREATE INDEX webhook_events_owner_id_idx ON keyframe.webhook_events USING btree (owner_id, created_at DESC);
+alter table keyframe.webhook_events enable row level security;
+create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ((endpoint_id IS NULL) OR (endpoint_id IN ( SELECT e.id
+   FROM keyframe.webhook_endpoints e)))));
+grant select on keyframe.webhook_events to authenticated;
+grant select on keyframe.webhook_events to service_role;
+
+create table keyframe.webhook_deliveries (
+  id uuid not null default (encode(set_bit(set_bit(OVERLAY(uuid_send(gen_random_uuid()) PLACING SUBSTRING(int8send(((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint) FROM 3) FROM 1 FOR 6), (52)::bigint, 1), (53)::bigint, 1), 'hex'::text))::uuid,
+  event_id uuid not null,
+  endpoint_id uuid not null,
+  owner_id uuid,
+  event_type text not null,
+  status keyframe.delivery_status not null default 'pending'::keyframe.delivery_status,
+  attempts integer not null default 0,
+  retries_from integer not null default 0,
+  next_attempt_at timestamp with time zone not null default now(),
+  last_attempt_at timestamp with time zone,
+  last_status_code integer,
+  last_error text,
+  created_at timestamp with time zone not null default now(),
+  completed_at timestamp with time zone,
+  constraint webhook_deliveries_pkey PRIMARY KEY (id),
+  constraint webhook_deliveries_event_id_endpoint_id_key UNIQUE (event_id, endpoint_id),
+  constraint webhook_deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES keyframe.webhook_events(id) ON DELETE CASCADE,
+  constraint completed_at_if_and_only_if_not_pending CHECK (((completed_at IS NULL) = (status = 'pending'::keyframe.delivery_status)))
+) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
+comment on table keyframe.webhook_deliveries is 'One event for one endpoint, from commit to its end.';
+comment on column keyframe.webhook_deliveries.endpoint_id is 'For which endpoint. Without a foreign key: what a deleted endpoint leaves is pruned, and is nobody''s until then.';
+comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner: who may read it here.';
+comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
+comment on column keyframe.webhook_deliveries.retries_from is 'At which attempt the retry schedule began: 0, or where somebody asked for it again.';
+comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due.';
+comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, next_attempt_at) WITH (deduplicate_items=off) WHERE (status = 'pending'::keyframe.delivery_status);
+CREATE INDEX webhook_deliveries_endpoint_id_status_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, status, created_at, id);
+CREATE INDEX webhook_deliveries_owner_id_idx ON keyframe.webhook_deliveries USING btree (owner_id) WHERE (owner_id IS NOT NULL);
+alter table keyframe.webhook_deliveries enable row level security;
+create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (endpoint_id IN ( SELECT e.id
+   FROM keyframe.webhook_endpoints e))));
+grant select on keyframe.webhook_deliveries to authenticated;
+grant select on keyframe.webhook_deliveries to service_role;
+CREATE TRIGGER _500_count_brought AFTER INSERT ON keyframe.webhook_deliveries FOR EACH ROW WHEN (new.last_attempt_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.count_delivery();
+CREATE TRIGGER _500_count_changed AFTER UPDATE OF status, last_attempt_at, last_error ON keyframe.webhook_deliveries FOR EACH ROW WHEN (old.attempts = new.attempts AND (old.status IS DISTINCT FROM new.status OR old.last_attempt_at IS DISTINCT FROM new.last_attempt_at OR old.last_error IS DISTINCT FROM new.last_error) AND current_setting('keyframe.deliveries_counted'::text, true) IS DISTINCT FROM 'by the caller'::text) EXECUTE FUNCTION keyframe_private.count_delivery();
+
+create table keyframe.webhook_attempts (
+  id bigint not null generated always as identity,
+  delivery_id uuid not null,
+  owner_id uuid,
+  attempt integer not null,
+  started_at timestamp with time zone not null,
+  duration_ms integer not null,
+  status_code integer,
+  error text,
+  response_excerpt text,
+  constraint webhook_attempts_pkey PRIMARY KEY (id),
+  constraint webhook_attempts_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES keyframe.webhook_deliveries(id) ON DELETE CASCADE,
+  constraint error_or_status CHECK (((status_code IS NOT NULL) OR (error IS NOT NULL))),
+  constraint response_excerpt_has_at_most_1_kib CHECK ((octet_length(response_excerpt) <= 1024))
+) with (autovacuum_vacuum_scale_factor=0.05);
+comment on table keyframe.webhook_attempts is 'One request of a delivery.';
+comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the answer.';
+CREATE UNIQUE INDEX webhook_attempts_delivery_id_attempt_idx ON keyframe.webhook_attempts USING btree (delivery_id, attempt);
+CREATE INDEX webhook_attempts_owner_id_idx ON keyframe.webhook_attempts USING btree (owner_id) WHERE (owner_id IS NOT NULL);
+alter table keyframe.webhook_attempts enable row level security;
+create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (EXISTS ( SELECT
+   FROM keyframe.webhook_deliveries d
+  WHERE (d.id = webhook_attempts.delivery_id)))));
+grant select on keyframe.webhook_attempts to authenticated;
+grant select on keyframe.webhook_attempts to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text, description text DEFAULT ''::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  project uuid := gen_random_uuid();
+  replayed boolean := false;
+  created keyframe.projects;
+begin
+  if idempotency_key is not null then
+    select r.resource_id, r.replayed into project, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if replayed then
+    select p.* into created from keyframe.projects p where p.id = project;
+    if not found then
+      perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
+    end if;
+  else
+    insert into keyframe.projects (id, title, text_prompt, description)
+    values (project, create_project.title, create_project.text_prompt, create_project.description)
+    returning * into created;
+  end if;
+  return jsonb_build_object('project', to_jsonb(created), 'replayed', replayed, 'rate', keyframe_private.rate_state('create'));
+end
+$function$;
+comment on function keyframe.create_project(text,text,text,text,text) is 'Creates a project of the caller.';
+grant execute on function keyframe.create_project(text,text,text,text,text) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.start_prediction(project_id uuid, step keyframe.generation_step, prompt text DEFAULT NULL::text, reference_image_path text DEFAULT NULL::text, first_frame_prediction_id uuid DEFAULT NULL::uuid, last_frame_prediction_id uuid DEFAULT NULL::uuid, duration_seconds integer DEFAULT NULL::integer, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+ RETURNS json
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  prediction uuid := gen_random_uuid();
+  replayed boolean := false;
+  started keyframe.predictions;
+begin
+  if idempotency_key is not null then
+    select r.resource_id, r.replayed into prediction, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if replayed then
+    select p.* into started from keyframe.predictions p where p.id = prediction;
+    if not found then
+      perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
+    end if;
+  else
+    insert into keyframe.predictions (
+      id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds
+    )
+    values (
+      prediction, start_prediction.project_id, start_prediction.step, start_prediction.prompt,
+      start_prediction.reference_image_path, start_prediction.first_frame_prediction_id,
+      start_prediction.last_frame_prediction_id, start_prediction.duration_seconds
+    )
+    returning * into started;
+  end if;
+  return json_build_object(
+    'prediction', keyframe_private.prediction_json(started), 'replayed', replayed, 'rate', keyframe_private.rate_state('generate'));
+end
+$function$;
+comment on function keyframe.start_prediction(uuid,keyframe.generation_step,text,text,uuid,uuid,integer,text,text) is 'Starts one run of a step of a project of the caller.';
+grant execute on function keyframe.start_prediction(uuid,keyframe.generation_step,text,text,uuid,uuid,integer,text,text) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid DEFAULT NULL::uuid)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.predictions;
+begin
+  if prediction_id is null then
+    select p.* into wanted from keyframe.predictions p
+    where p.project_id = read_prediction.project_id and p.step = read_prediction.step
+    order by p.created_at desc, p.id desc
+    limit 1;
+  else
+    select p.* into wanted from keyframe.predictions p
+    where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
+  end if;
+  -- All predictions of a project have its owner, so looking afterwards finds the same, and leads the planner to no other index.
+  if wanted.owner_id is distinct from auth.uid() or wanted.id is null then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
+  end if;
+  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', rate);
+end
+$function$;
+comment on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid) is 'One prediction of the caller; without prediction_id the latest run of the step.';
+grant execute on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.cancel_prediction(project_id uuid, prediction_id uuid, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  replayed boolean := false;
+  wanted keyframe.predictions;
+begin
+  if idempotency_key is not null then
+    select r.replayed into replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if not replayed then
+    perform keyframe_private.take_token('change');
+  end if;
+  select p.* into wanted from keyframe.predictions p
+  where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
+  for update;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  elsif wanted.status in ('succeeded', 'failed') then
+    perform keyframe_private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
+  end if;
+  if not replayed then
+    perform keyframe_private.mark_canceled(wanted.id);
+    select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
+  end if;
+  return json_build_object(
+    'prediction', keyframe_private.prediction_json(wanted), 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.cancel_prediction(uuid,uuid,text,text) is 'Cancels a prediction of the caller, here at once and at the provider soon after. Repeating it is no error.';
+grant execute on function keyframe.cancel_prediction(uuid,uuid,text,text) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.admit_upload(idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  file uuid := gen_random_uuid();
+  replayed boolean := false;
+begin
+  if idempotency_key is not null then
+    select r.resource_id, r.replayed into file, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if not replayed then
+    perform keyframe_private.take_token('upload');
+  end if;
+  return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));
+end
+$function$;
+comment on function keyframe.admit_upload(text,text) is 'Counts an upload of the caller and names its file.';
+grant execute on function keyframe.admit_upload(text,text) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.health()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object('now', now())
+$function$;
+comment on function keyframe.health() is 'Answers when the database does.';
+grant execute on function keyframe.health() to anon;
+grant execute on function keyframe.health() to authenticated;
+grant execute on function keyframe.health() to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.list_projects(max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, with_predictions boolean DEFAULT false)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  page json;
+begin
+  select coalesce(json_agg(
+    case when with_predictions
+      then (select to_json(j) from (select (l.project).*, keyframe_private.latest_predictions((l.project).id) as predictions) j)
+      else to_json(l.project) end
+    order by (l.project).created_at desc, (l.project).id desc), '[]')
+  into page
+  from (
+    select p as project from keyframe.projects p
+    -- Without a cursor it begins before everything, so that every plan is a walk along the index.
+    where p.owner_id = auth.uid() and (p.created_at, p.id)
+      < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+    order by p.created_at desc, p.id desc
+    limit least(max_rows, 101)
+  ) l;
+  return json_build_object('projects', page, 'rate', rate);
+end
+$function$;
+comment on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean) is 'The caller''s projects, newest first, a page of at most 101 at a time; with_predictions adds the latest prediction of each step.';
+grant execute on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.read_project(project_id uuid)
+ RETURNS json
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.projects;
+begin
+  select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  return json_build_object(
+    'project', to_json(wanted), 'predictions', keyframe_private.latest_predictions(wanted.id), 'rate', rate);
+end
+$function$;
+comment on function keyframe.read_project(uuid) is 'One project of the caller with the latest prediction of each step.';
+grant execute on function keyframe.read_project(uuid) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.update_project(project_id uuid, title text DEFAULT NULL::text, text_prompt text DEFAULT NULL::text, description text DEFAULT NULL::text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  changed keyframe.projects;
+begin
+  update keyframe.projects p
+  set title = coalesce(update_project.title, p.title),
+      text_prompt = coalesce(update_project.text_prompt, p.text_prompt),
+      description = coalesce(update_project.description, p.description)
+  where p.id = update_project.project_id
+  returning p.* into changed;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.update_project(uuid,text,text,text) is 'Changes the texts of a project of the caller. Predictions that were started keep theirs.';
+grant execute on function keyframe.update_project(uuid,text,text,text) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.delete_project(project_id uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  deleted keyframe.projects;
+begin
+  delete from keyframe.projects p where p.id = delete_project.project_id returning p.* into deleted;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  return jsonb_build_object('project', to_jsonb(deleted), 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.delete_project(uuid) is 'Deletes a project of the caller with its predictions; their files go soon after.';
+grant execute on function keyframe.delete_project(uuid) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyframe.generation_step DEFAULT NULL::keyframe.generation_step, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  first_time timestamptz := coalesce(before_created_at, 'infinity');
+  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  page keyframe.predictions[];
+begin
+  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  -- Two statements, so that each has a plan that walks along its own index.
+  if step is null then
+    page := array(
+      select p from keyframe.predictions p
+      where p.project_id = list_predictions.project_id and p.owner_id = auth.uid()
+        and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      limit least(max_rows, 101));
+  else
+    page := array(
+      select p from keyframe.predictions p
+      where p.project_id = list_predictions.project_id and p.step = list_predictions.step
+        and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      limit least(max_rows, 101));
+  end if;
+  return json_build_object(
+    'predictions', (
+      select coalesce(json_agg(keyframe_private.prediction_json(p) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
+    'rate', rate);
+end
+$function$;
+comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) is 'The predictions of a project of the caller, newest first, a page of at most 101 at a time.';
+grant execute on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, description text DEFAULT ''::text, event_types text[] DEFAULT '{}'::text[], enabled boolean DEFAULT true, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  endpoint uuid := gen_random_uuid();
+  replayed boolean := false;
+  created keyframe.webhook_endpoints;
+begin
+  if idempotency_key is not null then
+    select r.resource_id, r.replayed into endpoint, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if not replayed then
+    perform keyframe_private.take_token('create');
+    insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled)
+    values (endpoint, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
+      create_webhook_endpoint.event_types, create_webhook_endpoint.enabled);
+  end if;
+  created := keyframe_private.managed_endpoint(endpoint);
+  return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(endpoint), 'replayed', replayed,
+    'rate', keyframe_private.rate_state('create'));
+end
+$function$;
+comment on function keyframe.create_webhook_endpoint(text,text,text[],boolean,text,text) is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
+grant execute on function keyframe.create_webhook_endpoint(text,text,text[],boolean,text,text) to authenticated;
+grant execute on function keyframe.create_webhook_endpoint(text,text,text[],boolean,text,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.list_webhook_endpoints()
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  listed jsonb;
+  by_service boolean := coalesce(auth.role() = 'service_role', false);
+  caller uuid := case when not by_service then auth.uid() end;
+begin
+  select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
+  from keyframe.webhook_endpoints e
+  where e.owner_id = caller or (e.owner_id is null and by_service); -- each half by the index; together what is_managed says
+  return jsonb_build_object('endpoints', listed, 'rate', rate);
+end
+$function$;
+comment on function keyframe.list_webhook_endpoints() is 'The endpoints the caller manages, newest first.';
+grant execute on function keyframe.list_webhook_endpoints() to authenticated;
+grant execute on function keyframe.list_webhook_endpoints() to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.read_webhook_endpoint(endpoint_id uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+begin
+  return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
+end
+$function$;
+comment on function keyframe.read_webhook_endpoint(uuid) is 'One endpoint of the caller.';
+grant execute on function keyframe.read_webhook_endpoint(uuid) to authenticated;
+grant execute on function keyframe.read_webhook_endpoint(uuid) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.update_webhook_endpoint(endpoint_id uuid, url text DEFAULT NULL::text, description text DEFAULT NULL::text, event_types text[] DEFAULT NULL::text[], enabled boolean DEFAULT NULL::boolean)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('change');
+  changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+begin
+  update keyframe.webhook_endpoints e
+  set url = coalesce(update_webhook_endpoint.url, e.url),
+      description = coalesce(update_webhook_endpoint.description, e.description),
+      event_types = coalesce(update_webhook_endpoint.event_types, e.event_types),
+      enabled = coalesce(update_webhook_endpoint.enabled, e.enabled)
+  where e.id = changed.id
+  returning e.* into changed;
+  -- What waited while it was off is due at once.
+  if update_webhook_endpoint.enabled then
+    perform keyframe_private.kick_unless_looking('deliver');
+  end if;
+  return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
+end
+$function$;
+comment on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) is 'Changes what is given of an endpoint of the caller; null leaves a field as it is.';
+grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) to authenticated;
+grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.delete_webhook_endpoint(endpoint_id uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('change');
+  gone keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+begin
+  delete from keyframe.webhook_endpoints e where e.id = gone.id;
+  return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
+end
+$function$;
+comment on function keyframe.delete_webhook_endpoint(uuid) is 'Deletes an endpoint of the caller with its deliveries and secrets.';
+grant execute on function keyframe.delete_webhook_endpoint(uuid) to authenticated;
+grant execute on function keyframe.delete_webhook_endpoint(uuid) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.reveal_webhook_secret(endpoint_id uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
+begin
+  return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
+end
+$function$;
+comment on function keyframe.reveal_webhook_secret(uuid) is 'The secret that signs for an endpoint of the caller now.';
+grant execute on function keyframe.reveal_webhook_secret(uuid) to authenticated;
+grant execute on function keyframe.reveal_webhook_secret(uuid) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.rotate_webhook_secret(endpoint_id uuid, overlap_hours integer DEFAULT 24, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  secret_id uuid := gen_random_uuid();
+  replayed boolean := false;
+  endpoint keyframe.webhook_endpoints;
+  secret text;
+begin
+  if idempotency_key is not null then
+    select r.resource_id, r.replayed into secret_id, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if not replayed then
+    perform keyframe_private.take_token('change');
+  end if;
+  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not replayed);
+  if overlap_hours is null or overlap_hours not between 0 and 72 then
+    perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
+  end if;
+  if not replayed then
+    perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), secret_id);
+  end if;
+  -- The one that this rotation made, and not whichever is current by now.
+  select v.decrypted_secret into secret
+  from keyframe_private.webhook_secrets s
+  join vault.decrypted_secrets v on v.id = s.vault_secret_id
+  where s.id = secret_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
+  end if;
+  return jsonb_build_object('secret', secret, 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.rotate_webhook_secret(uuid,integer,text,text) is 'Gives an endpoint of the caller a new secret; the old one signs on beside it for overlap_hours (0: every old one is gone at once).';
+grant execute on function keyframe.rotate_webhook_secret(uuid,integer,text,text) to authenticated;
+grant execute on function keyframe.rotate_webhook_secret(uuid,integer,text,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  delivery_id uuid := gen_random_uuid();
+  replayed boolean := false;
+  endpoint keyframe.webhook_endpoints;
+  event uuid;
+  delivery keyframe.webhook_deliveries;
+begin
+  if idempotency_key is not null then
+    select r.resource_id, r.replayed into delivery_id, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if replayed then
+    return jsonb_build_object(
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'replayed', true, 'rate', keyframe_private.rate_state('create'));
+  end if;
+  perform keyframe_private.take_token('create');
+  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  if not endpoint.enabled then
+    perform keyframe_private.raise_error('invalid_request', 'This endpoint is disabled. Enable it, then test it.');
+  end if;
+  insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
+  values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
+    'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
+  returning id into event;
+  insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
+  values (delivery_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
+  returning * into delivery;
+  perform keyframe_private.kick_unless_looking('deliver');
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
+end
+$function$;
+comment on function keyframe.test_webhook_endpoint(uuid,text,text) is 'Sends webhook.test to an endpoint of the caller, and to no other.';
+grant execute on function keyframe.test_webhook_endpoint(uuid,text,text) to authenticated;
+grant execute on function keyframe.test_webhook_endpoint(uuid,text,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.list_webhook_deliveries(endpoint_id uuid, status keyframe.delivery_status DEFAULT NULL::keyframe.delivery_status, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
+  listed jsonb;
+begin
+  -- A walk along the index for each status that is wanted, none longer than the page: few exhausted among a million are found as
+  -- quickly as many. Without a cursor it begins before everything, so that every plan is such a walk.
+  select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
+  from (
+    select w.delivery
+    from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
+      else array[list_webhook_deliveries.status] end) as wanted (status)
+    cross join lateral (
+      select d as delivery from keyframe.webhook_deliveries d
+      where d.endpoint_id = endpoint.id and d.status = wanted.status and (d.created_at, d.id)
+        < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      order by d.created_at desc, d.id desc
+      limit least(max_rows, 101) -- a page of 100, and the one that tells of a next page
+    ) w
+    order by (w.delivery).created_at desc, (w.delivery).id desc
+    limit least(max_rows, 101)
+  ) l;
+  return jsonb_build_object('deliveries', listed, 'rate', rate);
+end
+$function$;
+comment on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid) is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
+grant execute on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid) to authenticated;
+grant execute on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.redeliver_webhook(delivery_id uuid, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  replayed boolean := false;
+  again keyframe.webhook_deliveries;
+begin
+  if idempotency_key is not null then
+    select r.replayed into replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+  end if;
+  if replayed then
+    return jsonb_build_object(
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'replayed', true, 'rate', keyframe_private.rate_state('change'));
+  end if;
+  perform keyframe_private.take_token('change');
+  again := keyframe_private.managed_delivery(delivery_id, lock => true);
+  -- A delivery that is being sent right now stays with who sends it; its retries begin anew.
+  update keyframe.webhook_deliveries d
+  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
+  where d.id = again.id
+  returning d.* into again;
+  perform keyframe_private.kick_unless_looking('deliver');
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', false, 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.redeliver_webhook(uuid,text,text) is 'Sends one delivery of the caller again, whatever came of it.';
+grant execute on function keyframe.redeliver_webhook(uuid,text,text) to authenticated;
+grant execute on function keyframe.redeliver_webhook(uuid,text,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.recover_webhook_endpoint(endpoint_id uuid, since timestamp with time zone, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  request record;
+  oldest constant timestamptz := greatest(
+    since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
+  endpoint keyframe.webhook_endpoints;
+  changes keyframe_private.delivery_change[];
+  given_up integer;
+  retried integer;
+  missed integer;
+  recovered integer;
+begin
+  if idempotency_key is not null then
+    select r.* into request from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    if request.replayed then
+      return request.answer || jsonb_build_object('replayed', true, 'rate', keyframe_private.rate_state('change'));
+    end if;
+  end if;
+  perform keyframe_private.take_token('change');
+  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  -- Those that were given up change the hours they were counted in. All at once: counted one by one, ten thousand take seconds.
+  perform set_config('keyframe.deliveries_counted', 'by the caller', true);
+  with failed as (
+    update keyframe.webhook_deliveries d
+    set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
+    where d.endpoint_id = endpoint.id and d.status = 'exhausted' and d.created_at >= oldest
+    returning d.*
+  )
+  select count(*), array_agg(row(
+    f.endpoint_id, f.last_attempt_at, 'exhausted', f.last_attempt_at, keyframe_private.delivery_outcome(f.status, f.last_error),
+    f.last_status_code, f.last_error)::keyframe_private.delivery_change)
+  into given_up, changes from failed f;
+  perform set_config('keyframe.deliveries_counted', '', true);
+  update keyframe.webhook_deliveries d
+  set retries_from = d.attempts, next_attempt_at = now()
+  where d.endpoint_id = endpoint.id and d.status = 'pending' and d.created_at >= oldest
+    and d.attempts > d.retries_from and d.id <> all ((select keyframe_private.leased_deliveries(endpoint.id))::uuid[]);
+  get diagnostics retried = row_count;
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
+  select v.id, endpoint.id, endpoint.owner_id, v.type
+  from keyframe.webhook_events v
+  where v.created_at >= greatest(oldest, endpoint.created_at) and v.type <> 'webhook.test'
+    and (endpoint.owner_id is null or v.owner_id = endpoint.owner_id)
+    and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
+  on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
+  get diagnostics missed = row_count;
+  recovered := given_up + retried + missed;
+  perform keyframe_private.count_deliveries(changes);
+  perform keyframe_private.kick_unless_looking('deliver');
+  if idempotency_key is not null then
+    perform keyframe_private.remember_answer(request.resource_id, jsonb_build_object('recovered', recovered));
+  end if;
+  return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.recover_webhook_endpoint(uuid,timestamp with time zone,text,text) is 'Sends an endpoint of the caller again what failed since a time, and what it missed.';
+grant execute on function keyframe.recover_webhook_endpoint(uuid,timestamp with time zone,text,text) to authenticated;
+grant execute on function keyframe.recover_webhook_endpoint(uuid,timestamp with time zone,text,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.webhook_health(endpoint_id uuid DEFAULT NULL::uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
+  endpoints jsonb;
+begin
+  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id), '[]')
+  into endpoints
+  from keyframe.webhook_endpoints e
+  left join lateral (
+    select jsonb_build_object('at', w.last_attempt_at, 'status_code', w.last_status_code, 'error', w.last_error) as last
+    from keyframe_private.webhook_hours w
+    where w.endpoint_id = e.id and w.last_attempt_at is not null
+    order by w.hour desc, w.last_attempt_at desc limit 1
+  ) l on true
+  cross join lateral (
+    select coalesce(jsonb_agg(to_jsonb(c) order by c.hour), '[]') as hours
+    from (
+      select w.hour, sum(w.delivered) as delivered, sum(w.retrying) as retrying, sum(w.exhausted) as exhausted
+      from keyframe_private.webhook_hours w
+      where w.endpoint_id = e.id and w.hour >= since
+      group by w.hour
+    ) c
+  ) h
+  where e.owner_id = auth.uid() and (webhook_health.endpoint_id is null or e.id = webhook_health.endpoint_id);
+  return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
+end
+$function$;
+comment on function keyframe.webhook_health(uuid) is 'What came of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
+grant execute on function keyframe.webhook_health(uuid) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.service_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'predictions', keyframe_private.prediction_figures(),
+    'deliveries', keyframe_private.delivery_figures(),
+    'events', keyframe_private.event_figures(),
+    'kicks', keyframe_private.kick_figures(),
+    'lastKicks', jsonb_build_object(
+      'generate', keyframe_private.last_kick_figures('generate'), 'deliver', keyframe_private.last_kick_figures('deliver')),
+    'sweep', keyframe_private.cron_figures('keyframe-sweep'),
+    'prune', keyframe_private.cron_figures('keyframe-prune'),
+    'fileRemovals', keyframe_private.file_figures())
+$function$;
+comment on function keyframe.service_figures() is 'How the service fares, in figures (docs/operate.md): for GET /api/health?deep=1 and GET /api/metrics.';
+grant execute on function keyframe.service_figures() to service_role;
+
+-- Schema keyframe_worker
+
+create schema keyframe_worker;
+comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
+grant usage on schema keyframe_worker to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.complete_prediction(prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer, duration_seconds double precision DEFAULT NULL::double precision)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.predictions p
+  set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
+      output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
+      output_duration_seconds = complete_prediction.duration_seconds, completed_at = clock_timestamp(), progress = 1,
+      lease_token = null, failures = 0, retry_reason = null, updated_at = now()
+  where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token;
+  return found;
+end
+$function$;
+comment on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision) is 'storing → succeeded, for the holder of the lease. False: too late.';
+grant execute on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform from keyframe.predictions p
+  where p.id = fail_prediction.prediction_id and p.lease_token = fail_prediction.lease_token for update;
+  return found and keyframe_private.mark_failed(prediction_id, code, message, retryable);
+end
+$function$;
+comment on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean) is 'active → failed, for the holder of the lease. False: too late.';
+grant execute on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.retry_prediction_later(prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision DEFAULT NULL::double precision, answered boolean DEFAULT true)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  row_now keyframe.predictions;
+  limits keyframe_private.settings;
+  counted integer;
+begin
+  select p.* into row_now from keyframe.predictions p
+  where p.id = retry_prediction_later.prediction_id and p.lease_token = retry_prediction_later.lease_token for update;
+  if not found then
+    return 'too_late';
+  end if;
+  select s.* into limits from keyframe_private.settings s;
+  counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
+  if row_now.status = 'queued' and counted >= limits.max_failures then
+    perform keyframe_private.mark_failed(row_now.id, code, message, true, heard => answered);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set failures = counted, retry_reason = code, lease_token = null,
+      unanswered_since = case when answered then null else p.unanswered_since end,
+      next_attempt_at = now() + greatest(
+        make_interval(secs => coalesce(retry_after_seconds, 0)),
+        -- Twenty doublings are beyond any retry_most, and far more would not fit an interval.
+        least(limits.retry_most, limits.retry_base * power(2, least(20, greatest(0, counted - 1))) * (0.8 + random() * 0.4))
+      ),
+      updated_at = now()
+  where p.id = row_now.id;
+  return 'later';
+end
+$function$;
+comment on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,boolean) is 'Puts the present task off (later), fails the prediction when its failures are used up (failed), or finds it gone on (too_late). answered = false keeps the search for a run whose submit was never answered.';
+grant execute on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,boolean) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision DEFAULT NULL::double precision)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.predictions p
+  set lease_token = null, failures = 0, retry_reason = null, updated_at = now(), next_attempt_at = now() + coalesce(
+    make_interval(secs => after_seconds), (select s.poll_interval from keyframe_private.settings s))
+  where p.id = poll_prediction_later.prediction_id and p.lease_token = poll_prediction_later.lease_token;
+  return found;
+end
+$function$;
+comment on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) is 'Gives a lease back and asks for the next poll. False: too late.';
+grant execute on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.record_search_ended(prediction_id uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.predictions p set unanswered_since = null
+  where p.id = record_search_ended.prediction_id and p.unanswered_since is not null and p.status in ('failed', 'canceled');
+  if not found then
+    update keyframe_private.unanswered_submits s set sought = null, next_search_at = null
+    where s.prediction_id = record_search_ended.prediction_id and s.sought is not null;
+  end if;
+  return found;
+end
+$function$;
+comment on function keyframe_worker.record_search_ended(uuid) is 'The runs of a prediction that ended or was deleted unheard have been looked for. False: there was nothing to look for.';
+grant execute on function keyframe_worker.record_search_ended(uuid) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  row_now keyframe.predictions;
+  run_is_over boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
+  follows_run boolean;
+  poll_after interval;
+  moved boolean;
+begin
+  -- First without a lock: what says nothing new, as most callbacks do, writes nothing and waits for nobody. Nothing moves back, so
+  -- what is no news of the row that is read here is none of a later one.
+  if exists (
+    select from keyframe.predictions p
+    where p.id = record_provider_state.prediction_id
+      and p.provider_prediction_id = record_provider_state.provider_prediction_id
+      and record_provider_state.attempt between 1 and p.attempt
+      and case p.status
+        when 'starting' then provider_status = 'starting'
+        when 'processing' then provider_status = 'starting'
+          or provider_status = 'processing' and coalesce(record_provider_state.progress <= coalesce(p.progress, 0), true)
+        when 'storing' then run_is_over or provider_status in ('starting', 'processing')
+        else false
+      end
+  ) then
+    return case
+      when exists (select from keyframe_private.provider_callbacks c where c.callback_id = record_provider_state.callback_id) then 'duplicate'
+      else 'unchanged'
+    end;
+  end if;
+
+  select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
+  if not found then
+    -- Deleted while a submit of it had no answer, it counts as ended then.
+    select s.prediction_id, s.attempt, s.deleted_at into row_now.id, row_now.attempt, row_now.completed_at
+    from keyframe_private.unanswered_submits s where s.prediction_id = record_provider_state.prediction_id;
+  end if;
+  if not found or record_provider_state.attempt not between 1 and row_now.attempt then
+    return 'unknown';
+  end if;
+  follows_run := coalesce(row_now.provider_prediction_id = record_provider_state.provider_prediction_id, false);
+  -- The signature does not cover the address. Under another prediction's a callback must not be noted as seen: its own would
+  -- then pass for a duplicate.
+  if not follows_run and exists (
+    select from keyframe_private.provider_runs r
+    where r.provider_prediction_id = record_provider_state.provider_prediction_id and r.prediction_id <> row_now.id
+  ) then
+    return 'unknown';
+  end if;
+  if callback_id is not null then
+    insert into keyframe_private.provider_callbacks (callback_id) values (record_provider_state.callback_id) on conflict do nothing;
+    if not found then
+      return 'duplicate';
+    end if;
+  end if;
+
+  -- The run that an active prediction follows is noted, and nobody asks for its end.
+  if not follows_run or row_now.completed_at is not null then
+    insert into keyframe_private.provider_runs as r (provider_prediction_id, prediction_id, attempt)
+    values (record_provider_state.provider_prediction_id, row_now.id, record_provider_state.attempt)
+    on conflict on constraint provider_runs_pkey do update
+      set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
+      where r.prediction_id = row_now.id;
+    if not found then
+      return 'unknown'; -- the run was noted for another prediction just now
+    end if;
+  end if;
+
+  if not follows_run and (row_now.provider_prediction_id is not null or row_now.completed_at is not null) then
+    perform keyframe_private.cancel_run(record_provider_state.provider_prediction_id, run_is_over);
+    return case when row_now.completed_at is null then 'stale' else 'ended' end;
+  end if;
+  if row_now.completed_at is not null then
+    -- The run of a prediction that succeeded is over, whatever an old callback says.
+    perform keyframe_private.cancel_run(record_provider_state.provider_prediction_id, run_is_over or row_now.status = 'succeeded');
+    return 'ended';
+  end if;
+
+  poll_after := coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s));
+  moved := case provider_status
+    when 'starting' then keyframe_private.mark_starting(row_now.id, record_provider_state.provider_prediction_id, poll_after)
+    when 'processing' then (row_now.status <> 'processing' or coalesce(record_provider_state.progress > coalesce(row_now.progress, 0), false))
+      and keyframe_private.mark_processing(row_now.id, record_provider_state.provider_prediction_id, record_provider_state.progress, poll_after)
+    when 'succeeded' then case
+      when row_now.status = 'storing' then false
+      when output_url is null then keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
+      else keyframe_private.mark_storing(row_now.id, record_provider_state.provider_prediction_id, output_url) end
+    when 'failed' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_failed',
+      coalesce(nullif(record_provider_state.error_message, ''), 'The provider could not generate this. Change the prompt, or run the step again.'), true)
+    when 'canceled' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_canceled',
+      'The run was cancelled at the provider. Run the step again.', true)
+    when 'aborted' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_aborted',
+      'The provider gave the run up before it started. Run the step again.', true)
+  end;
+  if moved is null then
+    raise exception 'The provider said an unknown status: %.', provider_status using errcode = 'invalid_parameter_value';
+  end if;
+  return case when moved then 'recorded' else 'unchanged' end;
+end
+$function$;
+comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision) is 'Records what the provider says about a run and answers: recorded, unchanged, duplicate, unknown, ended or stale.';
+grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.record_run_canceled(provider_prediction_id text, canceled boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe_private.provider_runs r
+  set cancel_failures = r.cancel_failures + case when canceled then 0 else 1 end,
+      cancel_due_at = case when not canceled and r.seen_at > now() - interval '1 day'
+        then now() + least(interval '5 minutes', interval '10 seconds' * (r.cancel_failures + 1)) end
+  where r.provider_prediction_id = record_run_canceled.provider_prediction_id and r.cancel_due_at is not null;
+  return found;
+end
+$function$;
+comment on function keyframe_worker.record_run_canceled(text,boolean) is 'What came of asking the provider to cancel a run.';
+grant execute on function keyframe_worker.record_run_canceled(text,boolean) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.record_files_removed(lease_token uuid, refused jsonb DEFAULT '[]'::jsonb)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  counted integer;
+begin
+  update keyframe_private.file_removals r
+  set lease_token = null, failures = r.failures + 1,
+      due_at = now() + (select least(s.retry_most, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s)
+  from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
+  where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
+
+  delete from keyframe_private.file_removals r where r.lease_token = record_files_removed.lease_token;
+  get diagnostics counted = row_count;
+  return counted;
+end
+$function$;
+comment on function keyframe_worker.record_files_removed(uuid,jsonb) is 'What came of a task that removes files: those refused are put off, the others done. Answers how many are done.';
+grant execute on function keyframe_worker.record_files_removed(uuid,jsonb) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.give_up_output(lease_token uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe_private.file_removals r set due_at = now(), written_under = null
+  where r.written_under = give_up_output.lease_token and r.lease_token is null;
+  if not found then
+    return false;
+  end if;
+  perform keyframe_private.kick_unless_looking('generate');
+  return true;
+end
+$function$;
+comment on function keyframe_worker.give_up_output(uuid) is 'Says that an output is no longer being written under this lease. True: it was in vain, and is removed now.';
+grant execute on function keyframe_worker.give_up_output(uuid) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, look_again_ms integer DEFAULT 0, wait_ms integer DEFAULT 0)
+ RETURNS SETOF jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  task jsonb;
+  at timestamptz;
+begin
+  perform keyframe_private.wait_for_task(wait_ms);
+  -- Not now(): what became due while it waited is later than that.
+  at := clock_timestamp();
+  perform keyframe_private.note_lookout('generate', look_again_ms);
+
+  for task in
+  with due as (
+    select p.id, p.lease_token is not null as was_left
+    from keyframe.predictions p
+    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= at
+    order by p.next_attempt_at
+    limit max_rows
+    for update skip locked
+  ), claimed as (
+    update keyframe.predictions p
+    set lease_token = gen_random_uuid(),
+        next_attempt_at = at + make_interval(secs => lease_seconds),
+        attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
+        unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, at) end,
+        failures = p.failures + case when due.was_left then 1 else 0 end,
+        retry_reason = case when due.was_left then 'lease_ran_out' else p.retry_reason end,
+        updated_at = at
+    from due
+    where p.id = due.id
+    returning p.*, due.was_left
+  )
+  select to_jsonb(c) - 'was_left' || jsonb_build_object(
+    'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
+    -- An earlier submit may have been accepted without our hearing of it: look for it before this one.
+    'search_since', case when c.status = 'queued' and c.unanswered_since < at then c.unanswered_since end,
+    'exhausted', c.was_left and c.failures >= (select s.max_failures from keyframe_private.settings s),
+    'first_frame_path', f.output_path,
+    'last_frame_path', l.output_path,
+    'model_settings', to_jsonb(m)
+  )
+  from claimed c
+  join keyframe.models m on m.step = c.step and m.model = c.model
+  left join keyframe.predictions f on f.id = c.first_frame_prediction_id
+  left join keyframe.predictions l on l.id = c.last_frame_prediction_id
+  loop
+    if (task ->> 'exhausted')::boolean then
+      -- Its workers died again and again: it would take the next one with it.
+      perform keyframe_private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
+        heard => task ->> 'task' <> 'submit');
+    else
+      return next task - 'exhausted';
+    end if;
+  end loop;
+
+  return query
+  with due as (
+    select r.provider_prediction_id from keyframe_private.provider_runs r
+    where r.cancel_due_at <= at
+    order by r.cancel_due_at
+    limit max_rows
+    for update skip locked
+  )
+  update keyframe_private.provider_runs r
+  set cancel_due_at = at + make_interval(secs => lease_seconds)
+  from due
+  where r.provider_prediction_id = due.provider_prediction_id
+  returning jsonb_build_object(
+    'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
+  );
+
+  -- Ended while a submit had no answer: what the provider made of it is paid for, and nobody waits for it. After a day it is over.
+  return query
+  with due as (
+    select p.id from keyframe.predictions p
+    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
+      and p.unanswered_since > at - interval '1 day'
+    order by p.next_attempt_at
+    limit max_rows
+    for update skip locked
+  ), claimed as (
+    update keyframe.predictions p
+    set next_attempt_at = at + make_interval(secs => lease_seconds)
+    from due
+    where p.id = due.id
+    returning p.*
+  )
+  select to_jsonb(c) || jsonb_build_object(
+    'task', 'search', 'search_since', c.unanswered_since,
+    'first_frame_path', f.output_path, 'last_frame_path', l.output_path, 'model_settings', to_jsonb(m)
+  )
+  from claimed c
+  join keyframe.models m on m.step = c.step and m.model = c.model
+  left join keyframe.predictions f on f.id = c.first_frame_prediction_id
+  left join keyframe.predictions l on l.id = c.last_frame_prediction_id;
+  return query select keyframe_private.claim_unanswered_submits(max_rows, lease_seconds);
+
+  task := keyframe_private.claim_removals(lease_seconds);
+  if task is not null then
+    return next task;
+  end if;
+end
+$function$;
+comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer) is 'Leases due work for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
+grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, max_rows integer, lease_seconds integer, look_again_ms integer DEFAULT 0, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  counted integer := 0;
+  deliveries json := '[]';
+  endpoints json := '{}';
+  found_any boolean;
+  until timestamptz := at;
+begin
+  if results <> '[]' then
+    counted := keyframe_private.record_attempts(results, at);
+  else
+    -- The commit does not wait for the disk: leases of the last moments that a crash forgets are claimed again.
+    perform set_config('synchronous_commit', 'off', true);
+    if wait_ms > 0 then
+      perform keyframe_private.wait_for_due(wait_ms, at);
+      until := at + (clock_timestamp() - now());
+    end if;
+  end if;
+  if max_rows > 0 then
+    perform keyframe_private.note_lookout('deliver', look_again_ms);
+    select c.deliveries, c.endpoints, c.found_any into deliveries, endpoints, found_any
+    from keyframe_private.claim_deliveries(max_rows, lease_seconds, until) c;
+    -- A run whose time is up may leave more than it takes: the next one begins now, and not with the sweep.
+    if look_again_ms <= 0 and found_any then
+      perform keyframe_private.kick_unless_looking('deliver');
+    end if;
+  end if;
+  return json_build_object('recorded', counted, 'deliveries', deliveries, 'endpoints', endpoints);
+end
+$function$;
+comment on function keyframe_worker.exchange_deliveries(jsonb,integer,integer,integer,timestamp with time zone,integer) is 'Records the results of requests and leases the next due deliveries: { recorded, deliveries: [{ id, lease_token, attempt, endpoint_id, event_id, body }], endpoints: { <id>: { url, secrets } } }.';
+grant execute on function keyframe_worker.exchange_deliveries(jsonb,integer,integer,integer,timestamp with time zone,integer) to service_role;
+
+-- Schema keyframe_private
+
+create schema keyframe_private;
+comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
+grant usage on schema keyframe_private to authenticated;
+grant usage on schema keyframe_private to service_role;
+
+create type keyframe_private.delivery_change as (
+  endpoint_id uuid,
+  was_at timestamp with time zone,
+  was_outcome text,
+  at timestamp with time zone,
+  outcome text,
+  status_code integer,
+  error text
+);
+comment on type keyframe_private.delivery_change is 'From which hour and outcome a delivery went to which, and what came of its last attempt.';
+
+create table keyframe_private.settings (
+  only_row boolean not null default true,
+  max_active_per_owner integer not null default 4,
+  max_failures integer not null default 8,
+  frame_deadline interval not null default '00:15:00'::interval,
+  video_deadline interval not null default '01:00:00'::interval,
+  poll_interval interval not null default '00:00:30'::interval,
+  retry_base interval not null default '00:00:02'::interval,
+  retry_most interval not null default '00:02:00'::interval,
+  unused_references_after interval not null default '30 days'::interval,
+  webhook_retry_schedule interval[] not null default '{00:00:05,00:05:00,00:30:00,02:00:00,05:00:00,10:00:00,14:00:00,20:00:00,24:00:00}'::interval[],
+  webhook_disable_after interval not null default '5 days'::interval,
+  webhook_retention interval not null default '30 days'::interval,
+  constraint settings_pkey PRIMARY KEY (only_row),
+  constraint settings_check CHECK ((retry_most >= retry_base)),
+  constraint settings_frame_deadline_check CHECK ((frame_deadline > '00:00:00'::interval)),
+  constraint settings_max_active_per_owner_check CHECK (((max_active_per_owner >= 1) AND (max_active_per_owner <= 1000))),
+  constraint settings_max_failures_check CHECK (((max_failures >= 1) AND (max_failures <= 100))),
+  constraint settings_only_row_check CHECK (only_row),
+  constraint settings_poll_interval_check CHECK ((poll_interval > '00:00:00'::interval)),
+  constraint settings_retry_base_check CHECK ((retry_base > '00:00:00'::interval)),
+  constraint settings_unused_references_after_check CHECK ((unused_references_after >= '01:00:00'::interval)),
+  constraint settings_video_deadline_check CHECK ((video_deadline > '00:00:00'::interval))
+);
+comment on table keyframe_private.settings is 'One row. Changes take effect with the next statement, no deploy needed.';
+comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; the rest wait in queued, oldest first.';
+comment on column keyframe_private.settings.max_failures is 'How often a submit may fail in a row before the prediction is failed; also how many workers may die over one task.';
+comment on column keyframe_private.settings.frame_deadline is 'How long a frame may take from its admission to its end.';
+comment on column keyframe_private.settings.video_deadline is 'How long a video may take from its admission to its end.';
+comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before the provider is asked.';
+comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles each time.';
+comment on column keyframe_private.settings.retry_most is 'The longest back-off.';
+comment on column keyframe_private.settings.unused_references_after is 'How long after its upload a reference image is kept that no prediction uses.';
+comment on column keyframe_private.settings.webhook_retry_schedule is 'How long after each failed attempt the next one comes (with 20 % jitter); after the last one a delivery is exhausted.';
+comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
+comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
+alter table keyframe_private.settings enable row level security;
+
+create table keyframe_private.rate_limits (
+  route_class text not null,
+  capacity integer not null,
+  per_second double precision not null,
+  constraint rate_limits_pkey PRIMARY KEY (route_class),
+  constraint rate_limits_capacity_check CHECK ((capacity > 0)),
+  constraint rate_limits_per_second_check CHECK ((per_second > (0)::double precision))
+);
+comment on table keyframe_private.rate_limits is 'How many requests of a class an owner may make: capacity at once, then per_second. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions.';
+alter table keyframe_private.rate_limits enable row level security;
+
+create table keyframe_private.rate_buckets (
+  owner_id uuid not null,
+  route_class text not null,
+  tokens double precision not null,
+  refilled_at timestamp with time zone not null,
+  constraint rate_buckets_pkey PRIMARY KEY (owner_id, route_class),
+  constraint rate_buckets_route_class_fkey FOREIGN KEY (route_class) REFERENCES keyframe_private.rate_limits(route_class) ON DELETE CASCADE
+) with (fillfactor=50);
+comment on table keyframe_private.rate_buckets is 'What is left in each bucket, as of refilled_at.';
+CREATE INDEX rate_buckets_route_class_idx ON keyframe_private.rate_buckets USING btree (route_class);
+alter table keyframe_private.rate_buckets enable row level security;
+
+create table keyframe_private.idempotency_keys (
+  resource_id uuid not null,
+  owner_id uuid,
+  key text not null,
+  request_hash text not null,
+  answer jsonb,
+  created_at timestamp with time zone not null default now(),
+  constraint idempotency_keys_pkey PRIMARY KEY (resource_id),
+  constraint idempotency_keys_owner_id_key_key UNIQUE NULLS NOT DISTINCT (owner_id, key),
+  constraint idempotency_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
+  constraint idempotency_keys_key_check CHECK ((key ~ '^[\x21-\x7e]{1,255}$'::text)),
+  constraint idempotency_keys_request_hash_check CHECK ((request_hash ~ '^[0-9a-f]{64}$'::text))
+);
+comment on table keyframe_private.idempotency_keys is 'Which resource a key made, for 24 hours. request_hash is the SHA-256 of method, path and body.';
+comment on column keyframe_private.idempotency_keys.resource_id is 'What the request made. Where it made nothing with an identifier of its own, only a mark of the first request.';
+comment on column keyframe_private.idempotency_keys.owner_id is 'Whose key it is; null: the secret key''s.';
+comment on column keyframe_private.idempotency_keys.answer is 'What the first request answered, where no row tells it later (a recovery: how many). Never a secret: those stay in the Vault.';
+CREATE INDEX idempotency_keys_created_at_idx ON keyframe_private.idempotency_keys USING btree (created_at);
+alter table keyframe_private.idempotency_keys enable row level security;
+
+create table keyframe_private.prediction_moves (
+  from_status keyframe.prediction_status not null,
+  to_status keyframe.prediction_status not null,
+  constraint prediction_moves_pkey PRIMARY KEY (from_status, to_status)
+);
+comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. What is not here cannot happen, whoever tries.';
+alter table keyframe_private.prediction_moves enable row level security;
+
+create table keyframe_private.provider_runs (
+  provider_prediction_id text not null,
+  prediction_id uuid not null,
+  attempt integer not null,
+  seen_at timestamp with time zone not null default now(),
+  cancel_due_at timestamp with time zone,
+  cancel_failures integer not null default 0,
+  constraint provider_runs_pkey PRIMARY KEY (provider_prediction_id)
+);
+comment on table keyframe_private.provider_runs is 'Runs at the provider. Kept without a foreign key: a run must be cancelled even when its prediction is gone.';
+comment on column keyframe_private.provider_runs.cancel_due_at is 'When to ask the provider to cancel this run; null when nobody needs to.';
+CREATE INDEX provider_runs_cancel_due_at_idx ON keyframe_private.provider_runs USING btree (cancel_due_at) WHERE (cancel_due_at IS NOT NULL);
+CREATE INDEX provider_runs_prediction_id_idx ON keyframe_private.provider_runs USING btree (prediction_id);
+CREATE INDEX provider_runs_seen_at_idx ON keyframe_private.provider_runs USING btree (seen_at);
+alter table keyframe_private.provider_runs enable row level security;
+CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_private.provider_runs FOR EACH ROW WHEN (old.cancel_due_at IS NULL AND new.cancel_due_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.kick_generate();
+
+create table keyframe_private.unanswered_submits (
+  prediction_id uuid not null,
+  attempt integer not null,
+  sought jsonb,
+  unanswered_since timestamp with time zone not null,
+  next_search_at timestamp with time zone,
+  deleted_at timestamp with time zone not null default now(),
+  constraint unanswered_submits_pkey PRIMARY KEY (prediction_id),
+  constraint sought_until_the_search_has_ended CHECK (((sought IS NULL) = (next_search_at IS NULL)))
+);
+comment on table keyframe_private.unanswered_submits is 'Deleted predictions of which a run may be under way at the provider, for a day: what is found or calls back is cancelled.';
+comment on column keyframe_private.unanswered_submits.attempt is 'How often the prediction had been handed to the provider.';
+comment on column keyframe_private.unanswered_submits.sought is 'What tells its runs from others in the provider''s list, the prompt with it; null once they have been looked for.';
+comment on column keyframe_private.unanswered_submits.unanswered_since is 'Since when the submit had no answer.';
+comment on column keyframe_private.unanswered_submits.next_search_at is 'When to look for its runs next, or when the lease of who is looking runs out; null once they have been looked for.';
+CREATE INDEX unanswered_submits_next_search_at_idx ON keyframe_private.unanswered_submits USING btree (next_search_at) WHERE (next_search_at IS NOT NULL);
+CREATE INDEX unanswered_submits_unanswered_since_idx ON keyframe_private.unanswered_submits USING btree (unanswered_since);
+alter table keyframe_private.unanswered_submits enable row level security;
+
+create table keyframe_private.provider_callbacks (
+  callback_id text not null,
+  received_at timestamp with time zone not null default now(),
+  constraint provider_callbacks_pkey PRIMARY KEY (callback_id)
+);
+comment on table keyframe_private.provider_callbacks is 'The webhook-id of each callback that was not recognised at once as saying nothing new, for a day: a replay changes nothing.';
+CREATE INDEX provider_callbacks_received_at_idx ON keyframe_private.provider_callbacks USING btree (received_at);
+alter table keyframe_private.provider_callbacks enable row level security;
+
+create table keyframe_private.file_removals (
+  bucket text not null,
+  name text not null,
+  prediction_id uuid,
+  due_at timestamp with time zone not null default now(),
+  written_under uuid,
+  lease_token uuid,
+  failures integer not null default 0,
+  constraint file_removals_pkey PRIMARY KEY (bucket, name)
+) with (autovacuum_vacuum_scale_factor=0.02);
+comment on table keyframe_private.file_removals is 'Files to remove from Storage. Tried until it works: Storage may be away for a day.';
+comment on column keyframe_private.file_removals.prediction_id is 'Whose end or deletion left the file; null: an image that no prediction used.';
+comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of who is removing it runs out.';
+comment on column keyframe_private.file_removals.written_under is 'The lease under which somebody may still be writing the file: it can only be removed for good after that.';
+comment on column keyframe_private.file_removals.lease_token is 'Under which it was handed out; then it may be gone already.';
+comment on column keyframe_private.file_removals.failures is 'How often it could not be removed.';
+CREATE INDEX file_removals_due_at_idx ON keyframe_private.file_removals USING btree (due_at);
+CREATE INDEX file_removals_lease_token_idx ON keyframe_private.file_removals USING btree (lease_token, due_at) WHERE (lease_token IS NOT NULL);
+CREATE INDEX file_removals_written_under_idx ON keyframe_private.file_removals USING btree (written_under) WHERE (written_under IS NOT NULL);
+alter table keyframe_private.file_removals enable row level security;
+
+create table keyframe_private.lookouts (
+  function_name text not null,
+  looking_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint lookouts_pkey PRIMARY KEY (function_name)
+) with (fillfactor=50);
+comment on table keyframe_private.lookouts is 'Until when a running function has promised to look for work again.';
+alter table keyframe_private.lookouts enable row level security;
+
+create table keyframe_private.last_kicks (
+  function_name text not null,
+  made_at timestamp with time zone not null,
+  request_id bigint,
+  trouble text,
+  heard_at timestamp with time zone,
+  constraint last_kicks_pkey PRIMARY KEY (function_name),
+  constraint last_kick_is_heard_when_made CHECK (((heard_at IS NULL) OR (request_id IS NOT NULL))),
+  constraint last_kick_is_made_or_in_trouble CHECK (((request_id IS NULL) = (trouble IS NOT NULL)))
+) with (fillfactor=50);
+comment on table keyframe_private.last_kicks is 'The last kick of each function: for the figures of the service (docs/operate.md).';
+comment on column keyframe_private.last_kicks.made_at is 'When it was made; it goes out when that transaction commits.';
+comment on column keyframe_private.last_kicks.request_id is 'The id of its answer in net._http_response; null: it could not be made.';
+comment on column keyframe_private.last_kicks.trouble is 'Why it could not be made.';
+comment on column keyframe_private.last_kicks.heard_at is 'When the function first looked for work since.';
+alter table keyframe_private.last_kicks enable row level security;
+
+create table keyframe_private.webhook_secrets (
+  id uuid not null default gen_random_uuid(),
+  endpoint_id uuid not null,
+  vault_secret_id uuid not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone,
+  constraint webhook_secrets_pkey PRIMARY KEY (id),
+  constraint webhook_secrets_vault_secret_id_key UNIQUE (vault_secret_id),
+  constraint webhook_secrets_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES keyframe.webhook_endpoints(id) ON DELETE CASCADE
+);
+comment on table keyframe_private.webhook_secrets is 'Which Vault entries sign for an endpoint: the one without an end, and those that sign on beside it until expires_at.';
+CREATE UNIQUE INDEX webhook_secrets_one_current ON keyframe_private.webhook_secrets USING btree (endpoint_id) WHERE (expires_at IS NULL);
+CREATE INDEX webhook_secrets_endpoint_id_idx ON keyframe_private.webhook_secrets USING btree (endpoint_id, created_at);
+CREATE INDEX webhook_secrets_expires_at_idx ON keyframe_private.webhook_secrets USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+alter table keyframe_private.webhook_secrets enable row level security;
+CREATE TRIGGER _500_forget AFTER DELETE ON keyframe_private.webhook_secrets FOR EACH ROW EXECUTE FUNCTION keyframe_private.forget_webhook_secret();
+
+create table keyframe_private.deleted_endpoints (
+  endpoint_id uuid not null,
+  deleted_at timestamp with time zone not null default now(),
+  constraint deleted_endpoints_pkey PRIMARY KEY (endpoint_id)
+);
+comment on table keyframe_private.deleted_endpoints is 'Endpoints that were deleted and may still have deliveries. The job keyframe-prune deletes those, and then the row here.';
+alter table keyframe_private.deleted_endpoints enable row level security;
+
+create table keyframe_private.webhook_hours (
+  endpoint_id uuid not null,
+  hour timestamp with time zone not null,
+  slot smallint not null,
+  delivered integer not null default 0,
+  retrying integer not null default 0,
+  exhausted integer not null default 0,
+  last_attempt_at timestamp with time zone,
+  last_status_code integer,
+  last_error text,
+  failed_at timestamp with time zone,
+  failed_status_code integer,
+  failed_error text,
+  constraint webhook_hours_pkey PRIMARY KEY (endpoint_id, hour, slot)
+) with (fillfactor=50);
+comment on table keyframe_private.webhook_hours is 'What came of the deliveries of an endpoint, each in the hour (UTC) of its last attempt. An hour is the sum of its slots. Kept for two days, the last hour of an endpoint for webhook_retention; without a foreign key: who counts would wait for who deletes the endpoint, and that one for the deliveries.';
+comment on column keyframe_private.webhook_hours.slot is 'Transactions that count at the same time count in slots of their own, so that none waits for another. The counts of a single slot may be negative; their sum is not.';
+comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
+comment on column keyframe_private.webhook_hours.retrying is 'Failed, and tried again later.';
+comment on column keyframe_private.webhook_hours.exhausted is 'Failed as often as the retry schedule allows.';
+comment on column keyframe_private.webhook_hours.last_attempt_at is 'The latest attempt of the hour; last_status_code and last_error are what came of it.';
+comment on column keyframe_private.webhook_hours.failed_at is 'The latest attempt of the hour that failed; failed_status_code and failed_error are how.';
+CREATE INDEX webhook_hours_hour_idx ON keyframe_private.webhook_hours USING btree (hour);
+alter table keyframe_private.webhook_hours enable row level security;
+
+create table keyframe_private.delivery_leases (
+  endpoint_id uuid not null,
+  place integer not null,
+  delivery_id uuid,
+  token uuid,
+  leased_until timestamp with time zone not null,
+  constraint delivery_leases_pkey PRIMARY KEY (endpoint_id, place),
+  constraint token_if_and_only_if_leased CHECK (((token IS NULL) = (delivery_id IS NULL)))
+) with (fillfactor=40, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
+comment on table keyframe_private.delivery_leases is 'The requests under way, by endpoint. The rows stay: a place is used again and again.';
+comment on column keyframe_private.delivery_leases.place is 'From 1 to max_in_flight of the endpoint.';
+comment on column keyframe_private.delivery_leases.delivery_id is 'What is being sent; null when the place is free.';
+comment on column keyframe_private.delivery_leases.token is 'Whoever names it is believed about the request; null when the place is free.';
+comment on column keyframe_private.delivery_leases.leased_until is 'Then nobody is believed to send it any more.';
+alter table keyframe_private.delivery_leases enable row level security;
+
+create view keyframe_private.admin_queue with (security_invoker=true) as
+ SELECT p.id AS prediction_id,
+    p.owner_id,
+    p.project_id,
+    p.step,
+    p.model,
+    p.status,
+        CASE
+            WHEN p.lease_token IS NOT NULL AND p.next_attempt_at > now() THEN 'worked_on'::text
+            WHEN p.lease_token IS NOT NULL THEN 'lease_ran_out'::text
+            WHEN p.next_attempt_at <= now() THEN 'due'::text
+            WHEN p.retry_reason IS NOT NULL THEN 'backing_off'::text
+            ELSE 'at_the_provider'::text
+        END AS why,
+    now() - p.created_at AS since_created,
+    now() - p.updated_at AS since_changed,
+    NULL::bigint AS place_in_line,
+    p.attempt,
+    p.failures,
+    p.retry_reason,
+        CASE
+            WHEN p.lease_token IS NOT NULL THEN p.next_attempt_at
+            ELSE NULL::timestamp with time zone
+        END AS leased_until,
+    p.next_attempt_at,
+    p.deadline_at,
+    p.provider_prediction_id
+   FROM keyframe.predictions p
+  WHERE p.admitted_at IS NOT NULL AND (p.status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status]))
+UNION ALL
+ SELECT p.id AS prediction_id,
+    p.owner_id,
+    p.project_id,
+    p.step,
+    p.model,
+    p.status,
+    'in_line'::text AS why,
+    now() - p.created_at AS since_created,
+    now() - p.updated_at AS since_changed,
+    row_number() OVER (PARTITION BY p.owner_id ORDER BY p.created_at, p.id) AS place_in_line,
+    p.attempt,
+    p.failures,
+    p.retry_reason,
+    NULL::timestamp with time zone AS leased_until,
+    NULL::timestamp with time zone AS next_attempt_at,
+    NULL::timestamp with time zone AS deadline_at,
+    NULL::text AS provider_prediction_id
+   FROM keyframe.predictions p
+  WHERE p.admitted_at IS NULL AND p.status = 'queued'::keyframe.prediction_status;
+comment on view keyframe_private.admin_queue is 'For administrators: every prediction that has not ended, how long it has been there and why it waits.';
+comment on column keyframe_private.admin_queue.prediction_id is 'The id in keyframe.predictions.';
+comment on column keyframe_private.admin_queue.owner_id is 'Whose it is: the id in auth.users.';
+comment on column keyframe_private.admin_queue.project_id is 'The id in keyframe.projects.';
+comment on column keyframe_private.admin_queue.step is 'What it makes: first-frame, last-frame or video.';
+comment on column keyframe_private.admin_queue.model is 'Which model makes it.';
+comment on column keyframe_private.admin_queue.status is 'queued, starting, processing or storing.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: somebody holds its lease. lease_ran_out: whoever held it died; it is handed out again. due: nobody has taken it yet. backing_off: tried again at next_attempt_at because of retry_reason. at_the_provider: runs there, asked about at next_attempt_at. in_line: its owner has as many running as max_active_per_owner allows.';
+comment on column keyframe_private.admin_queue.since_created is 'How long ago it was asked for.';
+comment on column keyframe_private.admin_queue.since_changed is 'How long ago anything about it changed.';
+comment on column keyframe_private.admin_queue.place_in_line is '1: the next of its owner to run; null once it has a place.';
+comment on column keyframe_private.admin_queue.attempt is 'How often the run was handed to the provider.';
+comment on column keyframe_private.admin_queue.failures is 'Failures of the present task in a row.';
+comment on column keyframe_private.admin_queue.retry_reason is 'The code of the last failure of the present task.';
+comment on column keyframe_private.admin_queue.leased_until is 'Until when whoever works on it may take; null when nobody does.';
+comment on column keyframe_private.admin_queue.next_attempt_at is 'When somebody looks at it next; null while it is in line.';
+comment on column keyframe_private.admin_queue.deadline_at is 'When it is failed if it has not ended; null while it is in line.';
+comment on column keyframe_private.admin_queue.provider_prediction_id is 'The run at the provider, once there is one.';
+
+create view keyframe_private.admin_webhook_health with (security_invoker=true) as
+ SELECT e.id AS endpoint_id,
+    e.owner_id,
+    e.url,
+    e.description,
+    e.event_types,
+    e.enabled,
+    e.disabled_reason,
+    e.disabled_at,
+    e.failing_since,
+    h.delivered,
+    h.retrying,
+    h.given_up,
+    h.last_attempt_at,
+    f.last_error,
+    f.last_error_status,
+    f.last_error_at,
+    w.due,
+    w.oldest_due_at
+   FROM keyframe.webhook_endpoints e
+     CROSS JOIN LATERAL ( SELECT COALESCE(sum(c.delivered), 0::bigint) AS delivered,
+            COALESCE(sum(c.retrying), 0::bigint) AS retrying,
+            COALESCE(sum(c.exhausted), 0::bigint) AS given_up,
+            max(c.last_attempt_at) AS last_attempt_at
+           FROM keyframe_private.webhook_hours c
+          WHERE c.endpoint_id = e.id AND c.hour >= (date_trunc('hour'::text, now(), 'UTC'::text) - '23:00:00'::interval)) h
+     LEFT JOIN LATERAL ( SELECT c.failed_error AS last_error,
+            c.failed_status_code AS last_error_status,
+            c.failed_at AS last_error_at
+           FROM keyframe_private.webhook_hours c
+          WHERE c.endpoint_id = e.id AND c.hour >= (date_trunc('hour'::text, now(), 'UTC'::text) - '23:00:00'::interval) AND c.failed_at IS NOT NULL
+          ORDER BY c.hour DESC, c.failed_at DESC
+         LIMIT 1) f ON true
+     CROSS JOIN LATERAL ( SELECT GREATEST(count(o.next_attempt_at) - cardinality(s.ids), 0::bigint) AS due,
+            ( SELECT d.next_attempt_at
+                   FROM keyframe.webhook_deliveries d
+                  WHERE d.endpoint_id = e.id AND d.status = 'pending'::keyframe.delivery_status AND d.next_attempt_at <= now() AND (d.id <> ALL (s.ids))
+                  ORDER BY d.next_attempt_at
+                 LIMIT 1) AS oldest_due_at
+           FROM ( SELECT keyframe_private.leased_deliveries(e.id) AS ids) s
+             LEFT JOIN LATERAL ( SELECT d.next_attempt_at
+                   FROM keyframe.webhook_deliveries d
+                  WHERE d.endpoint_id = e.id AND d.status = 'pending'::keyframe.delivery_status AND d.next_attempt_at <= now()
+                  ORDER BY d.next_attempt_at
+                 LIMIT 10000) o ON true
+          GROUP BY s.ids) w;
+comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, what came of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
+comment on column keyframe_private.admin_webhook_health.endpoint_id is 'The id in keyframe.webhook_endpoints.';
+comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
+comment on column keyframe_private.admin_webhook_health.url is 'Where it listens.';
+comment on column keyframe_private.admin_webhook_health.description is 'What its owner wrote about it.';
+comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it wants; empty: all.';
+comment on column keyframe_private.admin_webhook_health.enabled is 'Whether it gets anything at present.';
+comment on column keyframe_private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
+comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets nothing.';
+comment on column keyframe_private.admin_webhook_health.failing_since is 'Since when every attempt failed; null after a success.';
+comment on column keyframe_private.admin_webhook_health.delivered is 'Arrived: answered 2xx.';
+comment on column keyframe_private.admin_webhook_health.retrying is 'Failed, and tried again.';
+comment on column keyframe_private.admin_webhook_health.given_up is 'Failed as often as the retry schedule allows (exhausted).';
+comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'Since the hour that began 23 hours ago; null: none.';
+comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours; what failed may have arrived since: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that answer; null when there was none.';
+comment on column keyframe_private.admin_webhook_health.last_error_at is 'When that was.';
+comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that should have been sent by now and are not being sent, counted up to 10,000. Those of an endpoint that is not enabled wait until it is.';
+comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'Since when the oldest of them is due.';
+
+create view keyframe_private.admin_usage with (security_invoker=true) as
+ SELECT (created_at AT TIME ZONE 'UTC'::text)::date AS day,
+    date_trunc('month'::text, (created_at AT TIME ZONE 'UTC'::text))::date AS month,
+    owner_id,
+    step,
+    count(*) AS started,
+    count(*) FILTER (WHERE status = 'succeeded'::keyframe.prediction_status) AS succeeded,
+    count(*) FILTER (WHERE status = 'failed'::keyframe.prediction_status) AS failed,
+    count(*) FILTER (WHERE status = 'canceled'::keyframe.prediction_status) AS canceled,
+    count(*) FILTER (WHERE status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])) AS active,
+    COALESCE(sum(output_bytes), 0::numeric)::bigint AS stored_bytes,
+    count(provider_prediction_id) AS provider_runs,
+    sum(attempt) AS submits
+   FROM keyframe.predictions p
+  GROUP BY ((created_at AT TIME ZONE 'UTC'::text)::date), (date_trunc('month'::text, (created_at AT TIME ZONE 'UTC'::text))::date), owner_id, step;
+comment on view keyframe_private.admin_usage is 'For administrators: what each owner started, by day (UTC), month and step. Always name the days: where day >= … reads only those. What was deleted with its project is not counted.';
+comment on column keyframe_private.admin_usage.day is 'The day (UTC) the predictions were started.';
+comment on column keyframe_private.admin_usage.month is 'The first day of that month, to group by. Not to search by: use day.';
+comment on column keyframe_private.admin_usage.owner_id is 'Whose predictions: the id in auth.users.';
+comment on column keyframe_private.admin_usage.step is 'What they make: first-frame, last-frame or video.';
+comment on column keyframe_private.admin_usage.started is 'How many were started.';
+comment on column keyframe_private.admin_usage.succeeded is 'How many have their output.';
+comment on column keyframe_private.admin_usage.failed is 'How many failed.';
+comment on column keyframe_private.admin_usage.canceled is 'How many were cancelled.';
+comment on column keyframe_private.admin_usage.active is 'Not ended yet.';
+comment on column keyframe_private.admin_usage.stored_bytes is 'The size of their outputs in the bucket keyframe-outputs.';
+comment on column keyframe_private.admin_usage.provider_runs is 'How many runs the provider accepted: what it may charge for.';
+comment on column keyframe_private.admin_usage.submits is 'How often a run was handed to the provider, those it did not accept included.';
+
+CREATE OR REPLACE FUNCTION keyframe_private.raise_error(code text, sentence text, hint text DEFAULT ''::text)
+ RETURNS void
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  raise exception using errcode = 'KEYFR', message = code, detail = sentence, hint = raise_error.hint;
+end
+$function$;
+grant execute on function keyframe_private.raise_error(text,text,text) to authenticated;
+grant execute on function keyframe_private.raise_error(text,text,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  caller uuid := auth.uid(); -- null: administrators, and functions with the secret key, which are not limited
+  bucket record;
+begin
+  with limited as (
+    select l.* from keyframe_private.rate_limits l where l.route_class = take_token.route_class and caller is not null
+  ), taken as (
+    insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
+    select caller, l.route_class, l.capacity - 1, now() from limited l
+    on conflict (owner_id, route_class) do update
+      set tokens = least(
+            excluded.tokens, -- one less than the capacity
+            b.tokens - 1 + (select l.per_second from limited l) * greatest(0, extract(epoch from now() - b.refilled_at))),
+          -- A little ahead: another request began later and was faster. More: the clock was set back, and refilling goes on from
+          -- now.
+          refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
+    returning b.tokens
+  )
+  select l.*, t.tokens into bucket from limited l cross join taken t;
+  if not found then
+    return null;
+  elsif bucket.tokens < 0 then
+    perform keyframe_private.raise_error(
+      'rate_limited',
+      'Too many requests of this kind. Wait the seconds named in Retry-After, then try again.',
+      jsonb_build_object(
+        'policy', bucket.route_class,
+        'limit', bucket.capacity,
+        'window_seconds', ceil(bucket.capacity / bucket.per_second),
+        'wait_seconds', ceil(-bucket.tokens / bucket.per_second)
+      )::text
+    );
+  end if;
+  return jsonb_build_object(
+    'policy', bucket.route_class,
+    'limit', bucket.capacity,
+    'remaining', floor(bucket.tokens),
+    'reset_seconds', ceil((bucket.capacity - bucket.tokens) / bucket.per_second),
+    'window_seconds', ceil(bucket.capacity / bucket.per_second)
+  );
+end
+$function$;
+grant execute on function keyframe_private.take_token(text) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.rate_state(route_class text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  caller uuid := auth.uid();
+begin
+  return (
+    select jsonb_build_object(
+      'policy', l.route_class,
+      'limit', l.capacity,
+      'remaining', floor(coalesce(b.tokens, l.capacity)),
+      'reset_seconds', ceil((l.capacity - coalesce(b.tokens, l.capacity)) / l.per_second),
+      'window_seconds', ceil(l.capacity / l.per_second)
+    )
+    from keyframe_private.rate_limits l
+    left join keyframe_private.rate_buckets b on b.route_class = l.route_class and b.owner_id = caller
+    where l.route_class = rate_state.route_class and caller is not null
+  );
+end
+$function$;
+grant execute on function keyframe_private.rate_state(text) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.remember_request(key text, request_hash text)
+ RETURNS TABLE(resource_id uuid, replayed boolean, answer jsonb)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  caller uuid := auth.uid();
+  fresh uuid := gen_random_uuid();
+  kept keyframe_private.idempotency_keys;
+begin
+  -- Without a user only the secret key has keys; a session that names nobody must not write among them.
+  if caller is null and auth.role() is distinct from 'service_role' then
+    perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
+  end if;
+  insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
+  values (fresh, caller, remember_request.key, remember_request.request_hash)
+  on conflict (owner_id, key) do update
+    set (resource_id, request_hash, answer, created_at) = (
+      select
+        case when was.expired then excluded.resource_id else k.resource_id end,
+        case when was.expired then excluded.request_hash else k.request_hash end,
+        case when not was.expired then k.answer end,
+        case when was.expired then excluded.created_at else k.created_at end
+      from (select k.created_at < now() - interval '24 hours' as expired) was
+    )
+  returning k.* into kept;
+  if kept.request_hash <> remember_request.request_hash then
+    perform keyframe_private.raise_error(
+      'idempotency_mismatch',
+      'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
+    );
+  end if;
+  return query select kept.resource_id, kept.resource_id <> fresh, kept.answer;
+end
+$function$;
+grant execute on function keyframe_private.remember_request(text,text) to authenticated;
+grant execute on function keyframe_private.remember_request(text,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.remember_answer(resource_id uuid, answer jsonb)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  update keyframe_private.idempotency_keys k set answer = remember_answer.answer where k.resource_id = remember_answer.resource_id
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.limit_projects()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.take_token('create');
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.limit_project_changes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if pg_trigger_depth() = 1 then -- an account's end is nobody's request
+    perform keyframe_private.take_token('change');
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.date_project()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  new.updated_at := greatest(now(), old.updated_at); -- now() is when this transaction began, which may be before the last change
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.guard_project_deletion()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  -- The project is locked by now: a start that came first has been waited for and is seen here, a later one finds no project.
+  if exists (
+    select from keyframe.predictions p
+    where p.owner_id = old.owner_id and p.project_id = old.id
+      and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+  ) or exists (
+    select from keyframe.predictions p
+    where p.owner_id = old.owner_id and p.project_id = old.id and p.admitted_at is null and p.status = 'queued'
+  ) then
+    perform keyframe_private.raise_error(
+      'generation_in_progress',
+      'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
+    );
+  end if;
+  return old;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.take_default()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  -- Two switches at once come one after the other, and the later one finds what the first has made the default.
+  perform pg_advisory_xact_lock(hashtextextended('keyframe default model of ' || new.step::text, 0));
+  update keyframe.models m set is_default = false
+  where m.step = new.step and m.is_default and m.model <> new.model;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_default()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if not exists (select from keyframe.models m where m.step = old.step and m.is_default) then
+    raise exception 'The step % would have no default model. Set is_default on the model that is to take over: it takes it from this one.', old.step
+      using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.guard_prediction_move()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if not exists (select from keyframe_private.prediction_moves m where m.from_status = old.status and m.to_status = new.status) then
+    raise exception 'A prediction cannot move from % to %.', old.status, new.status using errcode = 'check_violation';
+  end if;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.lock_places(owner uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('keyframe places of ' || owner::text, 0));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.free_places(owner uuid)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select (select s.max_active_per_owner from keyframe_private.settings s) - count(*)::integer
+    from keyframe.predictions p
+    where p.owner_id = owner and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+  );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.deadline_of(step keyframe.generation_step)
+ RETURNS interval
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from keyframe_private.settings s);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.admit_waiting(owner uuid)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  moment timestamptz;
+  places integer;
+  admitted integer;
+begin
+  perform keyframe_private.lock_places(owner);
+  -- Taken under the lock, so that the order of admitted_at is the order of the line, whichever transaction began first.
+  moment := clock_timestamp();
+  places := keyframe_private.free_places(owner);
+  if places <= 0 then
+    return 0;
+  end if;
+  update keyframe.predictions p
+  set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
+  where p.id in (
+    select w.id from keyframe.predictions w
+    where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
+    order by w.created_at, w.id
+    limit places
+    for update skip locked -- one that is being cancelled this moment gives its turn to the next
+  );
+  get diagnostics admitted = row_count;
+  return admitted;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.admit_next()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.admit_waiting(new.owner_id);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.queue_position(prediction keyframe.predictions)
+ RETURNS integer
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if prediction.status <> 'queued' then
+    return null;
+  elsif prediction.admitted_at is not null then
+    return 0;
+  end if;
+  return (
+    select count(*)::integer + 1 from (
+      select from keyframe.predictions w
+      where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null
+        and (w.created_at, w.id) < (prediction.created_at, prediction.id)
+      limit 999
+    ) before
+  );
+end
+$function$;
+grant execute on function keyframe_private.queue_position(keyframe.predictions) to authenticated;
+grant execute on function keyframe_private.queue_position(keyframe.predictions) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.latest_succeeded(project uuid, wanted keyframe.generation_step)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select p.id from keyframe.predictions p
+    where p.project_id = project and p.step = wanted and p.status = 'succeeded'
+    order by p.created_at desc, p.id desc
+    limit 1
+  );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_frame(frame uuid, project uuid, wanted keyframe.generation_step)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  frame_status keyframe.prediction_status;
+begin
+  select p.status into frame_status from keyframe.predictions p
+  where p.id = frame and p.project_id = project and p.step = wanted;
+  if not found then
+    perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, frame));
+  elsif frame_status <> 'succeeded' then
+    perform keyframe_private.raise_error(
+      'frame_not_ready',
+      format('The %s prediction %s is %s, not succeeded. Wait for it, or run the step again.', wanted, frame,
+        case when frame_status = 'storing' then 'processing' else frame_status::text end)
+    );
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_reference(path text, owner uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if path !~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' or path like '%..%' then
+    perform keyframe_private.raise_error('invalid_request', 'referenceImagePath must have the shape projects/<file_name>.');
+  end if;
+  if not exists (
+    select from storage.objects o
+    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_reference.owner::text
+  ) then
+    perform keyframe_private.raise_error('not_found', 'There is no reference image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_supported(wanted keyframe.predictions, chosen keyframe.models)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  references_given integer := num_nonnulls(wanted.reference_image_path)
+    + case when wanted.step = 'last-frame' then num_nonnulls(wanted.first_frame_prediction_id) else 0 end;
+begin
+  if references_given > chosen.max_references then
+    perform keyframe_private.raise_error(
+      'unsupported_input',
+      format('The model %s takes %s reference images, but %s would be sent (the first frame counts as one for a last frame). Leave out referenceImagePath, or ask the administrator for another model.',
+        chosen.model, chosen.max_references, references_given)
+    );
+  end if;
+  if chosen.references_exclude_frames and wanted.step = 'video' and wanted.reference_image_path is not null then
+    perform keyframe_private.raise_error(
+      'unsupported_input',
+      format('The model %s takes either frames or reference images: one of them would be dropped. Leave out referenceImagePath, or ask the administrator for another model.', chosen.model)
+    );
+  end if;
+  if wanted.last_frame_prediction_id is not null and chosen.last_frame_field is null then
+    perform keyframe_private.raise_error(
+      'unsupported_input',
+      format('The model %s has no last frame: it would be dropped. Ask the administrator for a model that takes one.', chosen.model)
+    );
+  end if;
+  if wanted.duration_seconds is not null and not wanted.duration_seconds = any (chosen.durations) then
+    perform keyframe_private.raise_error(
+      'unsupported_input',
+      format('The model %s makes videos of %s seconds, not of %s.', chosen.model,
+        coalesce(nullif(array_to_string(chosen.durations, ' or '), ''), 'a fixed number of'), wanted.duration_seconds)
+    );
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.prepare_prediction()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  caller uuid := auth.uid();
+  project keyframe.projects;
+  chosen keyframe.models;
+begin
+  -- Locked against deletion: whoever is deleting the project is waited for, and then there is none.
+  select p.* into project from keyframe.projects p
+  where p.id = new.project_id and (caller is null or p.owner_id = caller)
+  for key share;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  perform keyframe_private.take_token('generate');
+  new.owner_id := project.owner_id;
+  new.prompt := coalesce(new.prompt, project.text_prompt);
+
+  if new.reference_image_path is not null then
+    perform keyframe_private.require_reference(new.reference_image_path, new.owner_id);
+  end if;
+  if new.first_frame_prediction_id is not null then
+    perform keyframe_private.require_frame(new.first_frame_prediction_id, new.project_id, 'first-frame');
+  elsif new.step <> 'first-frame' then
+    new.first_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'first-frame');
+  end if;
+  if new.last_frame_prediction_id is not null then
+    perform keyframe_private.require_frame(new.last_frame_prediction_id, new.project_id, 'last-frame');
+  elsif new.step = 'video' then
+    new.last_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'last-frame');
+  end if;
+  if new.step = 'video' and new.first_frame_prediction_id is null then
+    perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+  end if;
+
+  select m.* into chosen from keyframe.models m where m.step = new.step and m.is_default;
+  if not found then
+    raise exception 'models has no default model for step %.', new.step;
+  end if;
+  perform keyframe_private.require_supported(new, chosen);
+  new.model := chosen.model;
+
+  perform keyframe_private.lock_places(new.owner_id);
+  -- Taken under the lock, so that the order of created_at is the order of the line.
+  new.created_at := clock_timestamp();
+  new.updated_at := new.created_at;
+  if keyframe_private.free_places(new.owner_id) > 0 and not exists (
+    select from keyframe.predictions w where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null
+  ) then
+    new.admitted_at := new.created_at;
+    new.deadline_at := new.created_at + keyframe_private.deadline_of(new.step);
+  end if;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.mark_starting(prediction uuid, provider_prediction text, poll_after interval)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.predictions p
+  set status = 'starting', provider_prediction_id = provider_prediction, started_at = now(), unanswered_since = null,
+      lease_token = null, failures = 0, retry_reason = null, next_attempt_at = now() + poll_after, updated_at = now()
+  where p.id = prediction and p.status = 'queued';
+  return found;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.mark_processing(prediction uuid, provider_prediction text, done real, poll_after interval)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.predictions p
+  set status = 'processing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
+      unanswered_since = null, progress = greatest(p.progress, done), lease_token = null, failures = 0, retry_reason = null,
+      next_attempt_at = now() + poll_after, updated_at = now()
+  where p.id = prediction and p.status in ('queued', 'starting', 'processing');
+  return found;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.mark_storing(prediction uuid, provider_prediction text, output_url text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.predictions p
+  set status = 'storing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
+      unanswered_since = null, provider_output_url = output_url, progress = 1, lease_token = null, failures = 0,
+      retry_reason = null, next_attempt_at = now(), deadline_at = greatest(p.deadline_at, now() + interval '50 minutes'),
+      updated_at = now()
+  where p.id = prediction and p.status in ('queued', 'starting', 'processing');
+  return found;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, heard boolean DEFAULT true)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.predictions p
+  set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
+      completed_at = clock_timestamp(), lease_token = null,
+      unanswered_since = case when not heard then p.unanswered_since end, updated_at = now()
+  where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
+  return found;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.mark_canceled(prediction uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.predictions p
+  set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
+  where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
+  return found;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.remember_unanswered_submit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  insert into keyframe_private.unanswered_submits as s (prediction_id, attempt, sought, unanswered_since, next_search_at)
+  select old.id, old.attempt,
+    jsonb_build_object(
+      'id', old.id, 'project_id', old.project_id, 'owner_id', old.owner_id, 'attempt', old.attempt, 'step', old.step,
+      'model', old.model, 'prompt', old.prompt, 'duration_seconds', old.duration_seconds,
+      'reference_image_path', old.reference_image_path,
+      -- That there was a frame is enough: inputs are compared without the addresses of their files.
+      'first_frame_path', case when old.first_frame_prediction_id is not null then 'deleted' end,
+      'last_frame_path', case when old.last_frame_prediction_id is not null then 'deleted' end,
+      'model_settings', to_jsonb(m)),
+    old.unanswered_since, old.next_attempt_at -- who submits it has stopped by then
+  from keyframe.models m
+  where m.step = old.step and m.model = old.model
+  on conflict (prediction_id) do update -- the identifier was used again, and again it is deleted
+    set attempt = greatest(s.attempt, excluded.attempt), sought = excluded.sought,
+        unanswered_since = excluded.unanswered_since, next_search_at = excluded.next_search_at, deleted_at = excluded.deleted_at;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.claim_unanswered_submits(max_rows integer, lease_seconds integer)
+ RETURNS SETOF jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  -- Empty, as a rule: a look costs a tenth of the update that finds nothing.
+  if not exists (select from keyframe_private.unanswered_submits s where s.next_search_at <= now()) then
+    return;
+  end if;
+  return query
+  with due as (
+    select s.prediction_id from keyframe_private.unanswered_submits s
+    where s.next_search_at <= now() and s.unanswered_since > now() - interval '1 day'
+    order by s.next_search_at
+    limit max_rows
+    for update skip locked
+  )
+  update keyframe_private.unanswered_submits s
+  set next_search_at = now() + make_interval(secs => lease_seconds)
+  from due
+  where s.prediction_id = due.prediction_id
+  returning s.sought || jsonb_build_object('task', 'search', 'search_since', s.unanswered_since);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.cancel_run(run text, run_is_over boolean)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  update keyframe_private.provider_runs r set cancel_due_at = now()
+  where r.provider_prediction_id = run and not run_is_over and r.cancel_due_at is null
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.cancel_abandoned_run()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.cancel_run(old.provider_prediction_id, false);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.output_names(prediction keyframe.predictions)
+ RETURNS SETOF text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
+  from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.lock_references(owner uuid)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  select pg_advisory_xact_lock(hashtextextended('keyframe references of ' || owner::text, 0))
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.note_partial_output(prediction keyframe.predictions)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at, written_under)
+  select 'keyframe-outputs', name, prediction.id,
+    case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end, prediction.lease_token
+  from keyframe_private.output_names(prediction) as name
+  on conflict do nothing
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.remove_partial_output()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.note_partial_output(old);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.remove_deleted_files()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  owner uuid;
+begin
+  perform keyframe_private.note_partial_output(d) from deleted d where d.status = 'storing';
+  insert into keyframe_private.file_removals (bucket, name, prediction_id)
+  select 'keyframe-outputs', d.output_path, d.id from deleted d where d.output_path is not null
+  on conflict do nothing;
+
+  for owner in select distinct d.owner_id from deleted d where d.reference_image_path is not null order by 1 loop
+    perform keyframe_private.lock_references(owner);
+  end loop;
+  -- Under the lock: a prediction with the same image is either seen here, or finds the removal noted.
+  insert into keyframe_private.file_removals (bucket, name, prediction_id)
+  select distinct on (d.reference_image_path) 'projects', substr(d.reference_image_path, 10), d.id
+  from deleted d
+  where d.reference_image_path is not null
+    and not exists (select from keyframe.predictions p where p.reference_image_path = d.reference_image_path)
+  on conflict do nothing;
+
+  if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
+    perform keyframe_private.kick_unless_looking('generate');
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.keep_reference()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.lock_references(new.owner_id);
+  delete from keyframe_private.file_removals r
+  where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10) and r.lease_token is null;
+  if exists (
+    select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10)
+  ) then
+    perform keyframe_private.raise_error('not_found', 'This reference image is being removed, for no project used it any more. Upload it again.');
+  end if;
+  perform keyframe_private.require_reference(new.reference_image_path, new.owner_id); -- it may have gone since it was looked for
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.claim_removals(lease_seconds integer)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  lease uuid := gen_random_uuid();
+  files jsonb;
+begin
+  if not exists (select from keyframe_private.file_removals r where r.due_at <= now())
+     or exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > now()) then
+    return null;
+  end if;
+  with due as (
+    select r.bucket, r.name,
+      case r.bucket
+        when 'projects' then exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name)
+        -- Its identifier has been used again since.
+        else exists (
+          select from keyframe.predictions p
+          where p.id = r.prediction_id
+            and (p.output_path = r.name or p.status in ('queued', 'starting', 'processing', 'storing')))
+      end as is_needed
+    from keyframe_private.file_removals r
+    where r.due_at <= now()
+    order by r.due_at
+    limit 100
+    for update of r skip locked
+  ), kept as (
+    delete from keyframe_private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
+  ), leased as (
+    update keyframe_private.file_removals r
+    set lease_token = lease, due_at = now() + make_interval(secs => lease_seconds)
+    from due
+    where not due.is_needed and r.bucket = due.bucket and r.name = due.name
+    returning r.bucket, r.name
+  )
+  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into files from leased l;
+  return case when files is not null then
+    jsonb_build_object('task', 'remove', 'id', lease, 'lease_token', lease, 'files', files)
+  end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.note_unused_references(max_images integer DEFAULT 1000)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  owner uuid;
+  names text[];
+  added integer;
+  noted integer := 0;
+begin
+  for owner, names in
+    select o.owner_id, array_agg(o.name) from (
+      select i.owner_id, i.name from (
+        -- Storage has text there. What is no user's is an administrator's, who knows what it is for.
+        select case when b.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then b.owner_id::uuid end as owner_id, b.name, b.created_at
+        from storage.objects b where b.bucket_id = 'projects'
+      ) i
+      where i.owner_id is not null
+        and (
+          i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
+          or not exists (select from auth.users u where u.id = i.owner_id))
+        and not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || i.name)
+        and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
+      limit max_images
+    ) o
+    group by o.owner_id order by o.owner_id
+  loop
+    perform keyframe_private.lock_references(owner);
+    -- Under the lock: a prediction that has begun to use one meanwhile is either seen here, or finds the removal noted.
+    insert into keyframe_private.file_removals (bucket, name)
+    select 'projects', unused.name from unnest(names) as unused (name)
+    where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
+    on conflict do nothing;
+    get diagnostics added = row_count;
+    noted := noted + added;
+  end loop;
+  return noted;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.note_lookout(function_name text, look_again_ms integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  promised timestamptz :=
+    case when look_again_ms > 0 then clock_timestamp() + make_interval(secs => look_again_ms / 1000.0) else '-infinity' end;
+begin
+  update keyframe_private.lookouts l
+  set looking_until = promised
+  where l.function_name = (
+    select k.function_name from keyframe_private.lookouts k where k.function_name = note_lookout.function_name for update skip locked
+  );
+  -- Looked for first: on conflict do nothing would wait for a claim that is just updating the row.
+  if not found and not exists (select from keyframe_private.lookouts k where k.function_name = note_lookout.function_name) then
+    insert into keyframe_private.lookouts (function_name, looking_until) values (note_lookout.function_name, promised)
+    on conflict do nothing;
+  end if;
+  -- The first look since the last kick is how it was heard (keyframe_private.last_kicks). One that is just being made is no matter of ours.
+  update keyframe_private.last_kicks l
+  set heard_at = clock_timestamp()
+  where l.function_name = (
+    select k.function_name from keyframe_private.last_kicks k
+    where k.function_name = note_lookout.function_name and k.request_id is not null and k.heard_at is null for update skip locked
+  );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.wait_for_task(wait_ms integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET enable_seqscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+declare
+  began constant timestamptz := clock_timestamp();
+  looked timestamptz;
+  rest double precision;
+begin
+  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe generate waits', 0)) then
+    return;
+  end if;
+  loop
+    looked := clock_timestamp();
+    exit when (
+      select p.next_attempt_at from keyframe.predictions p
+      where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+      order by p.next_attempt_at limit 1) <= looked;
+    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - looked));
+    exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
+    perform pg_sleep(rest);
+  end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return json_build_object(
+    'id', prediction.id, 'project_id', prediction.project_id, 'owner_id', prediction.owner_id, 'step', prediction.step,
+    'status', prediction.status, 'prompt', prediction.prompt, 'reference_image_path', prediction.reference_image_path,
+    'first_frame_prediction_id', prediction.first_frame_prediction_id,
+    'last_frame_prediction_id', prediction.last_frame_prediction_id, 'duration_seconds', prediction.duration_seconds,
+    'model', prediction.model, 'provider_prediction_id', prediction.provider_prediction_id, 'attempt', prediction.attempt,
+    'retry_reason', prediction.retry_reason, 'admitted_at', prediction.admitted_at, 'progress', prediction.progress,
+    'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
+    'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
+    'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
+    'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
+    'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at,
+    'updated_at', prediction.updated_at, 'queue_position', keyframe_private.queue_position(prediction)
+  );
+end
+$function$;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions) to authenticated;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.latest_predictions(project uuid)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select coalesce(json_agg(keyframe_private.prediction_json(latest.prediction) order by wanted.step), '[]')
+    from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
+    cross join lateral (
+      select p as prediction from keyframe.predictions p
+      where p.project_id = latest_predictions.project and p.step = wanted.step
+      order by p.created_at desc, p.id desc
+      limit 1
+    ) latest
+    where (latest.prediction).owner_id = auth.uid() -- out here, where it cannot lead the planner to another index
+  );
+end
+$function$;
+grant execute on function keyframe_private.latest_predictions(uuid) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.note_kick(function_name text, request_id bigint, trouble text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    return;
+  end if;
+  update keyframe_private.last_kicks l
+  set made_at = clock_timestamp(), request_id = note_kick.request_id, trouble = left(note_kick.trouble, 200), heard_at = null
+  where l.function_name = (
+    select k.function_name from keyframe_private.last_kicks k where k.function_name = note_kick.function_name for update skip locked
+  );
+  -- Whoever writes the first one may keep its transaction open: a second insert would wait for it.
+  if not found and not exists (select from keyframe_private.last_kicks k where k.function_name = note_kick.function_name)
+    and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || note_kick.function_name, 0)) then
+    insert into keyframe_private.last_kicks (function_name, made_at, request_id, trouble)
+    values (note_kick.function_name, clock_timestamp(), note_kick.request_id, left(note_kick.trouble, 200))
+    on conflict do nothing;
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.kick(function_name text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  base_url text;
+  secret text;
+  kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
+  signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
+  body jsonb := '{}';
+  signature text;
+  request_id bigint;
+begin
+  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
+  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
+  if base_url is null or secret is null then
+    raise warning 'No kick to %: the Vault lacks keyframe_functions_url or keyframe_kick_secret.', function_name;
+    perform keyframe_private.note_kick(function_name, null, 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.');
+    return false;
+  end if;
+  signature := encode(
+    extensions.hmac(
+      convert_to(kick_id || '.' || signed_at || '.' || body::text, 'UTF8'),
+      decode(substr(secret, length('whsec_') + 1), 'base64'),
+      'sha256'
+    ), 'base64');
+  request_id := net.http_post(
+    url := base_url || '/keyframe-' || function_name,
+    body := body,
+    headers := jsonb_build_object(
+      'Content-Type', 'application/json',
+      'webhook-id', kick_id, 'webhook-timestamp', signed_at, 'webhook-signature', 'v1,' || signature
+    ),
+    timeout_milliseconds := 5000
+  );
+  perform keyframe_private.note_kick(function_name, request_id, null);
+  return true;
+exception when others then
+  raise warning 'No kick to %: %', function_name, sqlerrm;
+  begin
+    perform keyframe_private.note_kick(function_name, null, sqlerrm);
+  exception when others then
+    null; -- what was noted last stands
+  end;
+  return false;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.kick_unless_looking(function_name text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  marker text := 'keyframe.kicked_' || function_name;
+  this_transaction text := pg_current_xact_id()::text;
+begin
+  if current_setting(marker, true) is not distinct from this_transaction then
+    return;
+  end if;
+  if exists (select from keyframe_private.lookouts l where l.function_name = kick_unless_looking.function_name and l.looking_until > clock_timestamp()) then
+    return;
+  end if;
+  if not pg_try_advisory_xact_lock(hashtextextended('keyframe kick ' || function_name, 0)) then
+    return;
+  end if;
+  perform set_config(marker, this_transaction, true);
+  perform keyframe_private.kick(function_name);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.kick_generate()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.kick_unless_looking('generate');
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.note_deleted_endpoint()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  insert into keyframe_private.deleted_endpoints (endpoint_id) values (old.id) on conflict do nothing;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.add_webhook_secret(endpoint uuid, id uuid DEFAULT gen_random_uuid())
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  secret text := 'whsec_' || encode(extensions.gen_random_bytes(32), 'base64');
+begin
+  insert into keyframe_private.webhook_secrets (id, endpoint_id, vault_secret_id)
+  values (add_webhook_secret.id, endpoint, vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.forget_webhook_secret()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  delete from vault.secrets s where s.id = old.vault_secret_id;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.prepare_webhook_endpoint()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if new.owner_id is not null then
+    perform pg_advisory_xact_lock(hashtextextended('keyframe endpoints of ' || new.owner_id::text, 0));
+    if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
+      perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
+    end if;
+  end if;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.equip_webhook_endpoint()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id) then
+    perform keyframe_private.raise_error('invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
+  end if;
+  perform keyframe_private.add_webhook_secret(new.id);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.note_endpoint_switch()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if new.enabled then
+    new.disabled_at := null;
+    new.disabled_reason := null;
+    if tg_op = 'UPDATE' and not old.enabled then
+      new.failing_since := null;
+    end if;
+  else
+    new.disabled_at := coalesce(new.disabled_at, now());
+    new.disabled_reason := coalesce(new.disabled_reason, 'by_owner');
+  end if;
+  new.updated_at := now();
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.live_webhook_secrets(endpoints uuid[], at timestamp with time zone)
+ RETURNS TABLE(endpoint_id uuid, secrets text[])
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+begin
+  -- created_at is when a transaction began, so of two rotations at once it cannot tell the last; having no end can.
+  return query
+  select s.endpoint_id, array_agg(v.decrypted_secret order by (s.expires_at is null) desc, s.created_at desc)
+  from keyframe_private.webhook_secrets s
+  join vault.decrypted_secrets v on v.id = s.vault_secret_id
+  where s.endpoint_id = any (endpoints) and (s.expires_at is null or s.expires_at > at)
+  group by s.endpoint_id;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.webhook_secrets_of(endpoint uuid, at timestamp with time zone DEFAULT now())
+ RETURNS text[]
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select coalesce((select l.secrets from keyframe_private.live_webhook_secrets(array[endpoint], at) l), '{}')
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.webhook_secret(endpoint uuid)
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select (keyframe_private.webhook_secrets_of(endpoint))[1]
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid DEFAULT gen_random_uuid())
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
+  delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
+  if overlap <= interval '0' then
+    -- At once means every old one: whoever rotates without an overlap fears that a secret got out.
+    delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
+  else
+    if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
+      perform keyframe_private.raise_error('invalid_request', 'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
+    end if;
+    update keyframe_private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
+  end if;
+  perform keyframe_private.add_webhook_secret(endpoint, id);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.emit_event(event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamp with time zone, data jsonb, error jsonb DEFAULT NULL::jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  event uuid;
+begin
+  insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload)
+  values (event_type, owner, project, prediction, jsonb_strip_nulls(jsonb_build_object('error', error))
+    || jsonb_build_object('type', event_type, 'timestamp', keyframe_private.wire_time(happened_at), 'data', data))
+  on conflict do nothing
+  returning id into event;
+  if event is null then
+    return false;
+  end if;
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
+  select event, e.id, e.owner_id, emit_event.event_type
+  from keyframe.webhook_endpoints e
+  where e.enabled and (e.owner_id = owner or e.owner_id is null)
+    and (e.event_types = '{}' or emit_event.event_type = any (e.event_types))
+  -- An endpoint that is being deleted is waited for and then left out: nothing is written for it once its deliveries are pruned.
+  for key share of e;
+  if found then
+    perform keyframe_private.kick_unless_looking('deliver');
+  end if;
+  return true;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.wire_time(at timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.emit_project_created()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  data jsonb := jsonb_build_object(
+    'projectId', new.id, 'ownerId', new.owner_id, 'title', new.title, 'textPrompt', new.text_prompt,
+    'description', new.description, 'createdAt', keyframe_private.wire_time(new.created_at));
+  characters integer := 4000;
+begin
+  while octet_length(data::text) > 19000 loop
+    characters := characters / 2;
+    data := data || jsonb_build_object(
+      'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
+  end loop;
+  perform keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.emit_generation_ended()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  data jsonb := jsonb_build_object(
+    'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
+    'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at));
+begin
+  if new.status = 'succeeded' then
+    perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
+      data || jsonb_build_object('output', jsonb_strip_nulls(jsonb_build_object(
+        'path', new.output_path, 'contentType', new.output_content_type, 'bytes', new.output_bytes, 'sha256', new.output_sha256,
+        'width', new.output_width, 'height', new.output_height, 'durationSeconds', new.output_duration_seconds))));
+  else
+    perform keyframe_private.emit_event('generation.failed', new.owner_id, new.project_id, new.id, new.completed_at, data,
+      jsonb_build_object('code', new.error_code, 'message', new.error_message, 'retryable', new.error_retryable));
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.delivery_outcome(status keyframe.delivery_status, last_error text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+  select case status when 'pending' then case when last_error is not null then 'retrying' end else status::text end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.free_slot()
+ RETURNS smallint
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  for slot in 0 .. 6 loop
+    if pg_try_advisory_xact_lock(hashtextextended('keyframe webhook hours', slot)) then
+      return slot;
+    end if;
+  end loop;
+  perform pg_advisory_xact_lock(hashtextextended('keyframe webhook hours', 7));
+  return 7;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.count_deliveries(changes keyframe_private.delivery_change[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  insert into keyframe_private.webhook_hours as h (
+    endpoint_id, hour, slot, delivered, retrying, exhausted,
+    last_attempt_at, last_status_code, last_error, failed_at, failed_status_code, failed_error)
+  select c.endpoint_id, c.hour, s.slot,
+    coalesce(sum(c.change) filter (where c.outcome = 'delivered'), 0),
+    coalesce(sum(c.change) filter (where c.outcome = 'retrying'), 0),
+    coalesce(sum(c.change) filter (where c.outcome = 'exhausted'), 0),
+    max(c.at), (array_agg(c.status_code order by c.at desc nulls last))[1], (array_agg(c.error order by c.at desc nulls last))[1],
+    max(c.at) filter (where c.error is not null),
+    (array_agg(c.status_code order by c.at desc) filter (where c.error is not null))[1],
+    (array_agg(c.error order by c.at desc) filter (where c.error is not null))[1]
+  from (
+    select i.endpoint_id, date_trunc('hour', i.at, 'UTC') as hour, i.outcome, 1 as change, i.at, i.status_code, i.error
+    from unnest(changes) i where i.at is not null
+    union all
+    select o.endpoint_id, date_trunc('hour', o.was_at, 'UTC'), o.was_outcome, -1, null, null, null
+    from unnest(changes) o where o.was_at is not null and o.was_outcome is not null
+  ) c
+  cross join (select keyframe_private.free_slot() as slot) s
+  group by c.endpoint_id, c.hour, s.slot
+  order by c.endpoint_id, c.hour
+  on conflict (endpoint_id, hour, slot) do update
+    set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying, exhausted = h.exhausted + excluded.exhausted,
+        (last_attempt_at, last_status_code, last_error) = (
+          select l.* from (values
+            (excluded.last_attempt_at, excluded.last_status_code, excluded.last_error), (h.last_attempt_at, h.last_status_code, h.last_error)
+          ) l (at, status_code, error) order by l.at desc nulls last limit 1),
+        (failed_at, failed_status_code, failed_error) = (
+          select f.* from (values
+            (excluded.failed_at, excluded.failed_status_code, excluded.failed_error), (h.failed_at, h.failed_status_code, h.failed_error)
+          ) f (at, status_code, error) order by f.at desc nulls last limit 1);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.count_delivery()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  change keyframe_private.delivery_change;
+begin
+  change.endpoint_id := new.endpoint_id;
+  if tg_op = 'UPDATE' then
+    change.was_at := old.last_attempt_at;
+    change.was_outcome := keyframe_private.delivery_outcome(old.status, old.last_error);
+  end if;
+  change.at := new.last_attempt_at;
+  change.outcome := keyframe_private.delivery_outcome(new.status, new.last_error);
+  change.status_code := new.last_status_code;
+  change.error := new.last_error;
+  perform keyframe_private.count_deliveries(array[change]);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.leased_deliveries(endpoint uuid)
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return array(
+    select l.delivery_id from keyframe_private.delivery_leases l
+    where l.endpoint_id = endpoint and l.delivery_id is not null and l.leased_until > now());
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.endpoints_with_due(start uuid, most integer, at timestamp with time zone)
+ RETURNS SETOF uuid
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+ SET enable_seqscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+begin
+  return query
+  with recursive from_start as (
+    (select d.endpoint_id as id from keyframe.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id < start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
+    union all
+    select (
+      select d.endpoint_id from keyframe.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id < f.id order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
+    from from_start f where f.id is not null
+  ), down_to_start as (
+    (select d.endpoint_id as id from keyframe.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id >= start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
+    union all
+    select (
+      select d.endpoint_id from keyframe.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id < t.id and d.endpoint_id >= start
+      order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
+    from down_to_start t where t.id is not null
+  )
+  select p.id from (select f.id from from_start f union all select t.id from down_to_start t) p
+  -- Single values, which no plan turns into a join that reads all endpoints first.
+  where (select e.enabled from keyframe.webhook_endpoints e where e.id = p.id)
+    and (select true from keyframe.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at
+        and (select true from keyframe_private.delivery_leases l
+          where l.endpoint_id = p.id and l.delivery_id = d.id and l.leased_until > at limit 1) is null
+      order by d.next_attempt_at desc limit 1)
+  limit most;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.endpoint_places(endpoint uuid, at timestamp with time zone)
+ RETURNS integer
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (select case when e.failing_since is null then e.max_in_flight else 1 end from keyframe.webhook_endpoints e where e.id = endpoint)
+    - (select count(*) from keyframe_private.delivery_leases l
+      where l.endpoint_id = endpoint and l.delivery_id is not null and l.leased_until > at);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(max_rows integer, lease_seconds integer, at timestamp with time zone, OUT deliveries json, OUT endpoints json, OUT found_any boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  ours uuid[];
+  claimed uuid[];
+begin
+  deliveries := '[]';
+  endpoints := '{}';
+  found_any := false;
+  -- Where another claim is at an endpoint, that one gives the places, and it is left to it. One without a free place is left to
+  -- whoever makes one: two calls of a busy sender then seldom want the same endpoints.
+  select array_agg(o.id) into ours
+  from keyframe_private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
+  where case
+    when keyframe_private.endpoint_places(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
+    else false end;
+  if ours is null then
+    return;
+  end if;
+  -- Statements of their own: they see what those who held the locks before have committed. Whoever let a lease run out is believed
+  -- until here; from now on somebody else may have the delivery. One that is being recorded just now keeps its place.
+  update keyframe_private.delivery_leases l set delivery_id = null, token = null
+  from (
+    select o.endpoint_id, o.place from keyframe_private.delivery_leases o
+    where o.endpoint_id = any (ours) and o.delivery_id is not null and o.leased_until <= at
+    for update skip locked) o
+  where l.endpoint_id = o.endpoint_id and l.place = o.place;
+  with line as materialized (
+    select o.id, o.turn, case when e.failing_since is null then e.max_in_flight else 1 end - cardinality(t.places) as free, t.places as taken, t.deliveries as sent
+    from unnest(ours) with ordinality o (id, turn)
+    join keyframe.webhook_endpoints e on e.id = o.id
+    cross join lateral (
+      select coalesce(array_agg(l.place), '{}') as places, coalesce(array_agg(l.delivery_id), '{}') as deliveries
+      from keyframe_private.delivery_leases l
+      where l.endpoint_id = o.id and l.delivery_id is not null
+    ) t
+    order by o.turn
+  ), due as materialized (
+    select n.*, gen_random_uuid() as token, row_number() over (partition by n.endpoint_id) as nth
+    from (
+      select i.id as endpoint_id, i.taken, q.id, q.event_id, q.attempts
+      from line i
+      cross join lateral (
+        select d.id, d.event_id, d.attempts from keyframe.webhook_deliveries d
+        where d.status = 'pending' and d.endpoint_id = i.id and d.next_attempt_at <= at and d.id <> all (i.sent)
+        order by d.next_attempt_at
+        limit greatest(i.free, 0)) q
+      limit max_rows
+    ) n
+  ), leased as (
+    insert into keyframe_private.delivery_leases as l (endpoint_id, place, delivery_id, token, leased_until)
+    select d.endpoint_id, (
+        -- The nth place that is not taken.
+        select s.place from generate_series(1, cardinality(d.taken) + d.nth) s (place)
+        where s.place <> all (d.taken) order by s.place offset d.nth - 1 limit 1),
+      d.id, d.token, at + make_interval(secs => lease_seconds)
+    from due d
+    on conflict (endpoint_id, place) do update
+      set delivery_id = excluded.delivery_id, token = excluded.token, leased_until = excluded.leased_until
+  )
+  select
+    coalesce(json_agg(json_build_object(
+      'id', d.id, 'lease_token', d.token, 'attempt', d.attempts + 1, 'endpoint_id', d.endpoint_id,
+      'event_id', v.id, 'body', v.payload::text)), '[]'),
+    array_agg(distinct d.endpoint_id)
+  into deliveries, claimed
+  from due d join keyframe.webhook_events v on v.id = d.event_id;
+
+  found_any := claimed is not null;
+  select coalesce(json_object_agg(e.id, json_build_object('url', e.url, 'secrets', coalesce(s.secrets, '{}'))), '{}')
+  into endpoints
+  from keyframe.webhook_endpoints e
+  left join keyframe_private.live_webhook_secrets(claimed, at) s on s.endpoint_id = e.id
+  where e.id = any (claimed);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.next_delivery_attempt(attempts integer, status_code integer, retry_after_seconds double precision, at timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  select at + greatest(
+    s.webhook_retry_schedule[attempts] * (0.8 + random() * 0.4),
+    case when status_code in (429, 503) then make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400)) end)
+  from keyframe_private.settings s
+  where attempts <= cardinality(s.webhook_retry_schedule)
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at timestamp with time zone)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+declare
+  counted integer;
+  changes keyframe_private.delivery_change[];
+begin
+  -- Endpoints that this may switch, before the deliveries and in one order: two that wait for each other end in an error for one of
+  -- them.
+  perform from keyframe.webhook_endpoints e
+  join (
+    select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
+    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, status_code integer)
+    join keyframe.webhook_deliveries d on d.id = r.id
+    group by d.endpoint_id
+  ) b on b.endpoint_id = e.id
+  where not b.all_delivered or e.failing_since is not null
+  order by e.id
+  for no key update of e;
+
+  with held as (
+    select d.id, d.endpoint_id, l.place, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
+      d.last_attempt_at as was_at, d.status as was_status, d.last_error as was_error,
+      r.started_at, r.duration_ms, r.status_code, r.error, r.response_excerpt, r.retry_after_seconds,
+      coalesce(r.status_code between 200 and 299, false) as delivered
+    from jsonb_to_recordset(results) as r (
+      id uuid, lease_token uuid, started_at timestamptz, duration_ms integer, status_code integer, error text,
+      response_excerpt text, retry_after_seconds double precision)
+    join keyframe.webhook_deliveries d on d.id = r.id
+    join keyframe_private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id and l.token = r.lease_token
+    order by d.id
+    for update of d, l
+  ), judged as materialized (
+    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
+    from held h
+    where h.was_status = 'pending' -- one that an administrator gave up meanwhile stays so
+  ), recorded as (
+    update keyframe.webhook_deliveries d
+    set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code,
+        last_error = case when not j.delivered then coalesce(j.error, 'http_status') end,
+        status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
+        next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
+        completed_at = case when j.delivered or j.next_at is null then at end
+    from judged j where d.id = j.id
+  ), released as (
+    update keyframe_private.delivery_leases l set delivery_id = null, token = null
+    from held h where l.endpoint_id = h.endpoint_id and l.place = h.place
+  ), logged as (
+    insert into keyframe.webhook_attempts
+      (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
+    select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code,
+      case when not j.delivered then coalesce(j.error, 'http_status') end, j.response_excerpt
+    from judged j
+    -- Only where somebody set a delivery's attempts back by hand. It must not keep the others of its batch from being recorded.
+    on conflict (delivery_id, attempt) do nothing
+  ), by_endpoint as (
+    select j.endpoint_id, bool_or(j.delivered) as some_delivered, coalesce(bool_or(j.status_code = 410), false) as gone
+    from judged j group by j.endpoint_id
+  ), switched as (
+    update keyframe.webhook_endpoints e
+    set failing_since = case when b.some_delivered then null else coalesce(e.failing_since, at) end,
+        enabled = e.enabled and not b.gone and (b.some_delivered or not keyframe_private.failed_too_long(e.failing_since, at)),
+        disabled_reason = case
+          when not e.enabled then e.disabled_reason
+          when b.gone then 'gone'
+          when not b.some_delivered and keyframe_private.failed_too_long(e.failing_since, at) then 'failing' end,
+        disabled_at = case
+          when not e.enabled then e.disabled_at
+          when b.gone or (not b.some_delivered and keyframe_private.failed_too_long(e.failing_since, at)) then at end
+    from by_endpoint b
+    where e.id = b.endpoint_id
+      and (b.gone or (b.some_delivered and e.failing_since is not null)
+        or (not b.some_delivered and (e.failing_since is null or keyframe_private.failed_too_long(e.failing_since, at))))
+  )
+  select count(*), array_agg(row(
+    j.endpoint_id, j.was_at, case when j.was_at is not null then keyframe_private.delivery_outcome(j.was_status, j.was_error) end, j.started_at,
+    case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'retrying' end,
+    j.status_code, case when not j.delivered then coalesce(j.error, 'http_status') end)::keyframe_private.delivery_change)
+  into counted, changes from judged j;
+  perform keyframe_private.count_deliveries(changes);
+  return counted;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.failed_too_long(failing_since timestamp with time zone, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.wait_for_due(wait_ms integer, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  began timestamptz := clock_timestamp();
+  looked timestamptz;
+  rest double precision;
+begin
+  -- One waits at a time: each waiting call holds a connection.
+  if not pg_try_advisory_xact_lock(hashtextextended('keyframe deliver waits', 0)) then
+    return;
+  end if;
+  loop
+    looked := clock_timestamp();
+    exit when exists (
+      select from keyframe_private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
+      where keyframe_private.endpoint_places(o.id, at + (looked - began)) > 0);
+    rest := greatest(0.0005, 9 * extract(epoch from clock_timestamp() - looked));
+    exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
+    perform pg_sleep(rest);
+  end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.prune_deleted_endpoints(max_rows integer DEFAULT 10000)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'off'
+AS $function$
+declare
+  gone uuid;
+  batch integer;
+  deleted integer := 0;
+begin
+  for gone in
+    select g.endpoint_id from keyframe_private.deleted_endpoints g
+    where not exists (
+      select from keyframe_private.delivery_leases l
+      where l.endpoint_id = g.endpoint_id and l.delivery_id is not null and l.leased_until > now())
+    order by g.deleted_at
+    limit 1000
+    for update of g skip locked
+  loop
+    delete from keyframe.webhook_deliveries d where d.id = any (array(
+      select o.id from keyframe.webhook_deliveries o where o.endpoint_id = gone limit max_rows - deleted));
+    get diagnostics batch = row_count;
+    deleted := deleted + batch;
+    delete from keyframe.webhook_events v where v.id = any (array(
+      select o.id from keyframe.webhook_events o where o.endpoint_id = gone limit max_rows - deleted));
+    get diagnostics batch = row_count;
+    deleted := deleted + batch;
+    exit when deleted >= max_rows;
+    delete from keyframe_private.deleted_endpoints g where g.endpoint_id = gone;
+  end loop;
+  return deleted;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.prune_webhooks(max_rows integer DEFAULT 2000)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  deleted integer;
+begin
+  delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
+  delete from keyframe_private.delivery_leases l
+  where l.leased_until < now() - interval '1 hour' and not exists (select from keyframe.webhook_endpoints e where e.id = l.endpoint_id);
+  -- An endpoint's last hour says when it was last heard of. A single value, and the places of the rows: joins would read all hours.
+  delete from keyframe_private.webhook_hours h where h.ctid = any (array(
+    select o.ctid from keyframe_private.webhook_hours o
+    where o.hour < now() - interval '2 days' and (
+      o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
+      or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
+    order by o.hour limit max_rows * 5));
+  perform keyframe_private.prune_deleted_endpoints();
+  delete from keyframe.webhook_events v where v.id in (
+    select o.id from keyframe.webhook_events o
+    where o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s)
+    order by o.created_at limit max_rows);
+  get diagnostics deleted = row_count;
+  return deleted;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.is_managed(owner uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.managed_endpoint(endpoint uuid, lock boolean DEFAULT false)
+ RETURNS keyframe.webhook_endpoints
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  wanted keyframe.webhook_endpoints;
+begin
+  if lock then
+    perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
+  end if;
+  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id);
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no webhook endpoint of yours with this identifier.');
+  end if;
+  return wanted;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return to_jsonb(delivery) - 'retries_from' || jsonb_build_object('attempt_log', coalesce((
+    select jsonb_agg(to_jsonb(a) - array['id', 'delivery_id', 'owner_id'] order by a.attempt)
+    from keyframe.webhook_attempts a where a.delivery_id = delivery.id), '[]'));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.managed_delivery(delivery uuid, lock boolean DEFAULT false)
+ RETURNS keyframe.webhook_deliveries
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  wanted keyframe.webhook_deliveries;
+begin
+  if lock then
+    perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
+  end if;
+  select d.* into wanted from keyframe.webhook_deliveries d
+  where d.id = delivery and keyframe_private.is_managed(d.owner_id)
+    and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no delivery of yours with this identifier.');
+  end if;
+  return wanted;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.fail_overdue(max_rows integer DEFAULT 500)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  overdue uuid;
+  failed integer := 0;
+begin
+  for overdue in
+    select p.id from keyframe.predictions p
+    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.deadline_at <= now()
+    order by p.deadline_at
+    limit max_rows
+    for update skip locked
+  loop
+    perform keyframe_private.mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
+      heard => false);
+    failed := failed + 1;
+  end loop;
+  return failed;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.owners_waiting(start uuid, most integer)
+ RETURNS SETOF uuid
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+begin
+  return query
+  with recursive from_start as (
+    (select w.owner_id as id from keyframe.predictions w
+    where w.status = 'queued' and w.admitted_at is null and w.owner_id < start order by w.owner_id desc, w.created_at desc limit 1)
+    union all
+    select (
+      select w.owner_id from keyframe.predictions w
+      where w.status = 'queued' and w.admitted_at is null and w.owner_id < f.id order by w.owner_id desc, w.created_at desc limit 1)
+    from from_start f where f.id is not null
+  ), down_to_start as (
+    (select w.owner_id as id from keyframe.predictions w
+    where w.status = 'queued' and w.admitted_at is null and w.owner_id >= start order by w.owner_id desc, w.created_at desc limit 1)
+    union all
+    select (
+      select w.owner_id from keyframe.predictions w
+      where w.status = 'queued' and w.admitted_at is null and w.owner_id < t.id and w.owner_id >= start
+      order by w.owner_id desc, w.created_at desc limit 1)
+    from down_to_start t where t.id is not null
+  )
+  select o.id from (select f.id from from_start f union all select t.id from down_to_start t) o
+  where o.id is not null
+  limit most;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.admit_all_waiting(max_owners integer DEFAULT 500)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  owner uuid;
+  admitted integer := 0;
+begin
+  for owner in select o.id from keyframe_private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
+    admitted := admitted + keyframe_private.admit_waiting(owner);
+  end loop;
+  return admitted;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.forget_unheard(max_rows integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET enable_seqscan TO 'off'
+AS $function$
+begin
+  update keyframe.predictions p set unanswered_since = null
+  where p.id = any (array(
+    select o.id from keyframe.predictions o
+    where o.unanswered_since is not null and o.status in ('failed', 'canceled') and o.next_attempt_at <= now()
+      and o.unanswered_since < now() - interval '1 day'
+    order by o.next_attempt_at
+    limit max_rows
+    for update skip locked));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.prune(max_rows integer DEFAULT 5000)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  delete from keyframe_private.provider_callbacks c where c.callback_id in (
+    select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows);
+  delete from keyframe_private.idempotency_keys k where k.resource_id in (
+    select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows);
+  delete from keyframe_private.provider_runs r where r.provider_prediction_id in (
+    select o.provider_prediction_id from keyframe_private.provider_runs o
+    where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows);
+  delete from keyframe_private.unanswered_submits s where s.prediction_id in (
+    select o.prediction_id from keyframe_private.unanswered_submits o
+    where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows);
+  perform keyframe_private.prune_webhooks();
+  -- Last, and it waits for nobody: the deletion of an account may wait for these rows and hold what the others wait for.
+  -- Few at a time: each is written to all indexes of predictions anew.
+  perform keyframe_private.forget_unheard(least(max_rows, 1000));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.prune_rate_buckets()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from keyframe_private.rate_buckets b
+  using keyframe_private.rate_limits l
+  where l.route_class = b.route_class and b.refilled_at < now() - interval '1 day'
+    and b.tokens + l.per_second * extract(epoch from now() - b.refilled_at) >= l.capacity;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.sweep()
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if not pg_try_advisory_xact_lock(hashtextextended('keyframe sweep', 0)) then
+    return;
+  end if;
+  perform keyframe_private.fail_overdue();
+  perform keyframe_private.admit_all_waiting();
+  if exists (
+    select from keyframe.predictions p
+    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= now()
+  ) or exists (
+    select from keyframe.predictions p
+    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= now()
+      and p.unanswered_since > now() - interval '1 day'
+  ) or exists (
+    select from keyframe_private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - interval '1 day'
+  ) or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= now())
+    or exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
+    perform keyframe_private.kick_unless_looking('generate');
+  end if;
+  if exists (select from keyframe_private.endpoints_with_due(gen_random_uuid(), 1, now())) then
+    perform keyframe_private.kick_unless_looking('deliver');
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.seconds_since(moment timestamp with time zone)
+ RETURNS numeric
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.prediction_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'queued', a.queued, 'starting', a.starting, 'processing', a.processing, 'storing', a.storing,
+    'retrying', a.retrying, 'due', a.due, 'oldestDueSeconds', keyframe_private.seconds_since(a.oldest_due_at),
+    'waiting', w.waiting, 'oldestWaitingSeconds', keyframe_private.seconds_since(w.oldest_waiting_at),
+    'runsToCancel', (select count(*) from keyframe_private.provider_runs r where r.cancel_due_at is not null))
+  from (
+    select
+      count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
+      count(*) filter (where p.status = 'processing') as processing, count(*) filter (where p.status = 'storing') as storing,
+      count(*) filter (where p.retry_reason is not null) as retrying,
+      count(*) filter (where p.next_attempt_at <= now()) as due,
+      min(p.next_attempt_at) filter (where p.next_attempt_at <= now()) as oldest_due_at
+    from keyframe.predictions p
+    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+  ) a
+  cross join (
+    select count(*) as waiting, min(p.created_at) as oldest_waiting_at
+    from keyframe.predictions p
+    where p.admitted_at is null and p.status = 'queued'
+  ) w
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.delivery_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  with recursive pending as (
+    (select d.endpoint_id from keyframe.webhook_deliveries d where d.status = 'pending' order by d.endpoint_id limit 1)
+    union all
+    select (
+      select d.endpoint_id from keyframe.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > p.endpoint_id order by d.endpoint_id limit 1)
+    from pending p where p.endpoint_id is not null
+  )
+  select jsonb_build_object(
+    'due', coalesce(sum(c.due) filter (where e.enabled), 0),
+    'sending', (
+      select count(*) from keyframe_private.delivery_leases l where l.delivery_id is not null and l.leased_until > now()),
+    'pending', coalesce(sum(c.pending) filter (where e.enabled), 0),
+    'held', coalesce(sum(c.pending) filter (where not e.enabled), 0),
+    'oldestDueSeconds', keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)),
+    'failingEndpoints', (select count(*) from keyframe.webhook_endpoints f where f.failing_since is not null and f.enabled),
+    'oldestFailingSeconds', (
+      select keyframe_private.seconds_since(min(f.failing_since)) from keyframe.webhook_endpoints f where f.failing_since is not null and f.enabled),
+    'endpointsSwitchedOff', (
+      select count(*) from keyframe.webhook_endpoints f
+      where f.disabled_reason in ('gone', 'failing') and f.disabled_at > now() - interval '1 day'))
+  from pending p
+  join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+  cross join lateral (
+    -- Counted by the index alone; what is being sent is due as well. Only the oldest is looked for in the table.
+    select count(o.next_attempt_at) as pending, greatest(count(*) filter (where o.next_attempt_at <= now()) - cardinality(s.ids), 0) as due, (
+        select d.next_attempt_at from keyframe.webhook_deliveries d
+        where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= now() and d.id <> all (s.ids)
+        order by d.next_attempt_at limit 1) as oldest_at
+    from (select keyframe_private.leased_deliveries(e.id) as ids) s
+    left join lateral (
+      select d.next_attempt_at from keyframe.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
+    ) o on true
+    group by s.ids
+  ) c
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.event_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'projectCreated', count(*) filter (where v.type = 'project.created'),
+    'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
+    'generationFailed', count(*) filter (where v.type = 'generation.failed'))
+  from keyframe.webhook_events v
+  where v.created_at > now() - interval '5 minutes'
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.kick_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'unsent', u.unsent, 'oldestUnsentSeconds', keyframe_private.seconds_since(u.oldest_at),
+    'accepted', r.accepted, 'refused', r.refused, 'failed', r.failed,
+    'lastAcceptedSeconds', (
+      select keyframe_private.seconds_since(max(a.created)) from (
+        select n.created from net._http_response n
+        where n.created > now() - interval '1 hour' and n.status_code = 202 and n.content like '{"success":true,"data":{"accepted":true}%'
+        order by n.created desc limit 1
+      ) a))
+  from (
+    select count(*) as unsent, to_timestamp(min((q.headers ->> 'webhook-timestamp')::double precision)) as oldest_at
+    from (select n.headers from net.http_request_queue n where n.headers ->> 'webhook-id' like 'kick\_%' limit 10000) q
+  ) u
+  cross join (
+    select
+      count(*) filter (where n.status_code = 202 and n.content like '{"success":true,"data":{"accepted":true}%') as accepted,
+      count(*) filter (where n.status_code >= 400 and n.content like '{"success":false,%') as refused,
+      count(*) filter (where n.status_code is null) as failed
+    from net._http_response n
+    where n.created > now() - interval '5 minutes'
+  ) r
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.last_kick_figures(function_name text)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'outcome', case
+      when k.made_at is null then 'none'
+      when k.request_id is null then 'not_made'
+      when a.id is null then 'unanswered'
+      when a.status_code = 202 and a.content like '{"success":true,"data":{"accepted":true}%' then 'accepted'
+      when a.status_code is not null then 'answered'
+      -- Older releases leave timed_out null.
+      when a.timed_out or a.error_msg ilike 'timeout%' then 'timed_out'
+      else 'failed'
+    end,
+    'status', a.status_code,
+    'error', left(coalesce(k.trouble, a.error_msg), 200),
+    'madeSeconds', keyframe_private.seconds_since(k.made_at),
+    'heardAfterSeconds', round(extract(epoch from k.heard_at - k.made_at), 3))
+  from (select) only_one
+  left join keyframe_private.last_kicks k on k.function_name = last_kick_figures.function_name
+  left join lateral (
+    select n.id, n.status_code, n.content, n.timed_out, n.error_msg
+    from net._http_response n
+    -- Its time is the beginning of pg_net's transaction, which may have been under way when the kick was made.
+    where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id
+    limit 1
+  ) a on true
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.cron_figures(job_name text)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'scheduled', exists (select from cron.job j where j.jobname = job_name and j.active),
+    'lastRunSeconds', keyframe_private.seconds_since(max(r.start_time)),
+    'lastSuccessSeconds', keyframe_private.seconds_since(max(r.end_time) filter (where r.status = 'succeeded')),
+    'failures', count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes'))
+  from (
+    select d.jobid, d.status, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 1000
+  ) r
+  where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.file_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
+    'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
+  from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
+$function$;
+
+-- Outside our schemas
+
+-- bucket keyframe-outputs: image/png, image/jpeg, image/webp, video/mp4, at most 209715200 bytes each
+
+-- bucket projects: image/png, image/jpeg, image/webp, at most 10485760 bytes each
+
+create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
+  using (((bucket_id = 'keyframe-outputs'::text) AND ((storage.foldername(name))[1] = ( SELECT (auth.uid())::text AS uid))));
+
+create policy keyframe_references_insert_owner on storage.objects for insert to authenticated
+  with check (((bucket_id = 'projects'::text) AND (owner_id = ( SELECT (auth.uid())::text AS uid)) AND (name ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(png|jpg|webp)$'::text)));
+
+create policy keyframe_references_select_owner on storage.objects for select to authenticated
+  using (((bucket_id = 'projects'::text) AND (owner_id = ( SELECT (auth.uid())::text AS uid))));
+
+select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
+
+select cron.schedule('keyframe-prune-cron', '17 * * * *', 'delete from cron.job_run_details where end_time < now() - interval ''1 day''');
+
+select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()');
+
+select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.note_unused_references()');
+
+select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
+
+alter publication supabase_realtime add table keyframe.predictions;
