@@ -31,8 +31,13 @@ create table keyframe.projects (
   constraint projects_id_owner_id_key UNIQUE (id, owner_id),
   constraint projects_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
   constraint description_has_at_most_4000_characters CHECK ((char_length(description) <= 4000)),
+  constraint description_is_plain_text CHECK (keyframe_private.is_plain_text(description)),
   constraint text_prompt_has_1_to_4000_characters CHECK (((char_length(text_prompt) >= 1) AND (char_length(text_prompt) <= 4000))),
-  constraint title_has_1_to_200_characters CHECK (((char_length(title) >= 1) AND (char_length(title) <= 200)))
+  constraint text_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character(text_prompt)),
+  constraint text_prompt_is_plain_text CHECK (keyframe_private.is_plain_text(text_prompt)),
+  constraint title_has_1_to_200_characters CHECK (((char_length(title) >= 1) AND (char_length(title) <= 200))),
+  constraint title_has_a_visible_character CHECK (keyframe_private.has_visible_character(title)),
+  constraint title_is_one_line CHECK (keyframe_private.is_one_line(title))
 );
 comment on table keyframe.projects is 'One film in the making. Owned by the user who created it.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate; each prediction copies it unless it brings a prompt of its own.';
@@ -50,11 +55,11 @@ create policy projects_update_owner on keyframe.projects for update to authentic
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 grant delete, select on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
-grant insert (id, title, text_prompt, description) on keyframe.projects to authenticated;
+grant insert (title, text_prompt, description) on keyframe.projects to authenticated;
 grant update (title, text_prompt, description) on keyframe.projects to authenticated;
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_projects();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_project_changes();
-CREATE TRIGGER _200_date BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.date_project();
+CREATE TRIGGER _200_date BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.stamp_project();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
 CREATE TRIGGER _700_emit_created AFTER INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_project_created();
 
@@ -116,8 +121,8 @@ create policy models_select_everyone on keyframe.models for select to authentica
   using (true);
 grant select on keyframe.models to authenticated;
 grant select on keyframe.models to service_role;
-CREATE TRIGGER _100_take_default BEFORE UPDATE OF is_default, step ON keyframe.models FOR EACH ROW WHEN (new.is_default AND (NOT old.is_default OR old.step <> new.step)) EXECUTE FUNCTION keyframe_private.take_default();
-CREATE TRIGGER _100_take_default_inserted BEFORE INSERT ON keyframe.models FOR EACH ROW WHEN (new.is_default) EXECUTE FUNCTION keyframe_private.take_default();
+CREATE TRIGGER _100_take_default BEFORE UPDATE OF is_default, step ON keyframe.models FOR EACH ROW WHEN (new.is_default AND (NOT old.is_default OR old.step <> new.step)) EXECUTE FUNCTION keyframe_private.replace_default();
+CREATE TRIGGER _100_take_default_inserted BEFORE INSERT ON keyframe.models FOR EACH ROW WHEN (new.is_default) EXECUTE FUNCTION keyframe_private.replace_default();
 CREATE CONSTRAINT TRIGGER every_step_keeps_a_default AFTER DELETE OR UPDATE ON keyframe.models DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.is_default) EXECUTE FUNCTION keyframe_private.require_default();
 
 create table keyframe.predictions (
@@ -182,6 +187,8 @@ CASE
 END),
   constraint progress_is_a_fraction CHECK (((progress >= (0)::double precision) AND (progress <= (1)::double precision))),
   constraint prompt_has_1_to_4000_characters CHECK (((char_length(prompt) >= 1) AND (char_length(prompt) <= 4000))),
+  constraint prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character(prompt)),
+  constraint prompt_is_plain_text CHECK (keyframe_private.is_plain_text(prompt)),
   constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((status <> ALL (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
   constraint reference_image_path_is_in_projects CHECK ((reference_image_path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$'::text)),
   constraint started_at_is_set_once_it_ran CHECK (((status <> ALL (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status, 'succeeded'::keyframe.prediction_status])) OR (started_at IS NOT NULL))),
@@ -216,7 +223,7 @@ CREATE INDEX predictions_due_idx ON keyframe.predictions USING btree (next_attem
 CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadline_at) WHERE ((admitted_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])));
 CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])));
 CREATE INDEX predictions_waiting_idx ON keyframe.predictions USING btree (owner_id, created_at, id) WHERE ((admitted_at IS NULL) AND (status = 'queued'::keyframe.prediction_status));
-CREATE INDEX predictions_unheard_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((unanswered_since IS NOT NULL) AND (status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])));
+CREATE INDEX predictions_unanswered_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((unanswered_since IS NOT NULL) AND (status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])));
 CREATE INDEX predictions_created_day_idx ON keyframe.predictions USING btree ((((created_at AT TIME ZONE 'UTC'::text))::date), owner_id);
 alter table keyframe.predictions enable row level security;
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
@@ -225,8 +232,9 @@ create policy predictions_select_owner on keyframe.predictions for select to aut
   using ((owner_id = ( SELECT auth.uid() AS uid)));
 grant select on keyframe.predictions to authenticated;
 grant select on keyframe.predictions to service_role;
-grant insert (id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds) on keyframe.predictions to authenticated;
+grant insert (project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds) on keyframe.predictions to authenticated;
 CREATE TRIGGER _100_guard_move BEFORE UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION keyframe_private.guard_prediction_move();
+CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.refuse_used_id();
 CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.prepare_prediction();
 CREATE TRIGGER _300_keep_reference BEFORE INSERT ON keyframe.predictions FOR EACH ROW WHEN (new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference();
 CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
@@ -256,8 +264,10 @@ create table keyframe.webhook_endpoints (
   constraint webhook_endpoints_pkey PRIMARY KEY (id),
   constraint webhook_endpoints_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
   constraint description_has_at_most_500_characters CHECK ((char_length(description) <= 500)),
+  constraint description_is_one_line CHECK (keyframe_private.is_one_line(description)),
   constraint disabled_if_and_only_if_not_enabled CHECK (((enabled = (disabled_at IS NULL)) AND ((disabled_at IS NULL) = (disabled_reason IS NULL)))),
   constraint disabled_reason_is_known CHECK ((disabled_reason = ANY (ARRAY['by_owner'::text, 'gone'::text, 'failing'::text]))),
+  constraint event_types_are_a_list_of_at_most_4 CHECK (((COALESCE(array_ndims(event_types), 1) = 1) AND (cardinality(event_types) <= 4))),
   constraint event_types_are_known CHECK ((event_types <@ ARRAY['project.created'::text, 'generation.succeeded'::text, 'generation.failed'::text, 'webhook.test'::text])),
   constraint max_in_flight_is_1_to_100 CHECK (((max_in_flight >= 1) AND (max_in_flight <= 100))),
   constraint url_is_https_or_local_http CHECK (((url ~ '^https?://[^\s#@]+$'::text) AND (char_length(url) <= 2048)))
@@ -267,7 +277,7 @@ comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; 
 comment on column keyframe.webhook_endpoints.event_types is 'Which events it wants; empty: all.';
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be under way at once; one while it does nothing but fail.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets nothing at present: by_owner, gone (it answered 410), failing (five days of nothing but failures).';
-comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed; null after a success.';
+comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
 CREATE INDEX webhook_endpoints_owner_id_idx ON keyframe.webhook_endpoints USING btree (owner_id, created_at DESC);
 CREATE INDEX webhook_endpoints_failing_idx ON keyframe.webhook_endpoints USING btree (failing_since) WHERE ((failing_since IS NOT NULL) AND enabled);
 CREATE INDEX webhook_endpoints_switched_off_idx ON keyframe.webhook_endpoints USING btree (disabled_at) WHERE (disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]));
@@ -277,9 +287,9 @@ create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for s
 grant select on keyframe.webhook_endpoints to authenticated;
 grant select on keyframe.webhook_endpoints to service_role;
 CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.prepare_webhook_endpoint();
-CREATE TRIGGER _300_switch BEFORE INSERT OR UPDATE OF enabled, url, description, event_types, max_in_flight ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.note_endpoint_switch();
-CREATE TRIGGER _500_equip AFTER INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.equip_webhook_endpoint();
-CREATE TRIGGER _500_note_deleted AFTER DELETE ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.note_deleted_endpoint();
+CREATE TRIGGER _300_switch BEFORE INSERT OR UPDATE OF enabled, url, description, event_types, max_in_flight ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_endpoint_switch();
+CREATE TRIGGER _500_equip AFTER INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.create_endpoint_secret();
+CREATE TRIGGER _500_note_deleted AFTER DELETE ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_deleted_endpoint();
 
 create table keyframe.webhook_events (
   id uuid not null default (encode(set_bit(set_bit(OVERLAY(uuid_send(gen_random_uuid()) PLACING SUBSTRING(int8send(((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint) FROM 3) FROM 1 FOR 6), (52)::bigint, 1), (53)::bigint, 1), 'hex'::text))::uuid,
@@ -377,6 +387,7 @@ grant select on keyframe.webhook_attempts to service_role;
 CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text, description text DEFAULT ''::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS jsonb
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
@@ -384,11 +395,12 @@ declare
   replayed boolean := false;
   created keyframe.projects;
 begin
+  perform keyframe_private.require_user();
   if idempotency_key is not null then
     select r.resource_id, r.replayed into project, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
   end if;
   if replayed then
-    select p.* into created from keyframe.projects p where p.id = project;
+    select p.* into created from keyframe.projects p where p.id = project and p.owner_id = auth.uid();
     if not found then
       perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
@@ -406,6 +418,7 @@ grant execute on function keyframe.create_project(text,text,text,text,text) to a
 CREATE OR REPLACE FUNCTION keyframe.start_prediction(project_id uuid, step keyframe.generation_step, prompt text DEFAULT NULL::text, reference_image_path text DEFAULT NULL::text, first_frame_prediction_id uuid DEFAULT NULL::uuid, last_frame_prediction_id uuid DEFAULT NULL::uuid, duration_seconds integer DEFAULT NULL::integer, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS json
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
@@ -413,11 +426,12 @@ declare
   replayed boolean := false;
   started keyframe.predictions;
 begin
+  perform keyframe_private.require_user();
   if idempotency_key is not null then
     select r.resource_id, r.replayed into prediction, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
   end if;
   if replayed then
-    select p.* into started from keyframe.predictions p where p.id = prediction;
+    select p.* into started from keyframe.predictions p where p.id = prediction and p.owner_id = auth.uid();
     if not found then
       perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
@@ -509,14 +523,20 @@ CREATE OR REPLACE FUNCTION keyframe.admit_upload(idempotency_key text DEFAULT NU
  SET search_path TO ''
 AS $function$
 declare
-  file uuid := gen_random_uuid();
+  file uuid;
   replayed boolean := false;
 begin
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into file, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+  if request_hash is not null then
+    file := keyframe_private.complete_request(idempotency_key, request_hash);
   end if;
-  if not replayed then
-    perform keyframe_private.take_token('upload');
+  if file is null then
+    file := gen_random_uuid();
+    if idempotency_key is not null then
+      select r.resource_id, r.replayed into file, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    end if;
+    if not replayed then
+      perform keyframe_private.take_token('upload');
+    end if;
   end if;
   return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));
 end
@@ -754,7 +774,7 @@ begin
   returning e.* into changed;
   -- What waited while it was off is due at once.
   if update_webhook_endpoint.enabled then
-    perform keyframe_private.kick_unless_looking('deliver');
+    perform keyframe_private.kick_unless_running('deliver');
   end if;
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
 end
@@ -870,7 +890,7 @@ begin
   insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
   values (delivery_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
-  perform keyframe_private.kick_unless_looking('deliver');
+  perform keyframe_private.kick_unless_running('deliver');
   return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
 end
 $function$;
@@ -937,7 +957,7 @@ begin
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
   where d.id = again.id
   returning d.* into again;
-  perform keyframe_private.kick_unless_looking('deliver');
+  perform keyframe_private.kick_unless_running('deliver');
   return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
@@ -998,7 +1018,7 @@ begin
   get diagnostics missed = row_count;
   recovered := given_up + retried + missed;
   perform keyframe_private.count_deliveries(changes);
-  perform keyframe_private.kick_unless_looking('deliver');
+  perform keyframe_private.kick_unless_running('deliver');
   if idempotency_key is not null then
     perform keyframe_private.remember_answer(request.resource_id, jsonb_build_object('recovered', recovered));
   end if;
@@ -1179,7 +1199,7 @@ $function$;
 comment on function keyframe_worker.record_search_ended(uuid) is 'The runs of a prediction that ended or was deleted unheard have been looked for. False: there was nothing to look for.';
 grant execute on function keyframe_worker.record_search_ended(uuid) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision)
+CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1216,7 +1236,8 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
   if not found then
     -- Deleted while a submit of it had no answer, it counts as ended then.
-    select s.prediction_id, s.attempt, s.deleted_at into row_now.id, row_now.attempt, row_now.completed_at
+    select s.prediction_id, s.attempt, s.unanswered_since, s.deleted_at
+    into row_now.id, row_now.attempt, row_now.unanswered_since, row_now.completed_at
     from keyframe_private.unanswered_submits s where s.prediction_id = record_provider_state.prediction_id;
   end if;
   if not found or record_provider_state.attempt not between 1 and row_now.attempt then
@@ -1230,6 +1251,11 @@ begin
     where r.provider_prediction_id = record_provider_state.provider_prediction_id and r.prediction_id <> row_now.id
   ) then
     return 'unknown';
+  end if;
+  -- Before anything is noted: what may be another's is neither followed nor cancelled.
+  if found_by = 'text' and not follows_run
+    and not keyframe_private.is_only_submit_of_its_text(row_now.id, row_now.unanswered_since) then
+    return 'unproven';
   end if;
   if callback_id is not null then
     insert into keyframe_private.provider_callbacks (callback_id) values (record_provider_state.callback_id) on conflict do nothing;
@@ -1250,6 +1276,11 @@ begin
     end if;
   end if;
 
+  -- The last submit has its answer, and the list was searched before it: there is nothing to look for any more.
+  if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null
+    and record_provider_state.attempt = row_now.attempt then
+    perform keyframe_worker.record_search_ended(row_now.id);
+  end if;
   if not follows_run and (row_now.provider_prediction_id is not null or row_now.completed_at is not null) then
     perform keyframe_private.cancel_run(record_provider_state.provider_prediction_id, run_is_over);
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
@@ -1282,8 +1313,8 @@ begin
   return case when moved then 'recorded' else 'unchanged' end;
 end
 $function$;
-comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision) is 'Records what the provider says about a run and answers: recorded, unchanged, duplicate, unknown, ended or stale.';
-grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision) to service_role;
+comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text) is 'Records what the provider says about a run and answers: recorded, unchanged, duplicate, unknown, unproven, ended or stale.';
+grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_run_canceled(provider_prediction_id text, canceled boolean)
  RETURNS boolean
@@ -1338,14 +1369,14 @@ begin
   if not found then
     return false;
   end if;
-  perform keyframe_private.kick_unless_looking('generate');
+  perform keyframe_private.kick_unless_running('generate');
   return true;
 end
 $function$;
 comment on function keyframe_worker.give_up_output(uuid) is 'Says that an output is no longer being written under this lease. True: it was in vain, and is removed now.';
 grant execute on function keyframe_worker.give_up_output(uuid) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, look_again_ms integer DEFAULT 0, wait_ms integer DEFAULT 0)
+CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0)
  RETURNS SETOF jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1358,7 +1389,7 @@ begin
   perform keyframe_private.wait_for_task(wait_ms);
   -- Not now(): what became due while it waited is later than that.
   at := clock_timestamp();
-  perform keyframe_private.note_lookout('generate', look_again_ms);
+  perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
 
   for task in
   with due as (
@@ -1380,6 +1411,11 @@ begin
     from due
     where p.id = due.id
     returning p.*, due.was_left
+  ), noted as (
+    insert into keyframe_private.text_submits as t (prediction_id, prompt_hash, submitted_at)
+    select c.id, hashtextextended(c.prompt, 0), at from claimed c
+    where c.status = 'queued' and num_nonnulls(c.reference_image_path, c.first_frame_prediction_id, c.last_frame_prediction_id) = 0
+    on conflict (prediction_id) do update set submitted_at = excluded.submitted_at
   )
   select to_jsonb(c) - 'was_left' || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
@@ -1455,7 +1491,7 @@ $function$;
 comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer) is 'Leases due work for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, max_rows integer, lease_seconds integer, look_again_ms integer DEFAULT 0, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0)
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1474,17 +1510,17 @@ begin
     -- The commit does not wait for the disk: leases of the last moments that a crash forgets are claimed again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
-      perform keyframe_private.wait_for_due(wait_ms, at);
+      perform keyframe_private.wait_for_delivery(wait_ms, at);
       until := at + (clock_timestamp() - now());
     end if;
   end if;
   if max_rows > 0 then
-    perform keyframe_private.note_lookout('deliver', look_again_ms);
+    perform keyframe_private.record_heartbeat('deliver', heartbeat_ms);
     select c.deliveries, c.endpoints, c.found_any into deliveries, endpoints, found_any
     from keyframe_private.claim_deliveries(max_rows, lease_seconds, until) c;
     -- A run whose time is up may leave more than it takes: the next one begins now, and not with the sweep.
-    if look_again_ms <= 0 and found_any then
-      perform keyframe_private.kick_unless_looking('deliver');
+    if heartbeat_ms <= 0 and found_any then
+      perform keyframe_private.kick_unless_running('deliver');
     end if;
   end if;
   return json_build_object('recorded', counted, 'deliveries', deliveries, 'endpoints', endpoints);
@@ -1533,7 +1569,12 @@ create table keyframe_private.settings (
   constraint settings_poll_interval_check CHECK ((poll_interval > '00:00:00'::interval)),
   constraint settings_retry_base_check CHECK ((retry_base > '00:00:00'::interval)),
   constraint settings_unused_references_after_check CHECK ((unused_references_after >= '01:00:00'::interval)),
-  constraint settings_video_deadline_check CHECK ((video_deadline > '00:00:00'::interval))
+  constraint settings_video_deadline_check CHECK ((video_deadline > '00:00:00'::interval)),
+  constraint webhook_retry_schedule_is_a_list_of_intervals CHECK (
+CASE
+    WHEN ((COALESCE(array_ndims(webhook_retry_schedule), 1) > 1) OR (array_lower(webhook_retry_schedule, 1) <> 1)) THEN false
+    ELSE (('00:00:00'::interval < ALL (webhook_retry_schedule)) AND (array_position(webhook_retry_schedule, NULL::interval) IS NULL))
+END)
 );
 comment on table keyframe_private.settings is 'One row. Changes take effect with the next statement, no deploy needed.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; the rest wait in queued, oldest first.';
@@ -1577,7 +1618,7 @@ create table keyframe_private.idempotency_keys (
   resource_id uuid not null,
   owner_id uuid,
   key text not null,
-  request_hash text not null,
+  request_hash text,
   answer jsonb,
   created_at timestamp with time zone not null default now(),
   constraint idempotency_keys_pkey PRIMARY KEY (resource_id),
@@ -1586,9 +1627,10 @@ create table keyframe_private.idempotency_keys (
   constraint idempotency_keys_key_check CHECK ((key ~ '^[\x21-\x7e]{1,255}$'::text)),
   constraint idempotency_keys_request_hash_check CHECK ((request_hash ~ '^[0-9a-f]{64}$'::text))
 );
-comment on table keyframe_private.idempotency_keys is 'Which resource a key made, for 24 hours. request_hash is the SHA-256 of method, path and body.';
+comment on table keyframe_private.idempotency_keys is 'Which resource a key made, for 24 hours.';
 comment on column keyframe_private.idempotency_keys.resource_id is 'What the request made. Where it made nothing with an identifier of its own, only a mark of the first request.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'Whose key it is; null: the secret key''s.';
+comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.answer is 'What the first request answered, where no row tells it later (a recovery: how many). Never a secret: those stay in the Vault.';
 CREATE INDEX idempotency_keys_created_at_idx ON keyframe_private.idempotency_keys USING btree (created_at);
 alter table keyframe_private.idempotency_keys enable row level security;
@@ -1637,6 +1679,19 @@ CREATE INDEX unanswered_submits_next_search_at_idx ON keyframe_private.unanswere
 CREATE INDEX unanswered_submits_unanswered_since_idx ON keyframe_private.unanswered_submits USING btree (unanswered_since);
 alter table keyframe_private.unanswered_submits enable row level security;
 
+create table keyframe_private.text_submits (
+  prediction_id uuid not null,
+  prompt_hash bigint not null,
+  submitted_at timestamp with time zone not null,
+  constraint text_submits_pkey PRIMARY KEY (prediction_id)
+);
+comment on table keyframe_private.text_submits is 'Predictions without files that were handed to the provider in the last hours, also when they are deleted.';
+comment on column keyframe_private.text_submits.prompt_hash is 'hashtextextended of the prompt. Two prompts with one hash only keep each other from being recovered.';
+comment on column keyframe_private.text_submits.submitted_at is 'When it was handed to the provider last.';
+CREATE INDEX text_submits_prompt_hash_idx ON keyframe_private.text_submits USING btree (prompt_hash);
+CREATE INDEX text_submits_submitted_at_idx ON keyframe_private.text_submits USING btree (submitted_at);
+alter table keyframe_private.text_submits enable row level security;
+
 create table keyframe_private.provider_callbacks (
   callback_id text not null,
   received_at timestamp with time zone not null default now(),
@@ -1667,29 +1722,29 @@ CREATE INDEX file_removals_lease_token_idx ON keyframe_private.file_removals USI
 CREATE INDEX file_removals_written_under_idx ON keyframe_private.file_removals USING btree (written_under) WHERE (written_under IS NOT NULL);
 alter table keyframe_private.file_removals enable row level security;
 
-create table keyframe_private.lookouts (
+create table keyframe_private.worker_heartbeats (
   function_name text not null,
-  looking_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
-  constraint lookouts_pkey PRIMARY KEY (function_name)
+  alive_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint worker_heartbeats_pkey PRIMARY KEY (function_name)
 ) with (fillfactor=50);
-comment on table keyframe_private.lookouts is 'Until when a running function has promised to look for work again.';
-alter table keyframe_private.lookouts enable row level security;
+comment on table keyframe_private.worker_heartbeats is 'Until when a running function has promised to look for work again.';
+alter table keyframe_private.worker_heartbeats enable row level security;
 
 create table keyframe_private.last_kicks (
   function_name text not null,
   made_at timestamp with time zone not null,
   request_id bigint,
   trouble text,
-  heard_at timestamp with time zone,
+  acknowledged_at timestamp with time zone,
   constraint last_kicks_pkey PRIMARY KEY (function_name),
-  constraint last_kick_is_heard_when_made CHECK (((heard_at IS NULL) OR (request_id IS NOT NULL))),
+  constraint last_kick_is_acknowledged_after_it_is_made CHECK (((acknowledged_at IS NULL) OR (request_id IS NOT NULL))),
   constraint last_kick_is_made_or_in_trouble CHECK (((request_id IS NULL) = (trouble IS NOT NULL)))
 ) with (fillfactor=50);
 comment on table keyframe_private.last_kicks is 'The last kick of each function: for the figures of the service (docs/operate.md).';
 comment on column keyframe_private.last_kicks.made_at is 'When it was made; it goes out when that transaction commits.';
 comment on column keyframe_private.last_kicks.request_id is 'The id of its answer in net._http_response; null: it could not be made.';
 comment on column keyframe_private.last_kicks.trouble is 'Why it could not be made.';
-comment on column keyframe_private.last_kicks.heard_at is 'When the function first looked for work since.';
+comment on column keyframe_private.last_kicks.acknowledged_at is 'When the function first looked for work since.';
 alter table keyframe_private.last_kicks enable row level security;
 
 create table keyframe_private.webhook_secrets (
@@ -1707,7 +1762,7 @@ CREATE UNIQUE INDEX webhook_secrets_one_current ON keyframe_private.webhook_secr
 CREATE INDEX webhook_secrets_endpoint_id_idx ON keyframe_private.webhook_secrets USING btree (endpoint_id, created_at);
 CREATE INDEX webhook_secrets_expires_at_idx ON keyframe_private.webhook_secrets USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 alter table keyframe_private.webhook_secrets enable row level security;
-CREATE TRIGGER _500_forget AFTER DELETE ON keyframe_private.webhook_secrets FOR EACH ROW EXECUTE FUNCTION keyframe_private.forget_webhook_secret();
+CREATE TRIGGER _500_forget AFTER DELETE ON keyframe_private.webhook_secrets FOR EACH ROW EXECUTE FUNCTION keyframe_private.delete_vault_secret();
 
 create table keyframe_private.deleted_endpoints (
   endpoint_id uuid not null,
@@ -1881,7 +1936,7 @@ comment on column keyframe_private.admin_webhook_health.event_types is 'Which ev
 comment on column keyframe_private.admin_webhook_health.enabled is 'Whether it gets anything at present.';
 comment on column keyframe_private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets nothing.';
-comment on column keyframe_private.admin_webhook_health.failing_since is 'Since when every attempt failed; null after a success.';
+comment on column keyframe_private.admin_webhook_health.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
 comment on column keyframe_private.admin_webhook_health.delivered is 'Arrived: answered 2xx.';
 comment on column keyframe_private.admin_webhook_health.retrying is 'Failed, and tried again.';
 comment on column keyframe_private.admin_webhook_health.given_up is 'Failed as often as the retry schedule allows (exhausted).';
@@ -1933,6 +1988,45 @@ end
 $function$;
 grant execute on function keyframe_private.raise_error(text,text,text) to authenticated;
 grant execute on function keyframe_private.raise_error(text,text,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.has_visible_character(value text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+ SET search_path TO ''
+AS $function$
+begin
+  return value ~ '[^\u0001-\u0020\u007F-\u00A0\u00AD\u034F\u061C\u115F\u1160\u1680\u17B4\u17B5\u180B-\u180F\u2000-\u200F\u2028-\u202F\u205F-\u206F\u2800\u3000\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFF8\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]';
+end
+$function$;
+grant execute on function keyframe_private.has_visible_character(text) to authenticated;
+grant execute on function keyframe_private.has_visible_character(text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.is_plain_text(value text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+ SET search_path TO ''
+AS $function$
+begin
+  return value !~ '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]';
+end
+$function$;
+grant execute on function keyframe_private.is_plain_text(text) to authenticated;
+grant execute on function keyframe_private.is_plain_text(text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.is_one_line(value text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+ SET search_path TO ''
+AS $function$
+begin
+  return value !~ '[\u0001-\u001F\u007F-\u009F\u2028-\u202E\u2066-\u2069]';
+end
+$function$;
+grant execute on function keyframe_private.is_one_line(text) to authenticated;
+grant execute on function keyframe_private.is_one_line(text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text)
  RETURNS jsonb
@@ -2038,7 +2132,7 @@ begin
       from (select k.created_at < now() - interval '24 hours' as expired) was
     )
   returning k.* into kept;
-  if kept.request_hash <> remember_request.request_hash then
+  if remember_request.request_hash is not null and kept.request_hash is distinct from remember_request.request_hash then
     perform keyframe_private.raise_error(
       'idempotency_mismatch',
       'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
@@ -2049,6 +2143,24 @@ end
 $function$;
 grant execute on function keyframe_private.remember_request(text,text) to authenticated;
 grant execute on function keyframe_private.remember_request(text,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.complete_request(key text, request_hash text)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  made uuid;
+begin
+  update keyframe_private.idempotency_keys k set request_hash = complete_request.request_hash
+  where k.owner_id = auth.uid() and k.key = complete_request.key and k.request_hash is null
+  returning k.resource_id into made;
+  return made;
+end
+$function$;
+grant execute on function keyframe_private.complete_request(text,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.remember_answer(resource_id uuid, answer jsonb)
  RETURNS void
@@ -2084,7 +2196,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.date_project()
+CREATE OR REPLACE FUNCTION keyframe_private.stamp_project()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2123,7 +2235,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.take_default()
+CREATE OR REPLACE FUNCTION keyframe_private.replace_default()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2165,7 +2277,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.lock_places(owner uuid)
+CREATE OR REPLACE FUNCTION keyframe_private.lock_slots(owner uuid)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2175,7 +2287,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.free_places(owner uuid)
+CREATE OR REPLACE FUNCTION keyframe_private.free_slots(owner uuid)
  RETURNS integer
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2211,22 +2323,22 @@ declare
   places integer;
   admitted integer;
 begin
-  perform keyframe_private.lock_places(owner);
+  perform keyframe_private.lock_slots(owner);
   -- Taken under the lock, so that the order of admitted_at is the order of the line, whichever transaction began first.
   moment := clock_timestamp();
-  places := keyframe_private.free_places(owner);
+  places := keyframe_private.free_slots(owner);
   if places <= 0 then
     return 0;
   end if;
   update keyframe.predictions p
   set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
-  where p.id in (
+  -- An array is read once. A join with the subquery may run it again for each row, and would admit as many more each time.
+  where p.id = any (array(
     select w.id from keyframe.predictions w
     where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
     order by w.created_at, w.id
     limit places
-    for update skip locked -- one that is being cancelled this moment gives its turn to the next
-  );
+    for update skip locked)); -- one that is being cancelled this moment gives its turn to the next
   get diagnostics admitted = row_count;
   return admitted;
 end
@@ -2412,11 +2524,11 @@ begin
   perform keyframe_private.require_supported(new, chosen);
   new.model := chosen.model;
 
-  perform keyframe_private.lock_places(new.owner_id);
+  perform keyframe_private.lock_slots(new.owner_id);
   -- Taken under the lock, so that the order of created_at is the order of the line.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
-  if keyframe_private.free_places(new.owner_id) > 0 and not exists (
+  if keyframe_private.free_slots(new.owner_id) > 0 and not exists (
     select from keyframe.predictions w where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null
   ) then
     new.admitted_at := new.created_at;
@@ -2512,7 +2624,7 @@ begin
       'id', old.id, 'project_id', old.project_id, 'owner_id', old.owner_id, 'attempt', old.attempt, 'step', old.step,
       'model', old.model, 'prompt', old.prompt, 'duration_seconds', old.duration_seconds,
       'reference_image_path', old.reference_image_path,
-      -- That there was a frame is enough: inputs are compared without the addresses of their files.
+      -- That there was a frame is enough: its file is gone, and its address in an input names the prediction.
       'first_frame_path', case when old.first_frame_prediction_id is not null then 'deleted' end,
       'last_frame_path', case when old.last_frame_prediction_id is not null then 'deleted' end,
       'model_settings', to_jsonb(m)),
@@ -2523,6 +2635,25 @@ begin
     set attempt = greatest(s.attempt, excluded.attempt), sought = excluded.sought,
         unanswered_since = excluded.unanswered_since, next_search_at = excluded.next_search_at, deleted_at = excluded.deleted_at;
   return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.is_only_submit_of_its_text(prediction uuid, unanswered_since timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return exists (
+    select from keyframe_private.text_submits t
+    where t.prediction_id = prediction and unanswered_since > now() - interval '1 hour'
+      and not exists (
+        select from keyframe_private.text_submits other
+        where other.prompt_hash = t.prompt_hash and other.prediction_id <> t.prediction_id
+          and other.submitted_at > unanswered_since - interval '1 hour'
+      )
+  );
 end
 $function$;
 
@@ -2591,7 +2722,7 @@ AS $function$
   select pg_advisory_xact_lock(hashtextextended('keyframe references of ' || owner::text, 0))
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.note_partial_output(prediction keyframe.predictions)
+CREATE OR REPLACE FUNCTION keyframe_private.queue_partial_output(prediction keyframe.predictions)
  RETURNS void
  LANGUAGE sql
  SET search_path TO ''
@@ -2610,7 +2741,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.remove_partial_output()
  SET search_path TO ''
 AS $function$
 begin
-  perform keyframe_private.note_partial_output(old);
+  perform keyframe_private.queue_partial_output(old);
   return null;
 end
 $function$;
@@ -2624,7 +2755,7 @@ AS $function$
 declare
   owner uuid;
 begin
-  perform keyframe_private.note_partial_output(d) from deleted d where d.status = 'storing';
+  perform keyframe_private.queue_partial_output(d) from deleted d where d.status = 'storing';
   insert into keyframe_private.file_removals (bucket, name, prediction_id)
   select 'keyframe-outputs', d.output_path, d.id from deleted d where d.output_path is not null
   on conflict do nothing;
@@ -2641,7 +2772,7 @@ begin
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
-    perform keyframe_private.kick_unless_looking('generate');
+    perform keyframe_private.kick_unless_running('generate');
   end if;
   return null;
 end
@@ -2682,14 +2813,7 @@ begin
   end if;
   with due as (
     select r.bucket, r.name,
-      case r.bucket
-        when 'projects' then exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name)
-        -- Its identifier has been used again since.
-        else exists (
-          select from keyframe.predictions p
-          where p.id = r.prediction_id
-            and (p.output_path = r.name or p.status in ('queued', 'starting', 'processing', 'storing')))
-      end as is_needed
+      r.bucket = 'projects' and exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name) as is_needed
     from keyframe_private.file_removals r
     where r.due_at <= now()
     order by r.due_at
@@ -2711,7 +2835,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.note_unused_references(max_images integer DEFAULT 1000)
+CREATE OR REPLACE FUNCTION keyframe_private.queue_unused_references(max_images integer DEFAULT 1000)
  RETURNS integer
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2753,31 +2877,31 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.note_lookout(function_name text, look_again_ms integer)
+CREATE OR REPLACE FUNCTION keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
   promised timestamptz :=
-    case when look_again_ms > 0 then clock_timestamp() + make_interval(secs => look_again_ms / 1000.0) else '-infinity' end;
+    case when heartbeat_ms > 0 then clock_timestamp() + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
 begin
-  update keyframe_private.lookouts l
-  set looking_until = promised
+  update keyframe_private.worker_heartbeats l
+  set alive_until = promised
   where l.function_name = (
-    select k.function_name from keyframe_private.lookouts k where k.function_name = note_lookout.function_name for update skip locked
+    select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
   );
   -- Looked for first: on conflict do nothing would wait for a claim that is just updating the row.
-  if not found and not exists (select from keyframe_private.lookouts k where k.function_name = note_lookout.function_name) then
-    insert into keyframe_private.lookouts (function_name, looking_until) values (note_lookout.function_name, promised)
+  if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
+    insert into keyframe_private.worker_heartbeats (function_name, alive_until) values (record_heartbeat.function_name, promised)
     on conflict do nothing;
   end if;
   -- The first look since the last kick is how it was heard (keyframe_private.last_kicks). One that is just being made is no matter of ours.
   update keyframe_private.last_kicks l
-  set heard_at = clock_timestamp()
+  set acknowledged_at = clock_timestamp()
   where l.function_name = (
     select k.function_name from keyframe_private.last_kicks k
-    where k.function_name = note_lookout.function_name and k.request_id is not null and k.heard_at is null for update skip locked
+    where k.function_name = record_heartbeat.function_name and k.request_id is not null and k.acknowledged_at is null for update skip locked
   );
 end
 $function$;
@@ -2836,6 +2960,19 @@ $function$;
 grant execute on function keyframe_private.prediction_json(keyframe.predictions) to authenticated;
 grant execute on function keyframe_private.prediction_json(keyframe.predictions) to service_role;
 
+CREATE OR REPLACE FUNCTION keyframe_private.require_user()
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if auth.uid() is null then
+    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
+  end if;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.latest_predictions(project uuid)
  RETURNS json
  LANGUAGE plpgsql
@@ -2858,7 +2995,7 @@ end
 $function$;
 grant execute on function keyframe_private.latest_predictions(uuid) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe_private.note_kick(function_name text, request_id bigint, trouble text)
+CREATE OR REPLACE FUNCTION keyframe_private.record_kick(function_name text, request_id bigint, trouble text)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2868,15 +3005,15 @@ begin
     return;
   end if;
   update keyframe_private.last_kicks l
-  set made_at = clock_timestamp(), request_id = note_kick.request_id, trouble = left(note_kick.trouble, 200), heard_at = null
+  set made_at = clock_timestamp(), request_id = record_kick.request_id, trouble = left(record_kick.trouble, 200), acknowledged_at = null
   where l.function_name = (
-    select k.function_name from keyframe_private.last_kicks k where k.function_name = note_kick.function_name for update skip locked
+    select k.function_name from keyframe_private.last_kicks k where k.function_name = record_kick.function_name for update skip locked
   );
   -- Whoever writes the first one may keep its transaction open: a second insert would wait for it.
-  if not found and not exists (select from keyframe_private.last_kicks k where k.function_name = note_kick.function_name)
-    and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || note_kick.function_name, 0)) then
+  if not found and not exists (select from keyframe_private.last_kicks k where k.function_name = record_kick.function_name)
+    and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || record_kick.function_name, 0)) then
     insert into keyframe_private.last_kicks (function_name, made_at, request_id, trouble)
-    values (note_kick.function_name, clock_timestamp(), note_kick.request_id, left(note_kick.trouble, 200))
+    values (record_kick.function_name, clock_timestamp(), record_kick.request_id, left(record_kick.trouble, 200))
     on conflict do nothing;
   end if;
 end
@@ -2901,7 +3038,7 @@ begin
   select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
   if base_url is null or secret is null then
     raise warning 'No kick to %: the Vault lacks keyframe_functions_url or keyframe_kick_secret.', function_name;
-    perform keyframe_private.note_kick(function_name, null, 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.');
+    perform keyframe_private.record_kick(function_name, null, 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.');
     return false;
   end if;
   signature := encode(
@@ -2919,12 +3056,12 @@ begin
     ),
     timeout_milliseconds := 5000
   );
-  perform keyframe_private.note_kick(function_name, request_id, null);
+  perform keyframe_private.record_kick(function_name, request_id, null);
   return true;
 exception when others then
   raise warning 'No kick to %: %', function_name, sqlerrm;
   begin
-    perform keyframe_private.note_kick(function_name, null, sqlerrm);
+    perform keyframe_private.record_kick(function_name, null, sqlerrm);
   exception when others then
     null; -- what was noted last stands
   end;
@@ -2932,7 +3069,7 @@ exception when others then
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.kick_unless_looking(function_name text)
+CREATE OR REPLACE FUNCTION keyframe_private.kick_unless_running(function_name text)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2945,7 +3082,7 @@ begin
   if current_setting(marker, true) is not distinct from this_transaction then
     return;
   end if;
-  if exists (select from keyframe_private.lookouts l where l.function_name = kick_unless_looking.function_name and l.looking_until > clock_timestamp()) then
+  if exists (select from keyframe_private.worker_heartbeats l where l.function_name = kick_unless_running.function_name and l.alive_until > clock_timestamp()) then
     return;
   end if;
   if not pg_try_advisory_xact_lock(hashtextextended('keyframe kick ' || function_name, 0)) then
@@ -2963,12 +3100,12 @@ CREATE OR REPLACE FUNCTION keyframe_private.kick_generate()
  SET search_path TO ''
 AS $function$
 begin
-  perform keyframe_private.kick_unless_looking('generate');
+  perform keyframe_private.kick_unless_running('generate');
   return null;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.note_deleted_endpoint()
+CREATE OR REPLACE FUNCTION keyframe_private.record_deleted_endpoint()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2994,7 +3131,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.forget_webhook_secret()
+CREATE OR REPLACE FUNCTION keyframe_private.delete_vault_secret()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3023,7 +3160,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.equip_webhook_endpoint()
+CREATE OR REPLACE FUNCTION keyframe_private.create_endpoint_secret()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3038,7 +3175,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.note_endpoint_switch()
+CREATE OR REPLACE FUNCTION keyframe_private.record_endpoint_switch()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3047,8 +3184,8 @@ begin
   if new.enabled then
     new.disabled_at := null;
     new.disabled_reason := null;
-    if tg_op = 'UPDATE' and not old.enabled then
-      new.failing_since := null;
+    if tg_op = 'UPDATE' and old.disabled_reason in ('gone', 'failing') then
+      new.failing_since := now();
     end if;
   else
     new.disabled_at := coalesce(new.disabled_at, now());
@@ -3144,7 +3281,7 @@ begin
   -- An endpoint that is being deleted is waited for and then left out: nothing is written for it once its deliveries are pruned.
   for key share of e;
   if found then
-    perform keyframe_private.kick_unless_looking('deliver');
+    perform keyframe_private.kick_unless_running('deliver');
   end if;
   return true;
 end
@@ -3178,7 +3315,30 @@ begin
     data := data || jsonb_build_object(
       'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
   end loop;
-  perform keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data);
+  if not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
+    perform keyframe_private.raise_error('invalid_request', 'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.refuse_used_id()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (
+    select from keyframe.webhook_events v
+    where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
+  ) or exists (select from keyframe_private.provider_runs r where r.prediction_id = new.id)
+    or exists (select from keyframe_private.unanswered_submits s where s.prediction_id = new.id)
+    or exists (
+      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))
+    ) then
+    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a run or a file. Leave the identifier out, or take another one.');
+  end if;
   return null;
 end
 $function$;
@@ -3216,7 +3376,7 @@ AS $function$
   select case status when 'pending' then case when last_error is not null then 'retrying' end else status::text end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.free_slot()
+CREATE OR REPLACE FUNCTION keyframe_private.free_counter_slot()
  RETURNS smallint
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3256,7 +3416,7 @@ begin
     select o.endpoint_id, date_trunc('hour', o.was_at, 'UTC'), o.was_outcome, -1, null, null, null
     from unnest(changes) o where o.was_at is not null and o.was_outcome is not null
   ) c
-  cross join (select keyframe_private.free_slot() as slot) s
+  cross join (select keyframe_private.free_counter_slot() as slot) s
   group by c.endpoint_id, c.hour, s.slot
   order by c.endpoint_id, c.hour
   on conflict (endpoint_id, hour, slot) do update
@@ -3348,7 +3508,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.endpoint_places(endpoint uuid, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.endpoint_slots(endpoint uuid, at timestamp with time zone)
  RETURNS integer
  LANGUAGE plpgsql
  STABLE
@@ -3383,7 +3543,7 @@ begin
   select array_agg(o.id) into ours
   from keyframe_private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
   where case
-    when keyframe_private.endpoint_places(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
+    when keyframe_private.endpoint_slots(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
     else false end;
   if ours is null then
     return;
@@ -3556,7 +3716,7 @@ AS $function$
   select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.wait_for_due(wait_ms integer, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.wait_for_delivery(wait_ms integer, at timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3579,7 +3739,7 @@ begin
     looked := clock_timestamp();
     exit when exists (
       select from keyframe_private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
-      where keyframe_private.endpoint_places(o.id, at + (looked - began)) > 0);
+      where keyframe_private.endpoint_slots(o.id, at + (looked - began)) > 0);
     rest := greatest(0.0005, 9 * extract(epoch from clock_timestamp() - looked));
     exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
     perform pg_sleep(rest);
@@ -3645,10 +3805,10 @@ begin
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
     order by o.hour limit max_rows * 5));
   perform keyframe_private.prune_deleted_endpoints();
-  delete from keyframe.webhook_events v where v.id in (
+  delete from keyframe.webhook_events v where v.id = any (array(
     select o.id from keyframe.webhook_events o
     where o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s)
-    order by o.created_at limit max_rows);
+    order by o.created_at limit max_rows));
   get diagnostics deleted = row_count;
   return deleted;
 end
@@ -3793,7 +3953,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.forget_unheard(max_rows integer)
+CREATE OR REPLACE FUNCTION keyframe_private.expire_unanswered_submits(max_rows integer)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3818,20 +3978,24 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune(max_rows integer DEFAULT 5000)
  SET search_path TO ''
 AS $function$
 begin
-  delete from keyframe_private.provider_callbacks c where c.callback_id in (
-    select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows);
-  delete from keyframe_private.idempotency_keys k where k.resource_id in (
-    select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows);
-  delete from keyframe_private.provider_runs r where r.provider_prediction_id in (
+  delete from keyframe_private.provider_callbacks c where c.callback_id = any (array(
+    select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows));
+  delete from keyframe_private.idempotency_keys k where k.resource_id = any (array(
+    select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows));
+  delete from keyframe_private.provider_runs r where r.provider_prediction_id = any (array(
     select o.provider_prediction_id from keyframe_private.provider_runs o
-    where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows);
-  delete from keyframe_private.unanswered_submits s where s.prediction_id in (
+    where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows));
+  delete from keyframe_private.unanswered_submits s where s.prediction_id = any (array(
     select o.prediction_id from keyframe_private.unanswered_submits o
-    where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows);
+    where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows));
+  -- Whether one text was submitted twice is asked up to two hours later.
+  delete from keyframe_private.text_submits t where t.prediction_id = any (array(
+    select o.prediction_id from keyframe_private.text_submits o
+    where o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows));
   perform keyframe_private.prune_webhooks();
   -- Last, and it waits for nobody: the deletion of an account may wait for these rows and hold what the others wait for.
   -- Few at a time: each is written to all indexes of predictions anew.
-  perform keyframe_private.forget_unheard(least(max_rows, 1000));
+  perform keyframe_private.expire_unanswered_submits(least(max_rows, 1000));
 end
 $function$;
 
@@ -3871,10 +4035,10 @@ begin
     select from keyframe_private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - interval '1 day'
   ) or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= now())
     or exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
-    perform keyframe_private.kick_unless_looking('generate');
+    perform keyframe_private.kick_unless_running('generate');
   end if;
   if exists (select from keyframe_private.endpoints_with_due(gen_random_uuid(), 1, now())) then
-    perform keyframe_private.kick_unless_looking('deliver');
+    perform keyframe_private.kick_unless_running('deliver');
   end if;
 end
 $function$;
@@ -3983,6 +4147,10 @@ AS $function$
   select jsonb_build_object(
     'unsent', u.unsent, 'oldestUnsentSeconds', keyframe_private.seconds_since(u.oldest_at),
     'accepted', r.accepted, 'refused', r.refused, 'failed', r.failed,
+    -- pg_net's worker serves one database of the server: from another one nothing is ever sent.
+    'servedDatabase', (
+      select nullif(current_setting('pg_net.database_name', true), current_database())
+      from pg_catalog.pg_extension e where e.extname = 'pg_net'),
     'lastAcceptedSeconds', (
       select keyframe_private.seconds_since(max(a.created)) from (
         select n.created from net._http_response n
@@ -4016,6 +4184,8 @@ AS $function$
       when a.id is null then 'unanswered'
       when a.status_code = 202 and a.content like '{"success":true,"data":{"accepted":true}%' then 'accepted'
       when a.status_code is not null then 'answered'
+      -- Nobody was reached: as when nobody listens.
+      when a.error_msg like 'Timeout%, HTTP Request/Response time: 0.000000 ms)' then 'failed'
       -- Older releases leave timed_out null.
       when a.timed_out or a.error_msg ilike 'timeout%' then 'timed_out'
       else 'failed'
@@ -4023,7 +4193,7 @@ AS $function$
     'status', a.status_code,
     'error', left(coalesce(k.trouble, a.error_msg), 200),
     'madeSeconds', keyframe_private.seconds_since(k.made_at),
-    'heardAfterSeconds', round(extract(epoch from k.heard_at - k.made_at), 3))
+    'acknowledgedAfterSeconds', round(extract(epoch from k.acknowledged_at - k.made_at), 3))
   from (select) only_one
   left join keyframe_private.last_kicks k on k.function_name = last_kick_figures.function_name
   left join lateral (
@@ -4085,7 +4255,7 @@ select cron.schedule('keyframe-prune-cron', '17 * * * *', 'delete from cron.job_
 
 select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()');
 
-select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.note_unused_references()');
+select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()');
 
 select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
 

@@ -61,7 +61,7 @@ async function openWork(sql: World["sql"]): Promise<OpenWork> {
         + (select count(*) from storage.objects o where o.bucket_id = 'projects'
             and not exists (select from auth.users u where u.id::text = o.owner_id))::int as removals,
       (select count(*)::int from net.http_request_queue) as kicks,
-      (select count(*)::int from keyframe_private.lookouts where looking_until > now()) as looking`;
+      (select count(*)::int from keyframe_private.worker_heartbeats where alive_until > now()) as looking`;
   if (!row) throw new Error("Postgres counted nothing.");
   return row;
 }

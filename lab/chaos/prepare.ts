@@ -23,7 +23,7 @@ export async function prepare({ sql, stack, receivers }: World): Promise<void> {
   const owner = postgres(stack.migrationUrl, { max: 1, fetch_types: false });
   await owner`select cron.schedule('keyframe-sweep', '2 seconds', 'select keyframe_private.sweep()')`;
   // By the hour, usually. What deleted accounts never used is to be gone at the end.
-  await owner`select cron.schedule('keyframe-prune-references', '10 seconds', 'select keyframe_private.note_unused_references()')`;
+  await owner`select cron.schedule('keyframe-prune-references', '10 seconds', 'select keyframe_private.queue_unused_references()')`;
   await owner.end();
   // Receivers of everybody's events, as an administrator adds them in Studio.
   for (const { slot, types } of SERVICE_WIDE) {

@@ -21,7 +21,7 @@ export const leftoverPromises = {
     sentence: "no kick waits, nobody says to be looking",
     broken: `
       select format('request %s to %s', id, url) as broken from net.http_request_queue
-      union all select format('%s looks until %s', function_name, looking_until) from keyframe_private.lookouts where looking_until > now()`,
+      union all select format('%s looks until %s', function_name, alive_until) from keyframe_private.worker_heartbeats where alive_until > now()`,
   },
   no_lock_is_left: {
     lasting: true, // a sweep takes locks too

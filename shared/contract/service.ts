@@ -24,7 +24,7 @@ const lastKick = z
     status: z.int().nullable().meta({ description: "The HTTP status of its answer." }),
     error: z.string().nullable().meta({ description: "Why it could not be made, or was not answered." }),
     madeSeconds: age("Since it was made."),
-    heardAfterSeconds: age("How long after that the function looked for work; null: it has not."),
+    acknowledgedAfterSeconds: age("How long after that the function looked for work; null: it has not."),
   })
   .meta({ id: "LastKick" });
 export type LastKick = z.infer<typeof lastKick>;

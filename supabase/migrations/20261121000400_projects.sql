@@ -69,7 +69,7 @@ $$;
 create trigger _100_limit_changes before update or delete on keyframe.projects
   for each statement execute function keyframe_private.limit_project_changes();
 
-create function keyframe_private.date_project()
+create function keyframe_private.stamp_project()
 returns trigger
 language plpgsql
 volatile
@@ -81,7 +81,7 @@ begin
 end
 $$;
 create trigger _200_date before update on keyframe.projects
-  for each row execute function keyframe_private.date_project();
+  for each row execute function keyframe_private.stamp_project();
 
 -- Refuses a user's deletion while something of the project runs: it would be paid for and thrown away.
 -- Administrators may, and the end of an account takes its projects along. Runs under way are then cancelled, files removed.

@@ -70,7 +70,7 @@ create policy models_select_everyone on keyframe.models for select to authentica
 grant select on keyframe.models to authenticated, service_role;
 
 -- The row that becomes the default takes it from the other one of its step, so that a switch is one update of one row.
-create function keyframe_private.take_default()
+create function keyframe_private.replace_default()
 returns trigger
 language plpgsql
 volatile
@@ -85,9 +85,9 @@ begin
 end
 $$;
 create trigger _100_take_default_inserted before insert on keyframe.models
-  for each row when (new.is_default) execute function keyframe_private.take_default();
+  for each row when (new.is_default) execute function keyframe_private.replace_default();
 create trigger _100_take_default before update of is_default, step on keyframe.models
-  for each row when (new.is_default and (not old.is_default or old.step <> new.step)) execute function keyframe_private.take_default();
+  for each row when (new.is_default and (not old.is_default or old.step <> new.step)) execute function keyframe_private.replace_default();
 
 -- Refuses to leave a step without a default. Looks when the transaction ends, so that the order of its statements is free.
 create function keyframe_private.require_default()

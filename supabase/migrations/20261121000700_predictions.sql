@@ -110,7 +110,7 @@ create index predictions_active_owner_idx on keyframe.predictions (owner_id)
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued';
 -- Ended, and a run of it may be under way at the provider that nobody here has heard of. Empty, as a rule.
-create index predictions_unheard_idx on keyframe.predictions (next_attempt_at)
+create index predictions_unanswered_idx on keyframe.predictions (next_attempt_at)
   where unanswered_since is not null and status in ('failed', 'canceled');
 
 alter table keyframe.predictions enable row level security;

@@ -2,7 +2,7 @@
 -- Waiting rows are outside the queue's index, so a long line of one owner costs the others nothing.
 
 -- Serialises what counts and fills the places of one owner. Held to the end of the transaction.
-create function keyframe_private.lock_places(owner uuid)
+create function keyframe_private.lock_slots(owner uuid)
 returns void
 language plpgsql
 volatile
@@ -13,8 +13,8 @@ begin
 end
 $$;
 
--- How many more predictions of this owner may run now. Meaningful only while lock_places is held.
-create function keyframe_private.free_places(owner uuid)
+-- How many more predictions of this owner may run now. Meaningful only while lock_slots is held.
+create function keyframe_private.free_slots(owner uuid)
 returns integer
 language plpgsql
 volatile
@@ -54,10 +54,10 @@ declare
   places integer;
   admitted integer;
 begin
-  perform keyframe_private.lock_places(owner);
+  perform keyframe_private.lock_slots(owner);
   -- Taken under the lock, so that the order of admitted_at is the order of the line, whichever transaction began first.
   moment := clock_timestamp();
-  places := keyframe_private.free_places(owner);
+  places := keyframe_private.free_slots(owner);
   if places <= 0 then
     return 0;
   end if;

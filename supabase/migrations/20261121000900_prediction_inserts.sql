@@ -149,11 +149,11 @@ begin
   perform keyframe_private.require_supported(new, chosen);
   new.model := chosen.model;
 
-  perform keyframe_private.lock_places(new.owner_id);
+  perform keyframe_private.lock_slots(new.owner_id);
   -- Taken under the lock, so that the order of created_at is the order of the line.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
-  if keyframe_private.free_places(new.owner_id) > 0 and not exists (
+  if keyframe_private.free_slots(new.owner_id) > 0 and not exists (
     select from keyframe.predictions w where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null
   ) then
     new.admitted_at := new.created_at;

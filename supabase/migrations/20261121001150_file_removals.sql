@@ -44,7 +44,7 @@ as $$
 $$;
 
 -- Notes what a worker may have written, or may yet write until its lease ends, for a prediction that will not get its output.
-create function keyframe_private.note_partial_output(prediction keyframe.predictions)
+create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
 returns void
 language sql
 volatile
@@ -66,7 +66,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform keyframe_private.note_partial_output(old);
+  perform keyframe_private.queue_partial_output(old);
   return null;
 end
 $$;
@@ -86,7 +86,7 @@ as $$
 declare
   owner uuid;
 begin
-  perform keyframe_private.note_partial_output(d) from deleted d where d.status = 'storing';
+  perform keyframe_private.queue_partial_output(d) from deleted d where d.status = 'storing';
   insert into keyframe_private.file_removals (bucket, name, prediction_id)
   select 'keyframe-outputs', d.output_path, d.id from deleted d where d.output_path is not null
   on conflict do nothing;
@@ -103,7 +103,7 @@ begin
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
-    perform keyframe_private.kick_unless_looking('generate');
+    perform keyframe_private.kick_unless_running('generate');
   end if;
   return null;
 end
@@ -203,7 +203,7 @@ comment on function keyframe_worker.record_files_removed is 'What came of a task
 
 -- Notes reference images that no prediction uses: a month after their upload, or when their owner's account is gone.
 -- Reads the whole list of images, since an index of ours may not stand on Storage's table: to be called now and then.
-create function keyframe_private.note_unused_references(max_images integer default 1000)
+create function keyframe_private.queue_unused_references(max_images integer default 1000)
 returns integer
 language plpgsql
 volatile
@@ -260,7 +260,7 @@ begin
   if not found then
     return false;
   end if;
-  perform keyframe_private.kick_unless_looking('generate');
+  perform keyframe_private.kick_unless_running('generate');
   return true;
 end
 $$;

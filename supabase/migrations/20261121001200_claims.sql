@@ -2,16 +2,16 @@
 
 -- Who is looking for work right now: while one is, new work needs no kick. Unlogged: after a crash nobody is looking.
 -- One row for each function, updated at every look: room on the page keeps these updates in place.
-create unlogged table keyframe_private.lookouts (
+create unlogged table keyframe_private.worker_heartbeats (
   function_name text primary key,
-  looking_until timestamptz not null default '-infinity'
+  alive_until timestamptz not null default '-infinity'
 ) with (fillfactor = 50);
-comment on table keyframe_private.lookouts is 'Until when a running function has promised to look for work again.';
-alter table keyframe_private.lookouts enable row level security;
+comment on table keyframe_private.worker_heartbeats is 'Until when a running function has promised to look for work again.';
+alter table keyframe_private.worker_heartbeats enable row level security;
 
 -- Notes the promise of a function to look again within so many milliseconds (0: this was its last look).
 -- A row that another claim holds is left alone: that one has just made the same promise.
-create function keyframe_private.note_lookout(function_name text, look_again_ms integer)
+create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer)
 returns void
 language plpgsql
 volatile
@@ -19,24 +19,24 @@ set search_path = ''
 as $$
 declare
   promised timestamptz :=
-    case when look_again_ms > 0 then clock_timestamp() + make_interval(secs => look_again_ms / 1000.0) else '-infinity' end;
+    case when heartbeat_ms > 0 then clock_timestamp() + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
 begin
-  update keyframe_private.lookouts l
-  set looking_until = promised
+  update keyframe_private.worker_heartbeats l
+  set alive_until = promised
   where l.function_name = (
-    select k.function_name from keyframe_private.lookouts k where k.function_name = note_lookout.function_name for update skip locked
+    select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
   );
   -- Looked for first: on conflict do nothing would wait for a claim that is just updating the row.
-  if not found and not exists (select from keyframe_private.lookouts k where k.function_name = note_lookout.function_name) then
-    insert into keyframe_private.lookouts (function_name, looking_until) values (note_lookout.function_name, promised)
+  if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
+    insert into keyframe_private.worker_heartbeats (function_name, alive_until) values (record_heartbeat.function_name, promised)
     on conflict do nothing;
   end if;
   -- The first look since the last kick is how it was heard (keyframe_private.last_kicks). One that is just being made is no matter of ours.
   update keyframe_private.last_kicks l
-  set heard_at = clock_timestamp()
+  set acknowledged_at = clock_timestamp()
   where l.function_name = (
     select k.function_name from keyframe_private.last_kicks k
-    where k.function_name = note_lookout.function_name and k.request_id is not null and k.heard_at is null for update skip locked
+    where k.function_name = record_heartbeat.function_name and k.request_id is not null and k.acknowledged_at is null for update skip locked
   );
 end
 $$;
@@ -77,7 +77,7 @@ $$;
 -- A lease runs out at next_attempt_at, and then the row is due again: a worker that died delays a task, no more.
 -- With nothing due it may wait for a prediction, at most wait_ms.
 create function keyframe_worker.claim_predictions(
-  max_rows integer, lease_seconds integer, look_again_ms integer default 0, wait_ms integer default 0
+  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0
 )
 returns setof jsonb
 language plpgsql
@@ -92,7 +92,7 @@ begin
   perform keyframe_private.wait_for_task(wait_ms);
   -- Not now(): what became due while it waited is later than that.
   at := clock_timestamp();
-  perform keyframe_private.note_lookout('generate', look_again_ms);
+  perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
 
   for task in
   with due as (

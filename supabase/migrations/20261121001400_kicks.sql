@@ -8,21 +8,21 @@ create unlogged table keyframe_private.last_kicks (
   made_at timestamptz not null,
   request_id bigint,
   trouble text,
-  heard_at timestamptz,
+  acknowledged_at timestamptz,
   constraint last_kick_is_made_or_in_trouble check ((request_id is null) = (trouble is not null)),
-  constraint last_kick_is_heard_when_made check (heard_at is null or request_id is not null)
+  constraint last_kick_is_acknowledged_after_it_is_made check (acknowledged_at is null or request_id is not null)
 ) with (fillfactor = 50);
 comment on table keyframe_private.last_kicks is 'The last kick of each function: for the figures of the service (docs/operate.md).';
 comment on column keyframe_private.last_kicks.made_at is 'When it was made; it goes out when that transaction commits.';
 comment on column keyframe_private.last_kicks.request_id is 'The id of its answer in net._http_response; null: it could not be made.';
 comment on column keyframe_private.last_kicks.trouble is 'Why it could not be made.';
-comment on column keyframe_private.last_kicks.heard_at is 'When the function first looked for work since.';
+comment on column keyframe_private.last_kicks.acknowledged_at is 'When the function first looked for work since.';
 alter table keyframe_private.last_kicks enable row level security;
 
 -- Notes the last kick of a function: one row written for each kick that is made, none for work that needs no kick. Waits for
 -- nobody: a kick made by hand may stand in an open transaction. One with an older snapshot may not change the row, and leaves it
 -- alone.
-create function keyframe_private.note_kick(function_name text, request_id bigint, trouble text)
+create function keyframe_private.record_kick(function_name text, request_id bigint, trouble text)
 returns void
 language plpgsql
 volatile
@@ -33,15 +33,15 @@ begin
     return;
   end if;
   update keyframe_private.last_kicks l
-  set made_at = clock_timestamp(), request_id = note_kick.request_id, trouble = left(note_kick.trouble, 200), heard_at = null
+  set made_at = clock_timestamp(), request_id = record_kick.request_id, trouble = left(record_kick.trouble, 200), acknowledged_at = null
   where l.function_name = (
-    select k.function_name from keyframe_private.last_kicks k where k.function_name = note_kick.function_name for update skip locked
+    select k.function_name from keyframe_private.last_kicks k where k.function_name = record_kick.function_name for update skip locked
   );
   -- Whoever writes the first one may keep its transaction open: a second insert would wait for it.
-  if not found and not exists (select from keyframe_private.last_kicks k where k.function_name = note_kick.function_name)
-    and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || note_kick.function_name, 0)) then
+  if not found and not exists (select from keyframe_private.last_kicks k where k.function_name = record_kick.function_name)
+    and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || record_kick.function_name, 0)) then
     insert into keyframe_private.last_kicks (function_name, made_at, request_id, trouble)
-    values (note_kick.function_name, clock_timestamp(), note_kick.request_id, left(note_kick.trouble, 200))
+    values (record_kick.function_name, clock_timestamp(), record_kick.request_id, left(record_kick.trouble, 200))
     on conflict do nothing;
   end if;
 end
@@ -68,7 +68,7 @@ begin
   select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
   if base_url is null or secret is null then
     raise warning 'No kick to %: the Vault lacks keyframe_functions_url or keyframe_kick_secret.', function_name;
-    perform keyframe_private.note_kick(function_name, null, 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.');
+    perform keyframe_private.record_kick(function_name, null, 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.');
     return false;
   end if;
   signature := encode(
@@ -86,12 +86,12 @@ begin
     ),
     timeout_milliseconds := 5000
   );
-  perform keyframe_private.note_kick(function_name, request_id, null);
+  perform keyframe_private.record_kick(function_name, request_id, null);
   return true;
 exception when others then
   raise warning 'No kick to %: %', function_name, sqlerrm;
   begin
-    perform keyframe_private.note_kick(function_name, null, sqlerrm);
+    perform keyframe_private.record_kick(function_name, null, sqlerrm);
   exception when others then
     null; -- what was noted last stands
   end;
@@ -100,7 +100,7 @@ end
 $$;
 
 -- One kick per burst: not while a function is looking anyway, not while another transaction is kicking, once per transaction.
-create function keyframe_private.kick_unless_looking(function_name text)
+create function keyframe_private.kick_unless_running(function_name text)
 returns void
 language plpgsql
 volatile
@@ -114,7 +114,7 @@ begin
   if current_setting(marker, true) is not distinct from this_transaction then
     return;
   end if;
-  if exists (select from keyframe_private.lookouts l where l.function_name = kick_unless_looking.function_name and l.looking_until > clock_timestamp()) then
+  if exists (select from keyframe_private.worker_heartbeats l where l.function_name = kick_unless_running.function_name and l.alive_until > clock_timestamp()) then
     return;
   end if;
   if not pg_try_advisory_xact_lock(hashtextextended('keyframe kick ' || function_name, 0)) then
@@ -134,7 +134,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform keyframe_private.kick_unless_looking('generate');
+  perform keyframe_private.kick_unless_running('generate');
   return null;
 end
 $$;

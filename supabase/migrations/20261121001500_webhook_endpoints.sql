@@ -60,7 +60,7 @@ comment on table keyframe_private.deleted_endpoints is 'Endpoints that were dele
 alter table keyframe_private.deleted_endpoints enable row level security;
 
 -- Whoever deletes it: its owner, an administrator, or the end of the account.
-create function keyframe_private.note_deleted_endpoint()
+create function keyframe_private.record_deleted_endpoint()
 returns trigger
 language plpgsql
 volatile
@@ -73,7 +73,7 @@ begin
 end
 $$;
 create trigger _500_note_deleted after delete on keyframe.webhook_endpoints
-  for each row execute function keyframe_private.note_deleted_endpoint();
+  for each row execute function keyframe_private.record_deleted_endpoint();
 
 -- Makes a new current secret of an endpoint: whsec_ and the base64 of 32 random bytes, kept in the Vault alone.
 create function keyframe_private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
@@ -92,7 +92,7 @@ end
 $$;
 
 -- A secret leaves the Vault with its row.
-create function keyframe_private.forget_webhook_secret()
+create function keyframe_private.delete_vault_secret()
 returns trigger
 language plpgsql
 volatile
@@ -105,7 +105,7 @@ begin
 end
 $$;
 create trigger _500_forget after delete on keyframe_private.webhook_secrets
-  for each row execute function keyframe_private.forget_webhook_secret();
+  for each row execute function keyframe_private.delete_vault_secret();
 
 -- Checks a new endpoint's place among its owner's.
 create function keyframe_private.prepare_webhook_endpoint()
@@ -129,7 +129,7 @@ create trigger _200_prepare before insert on keyframe.webhook_endpoints
   for each row execute function keyframe_private.prepare_webhook_endpoint();
 
 -- Gives a new endpoint its secret. By hand it may be one that was deleted a moment ago: what that one left would be its own.
-create function keyframe_private.equip_webhook_endpoint()
+create function keyframe_private.create_endpoint_secret()
 returns trigger
 language plpgsql
 volatile
@@ -145,12 +145,12 @@ begin
 end
 $$;
 create trigger _500_equip after insert on keyframe.webhook_endpoints
-  for each row execute function keyframe_private.equip_webhook_endpoint();
+  for each row execute function keyframe_private.create_endpoint_secret();
 
 -- Keeps enabled, disabled_at and disabled_reason together, so that one tick in Studio is enough. Switching an endpoint off
 -- and on keeps failing_since: otherwise an owner who does so again and again would never be held to one request at a time, nor to the
 -- five days. One that the service disabled gets five more days when it is enabled, with one request at a time until its first success.
-create function keyframe_private.note_endpoint_switch()
+create function keyframe_private.record_endpoint_switch()
 returns trigger
 language plpgsql
 volatile
@@ -172,7 +172,7 @@ begin
 end
 $$;
 create trigger _300_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
-  for each row execute function keyframe_private.note_endpoint_switch();
+  for each row execute function keyframe_private.record_endpoint_switch();
 
 -- The live secrets of endpoints, newest first: at most three of each. Nothing for an endpoint without one. For all in one
 -- statement: each statement that decrypts costs more than what it decrypts.

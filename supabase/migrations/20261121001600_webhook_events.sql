@@ -135,7 +135,7 @@ begin
   -- An endpoint that is being deleted is waited for and then left out: nothing is written for it once its deliveries are pruned.
   for key share of e;
   if found then
-    perform keyframe_private.kick_unless_looking('deliver');
+    perform keyframe_private.kick_unless_running('deliver');
   end if;
   return true;
 end

@@ -51,7 +51,7 @@ $$;
 
 -- The first slot of eight that no transaction is counting in, so that one sender alone fills one. The last is shared, and waited
 -- for.
-create function keyframe_private.free_slot()
+create function keyframe_private.free_counter_slot()
 returns smallint
 language plpgsql
 volatile
@@ -95,7 +95,7 @@ begin
     select o.endpoint_id, date_trunc('hour', o.was_at, 'UTC'), o.was_outcome, -1, null, null, null
     from unnest(changes) o where o.was_at is not null and o.was_outcome is not null
   ) c
-  cross join (select keyframe_private.free_slot() as slot) s
+  cross join (select keyframe_private.free_counter_slot() as slot) s
   group by c.endpoint_id, c.hour, s.slot
   order by c.endpoint_id, c.hour
   on conflict (endpoint_id, hour, slot) do update

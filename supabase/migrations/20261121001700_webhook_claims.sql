@@ -80,7 +80,7 @@ $$;
 
 -- How many more requests an endpoint may have under way. While it does nothing but fail that is one: else some dozens that hang
 -- would hold all requests that a sender can have under way. Its first success gives it back what it had.
-create function keyframe_private.endpoint_places(endpoint uuid, at timestamptz)
+create function keyframe_private.endpoint_slots(endpoint uuid, at timestamptz)
 returns integer
 language plpgsql
 stable
@@ -121,7 +121,7 @@ begin
   select array_agg(o.id) into ours
   from keyframe_private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
   where case
-    when keyframe_private.endpoint_places(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
+    when keyframe_private.endpoint_slots(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
     else false end;
   if ours is null then
     return;

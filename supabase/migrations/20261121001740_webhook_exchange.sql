@@ -3,7 +3,7 @@
 -- Waits until something is due at an endpoint with a free place, at most so many milliseconds. Looking here costs a fraction of a
 -- call from outside, so it looks often; where a look takes long because many endpoints have something pending, it rests longer,
 -- so that looking takes a tenth of the time at most.
-create function keyframe_private.wait_for_due(wait_ms integer, at timestamptz)
+create function keyframe_private.wait_for_delivery(wait_ms integer, at timestamptz)
 returns void
 language plpgsql
 volatile
@@ -27,7 +27,7 @@ begin
     looked := clock_timestamp();
     exit when exists (
       select from keyframe_private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
-      where keyframe_private.endpoint_places(o.id, at + (looked - began)) > 0);
+      where keyframe_private.endpoint_slots(o.id, at + (looked - began)) > 0);
     rest := greatest(0.0005, 9 * extract(epoch from clock_timestamp() - looked));
     exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
     perform pg_sleep(rest);
@@ -38,7 +38,7 @@ $$;
 -- One call of deliver: what came of the last requests is recorded, and what is due next is leased. Without results it may wait for
 -- something to become due.
 create function keyframe_worker.exchange_deliveries(
-  results jsonb, max_rows integer, lease_seconds integer, look_again_ms integer default 0, at timestamptz default now(),
+  results jsonb, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, at timestamptz default now(),
   wait_ms integer default 0
 )
 returns json
@@ -60,17 +60,17 @@ begin
     -- The commit does not wait for the disk: leases of the last moments that a crash forgets are claimed again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
-      perform keyframe_private.wait_for_due(wait_ms, at);
+      perform keyframe_private.wait_for_delivery(wait_ms, at);
       until := at + (clock_timestamp() - now());
     end if;
   end if;
   if max_rows > 0 then
-    perform keyframe_private.note_lookout('deliver', look_again_ms);
+    perform keyframe_private.record_heartbeat('deliver', heartbeat_ms);
     select c.deliveries, c.endpoints, c.found_any into deliveries, endpoints, found_any
     from keyframe_private.claim_deliveries(max_rows, lease_seconds, until) c;
     -- A run whose time is up may leave more than it takes: the next one begins now, and not with the sweep.
-    if look_again_ms <= 0 and found_any then
-      perform keyframe_private.kick_unless_looking('deliver');
+    if heartbeat_ms <= 0 and found_any then
+      perform keyframe_private.kick_unless_running('deliver');
     end if;
   end if;
   return json_build_object('recorded', counted, 'deliveries', deliveries, 'endpoints', endpoints);

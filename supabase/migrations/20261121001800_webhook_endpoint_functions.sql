@@ -123,7 +123,7 @@ begin
   returning e.* into changed;
   -- What waited while it was off is due at once.
   if update_webhook_endpoint.enabled then
-    perform keyframe_private.kick_unless_looking('deliver');
+    perform keyframe_private.kick_unless_running('deliver');
   end if;
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
 end

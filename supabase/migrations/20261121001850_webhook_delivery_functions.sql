@@ -72,7 +72,7 @@ begin
   insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
   values (delivery_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
-  perform keyframe_private.kick_unless_looking('deliver');
+  perform keyframe_private.kick_unless_running('deliver');
   return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
 end
 $$;
@@ -142,7 +142,7 @@ begin
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
   where d.id = again.id
   returning d.* into again;
-  perform keyframe_private.kick_unless_looking('deliver');
+  perform keyframe_private.kick_unless_running('deliver');
   return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
@@ -206,7 +206,7 @@ begin
   get diagnostics missed = row_count;
   recovered := given_up + retried + missed;
   perform keyframe_private.count_deliveries(changes);
-  perform keyframe_private.kick_unless_looking('deliver');
+  perform keyframe_private.kick_unless_running('deliver');
   if idempotency_key is not null then
     perform keyframe_private.remember_answer(request.resource_id, jsonb_build_object('recovered', recovered));
   end if;

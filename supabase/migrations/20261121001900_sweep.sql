@@ -88,7 +88,7 @@ $$;
 
 -- Forgets the submits of ended predictions that were unanswered for a day: they are looked for no more, and each claim would step
 -- over them. No trigger is about this column: nobody is told. One that somebody holds, or is still looking for, has time.
-create function keyframe_private.forget_unheard(max_rows integer)
+create function keyframe_private.expire_unanswered_submits(max_rows integer)
 returns void
 language plpgsql
 volatile
@@ -133,7 +133,7 @@ begin
   perform keyframe_private.prune_webhooks();
   -- Last, and it waits for nobody: the deletion of an account may wait for these rows and hold what the others wait for.
   -- Few at a time: each is written to all indexes of predictions anew.
-  perform keyframe_private.forget_unheard(least(max_rows, 1000));
+  perform keyframe_private.expire_unanswered_submits(least(max_rows, 1000));
 end
 $$;
 
@@ -179,10 +179,10 @@ begin
     select from keyframe_private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - interval '1 day'
   ) or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= now())
     or exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
-    perform keyframe_private.kick_unless_looking('generate');
+    perform keyframe_private.kick_unless_running('generate');
   end if;
   if exists (select from keyframe_private.endpoints_with_due(gen_random_uuid(), 1, now())) then
-    perform keyframe_private.kick_unless_looking('deliver');
+    perform keyframe_private.kick_unless_running('deliver');
   end if;
 end
 $$;
@@ -191,7 +191,7 @@ $$;
 select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
 -- Every minute, so that small batches keep up with some 30 events a second.
 select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
-select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.note_unused_references()');
+select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()');
 select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()');
 select cron.schedule('keyframe-prune-cron', '17 * * * *',
   'delete from cron.job_run_details where end_time < now() - interval ''1 day''');

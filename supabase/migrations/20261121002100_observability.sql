@@ -165,7 +165,7 @@ as $$
     'status', a.status_code,
     'error', left(coalesce(k.trouble, a.error_msg), 200),
     'madeSeconds', keyframe_private.seconds_since(k.made_at),
-    'heardAfterSeconds', round(extract(epoch from k.heard_at - k.made_at), 3))
+    'acknowledgedAfterSeconds', round(extract(epoch from k.acknowledged_at - k.made_at), 3))
   from (select) only_one
   left join keyframe_private.last_kicks k on k.function_name = last_kick_figures.function_name
   left join lateral (

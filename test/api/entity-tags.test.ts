@@ -140,7 +140,10 @@ test("the ETag of POST → good for the first poll; polled with the latest one, 
   const own = await busy.createProject();
   const stuck = await Promise.all(Array.from({ length: 4 }, () => startStuck(sql, busy, "first-frame", own)));
   const reply = await busy.post("/api/projects/generate/first-frame", { projectId: own });
-  const location = new URL(reply.headers.get("location") ?? "", inject("stack").url);
+  const location = new URL(
+    reply.headers.get("location") ?? "",
+    `${inject("stack").url}/functions/v1/api/projects/generate/first-frame`,
+  );
   const poll = (tag: string) =>
     fetch(location, { headers: { authorization: `Bearer ${busy.token}`, "if-none-match": tag } });
   let tag = reply.headers.get("etag") ?? "";

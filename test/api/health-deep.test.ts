@@ -35,10 +35,10 @@ test("a kick whose answer came → when it was made, and after how long the func
   await user.start("first-frame", { projectId: await user.createProject() });
   const { generate } = await until("the last kick heard", async () => {
     const { lastKicks } = figuresOf((await callApi(DEEP, withKey())).data);
-    return lastKicks.generate.heardAfterSeconds !== null && lastKicks;
+    return lastKicks.generate.acknowledgedAfterSeconds !== null && lastKicks;
   });
   expect(generate.madeSeconds).toBeLessThan(600);
-  expect(generate.heardAfterSeconds).toBeLessThan(30);
+  expect(generate.acknowledgedAfterSeconds).toBeLessThan(30);
   const { data } = await callApi(DEEP, withKey());
   expect(String(Object(data).problems)).not.toContain("generate");
 });

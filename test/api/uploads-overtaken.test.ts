@@ -6,7 +6,8 @@ import { readReply } from "../support/api-envelope.ts";
 import { drawImage } from "../support/api-images.ts";
 import { signUp } from "../support/api-user.ts";
 
-// The function's own code in front of the running platform, with a fetch that can keep an upload waiting.
+// The function's own code in front of the running platform, with a fetch that can keep an upload waiting. One instance of the
+// function reads one upload of an account at a time, so the second goes to another instance, as the hosted platform runs several.
 
 const sql = openDatabase();
 
@@ -14,11 +15,10 @@ test("an upload that an equal one overtakes on the way to Storage → 201 for bo
   const user = await signUp();
   const onItsWay = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  let uploads = 0;
-  const { fetch: send } = createApiApp({
+  const slowInstance = createApiApp({
     fetcher: async (input, init) => {
       const request = new Request(input, init);
-      if (new URL(request.url).pathname.startsWith("/storage/v1/object/projects/") && ++uploads === 1) {
+      if (new URL(request.url).pathname.startsWith("/storage/v1/object/projects/")) {
         onItsWay.resolve();
         await goOn.promise;
       }
@@ -27,11 +27,12 @@ test("an upload that an equal one overtakes on the way to Storage → 201 for bo
   });
   const headers = { "content-type": "image/png", "idempotency-key": crypto.randomUUID() };
   const init = requestInit({ token: user.token, body: await drawImage(), headers });
-  const upload = async () => readReply(await send(new Request("http://api.test/api/projects/reference-images", init)));
+  const upload = async ({ fetch: send }: ReturnType<typeof createApiApp>) =>
+    readReply(await send(new Request("http://api.test/api/projects/reference-images", init)));
 
-  const slow = upload();
+  const slow = upload(slowInstance);
   await onItsWay.promise;
-  const quick = await upload();
+  const quick = await upload(createApiApp({ fetcher: fetch }));
   goOn.resolve();
   const late = await slow;
   expect([quick, late].map(({ status, headers }) => [status, headers.get("idempotency-replayed")])).toEqual([

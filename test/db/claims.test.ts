@@ -197,8 +197,8 @@ describe("a submit task", () => {
 describe("the promise to look again", () => {
   const looksUntil = async () => {
     const [row] = await db.sql`
-      select looking_until > clock_timestamp() and looking_until <= clock_timestamp() + interval '5 seconds' as looking
-      from keyframe_private.lookouts where function_name = 'generate'`;
+      select alive_until > clock_timestamp() and alive_until <= clock_timestamp() + interval '5 seconds' as looking
+      from keyframe_private.worker_heartbeats where function_name = 'generate'`;
     return row?.looking;
   };
 

@@ -23,7 +23,7 @@ const SINCE = new Date(Date.now() - 60_000);
 const inAMinute = () => new Date(Date.now() + 60_000);
 
 /** A prediction whose submit was handed out, of which nobody has heard. */
-const seedUnheard = (columns: Row = {}) =>
+const seedUnanswered = (columns: Row = {}) =>
   seedPrediction(db.sql, world, {
     columns: { unanswered_since: SINCE, next_attempt_at: inAMinute(), prompt: "A pier at night", ...columns },
   });
@@ -55,14 +55,14 @@ const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
 
 describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_how, remove) => {
   test("its answer comes after that → ended, and the run is to be cancelled", async () => {
-    const { id } = await seedUnheard();
+    const { id } = await seedUnanswered();
     await remove(id);
     expect(await providerSays(db.sql, { id, run: "run-late", status: "starting" })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
   });
 
   test("its answer never comes → looked for once nobody can be submitting it, until the search is recorded", async () => {
-    const { id } = await seedUnheard({ duration_seconds: null });
+    const { id } = await seedUnanswered({ duration_seconds: null });
     await remove(id);
     expect(await searches()).toEqual([]);
     await letTheLeaseEnd();
@@ -90,7 +90,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
   const says = (id: string, more: Partial<Parameters<typeof providerSays>[1]> = {}) =>
     providerSays(db.sql, { id, run: "run-a", ...more });
   const deleted = async (columns: Row = {}) => {
-    const { id } = await seedUnheard(columns);
+    const { id } = await seedUnanswered(columns);
     await db.sql`delete from keyframe.predictions where id = ${id}`;
     return id;
   };
@@ -131,7 +131,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
   });
 
   test("the answer is being recorded as the deletion comes → the deletion waits, and has the run cancelled", async () => {
-    const { id } = await seedUnheard();
+    const { id } = await seedUnanswered();
     let deletion: PromiseLike<unknown> = Promise.resolve();
     await db.sql.begin(async (sql) => {
       await providerSays(sql, { id, run: "run-b", status: "starting" });
@@ -144,7 +144,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
   });
 
   test("the deletion is under way as the answer comes → the answer waits, and has the run cancelled", async () => {
-    const { id } = await seedUnheard();
+    const { id } = await seedUnanswered();
     let answer: Promise<string> = Promise.resolve("");
     await db.sql.begin(async (sql) => {
       await sql`delete from keyframe.projects where id = ${world.project}`;
@@ -182,7 +182,7 @@ test("deleted before anybody submitted it, or once its run was known → nothing
 });
 
 test("a deletion that is taken back → the prediction is submitted again, nothing is looked for", async () => {
-  const { id } = await seedUnheard({ next_attempt_at: SINCE });
+  const { id } = await seedUnanswered({ next_attempt_at: SINCE });
   await db.sql
     .begin(async (sql) => {
       await sql`delete from keyframe.predictions where id = ${id}`;
@@ -195,16 +195,16 @@ test("a deletion that is taken back → the prediction is submitted again, nothi
 test("its model's row goes, too → still looked for, by the settings it had", async () => {
   await db.sql`
     insert into keyframe.models (step, model, prompt_field) values ('first-frame', 'short/lived', 'text')`;
-  await seedUnheard({ model: "short/lived", next_attempt_at: SINCE });
+  await seedUnanswered({ model: "short/lived", next_attempt_at: SINCE });
   await db.sql`delete from auth.users where id = ${world.owner}`;
   await db.sql`delete from keyframe.models where model = 'short/lived'`;
   expect(await searches()).toMatchObject([{ model: "short/lived", model_settings: { prompt_field: "text" } }]);
 });
 
 test("the identifier is used again and deleted again → one row, of the later one", async () => {
-  const { id } = await seedUnheard({ attempt: 3 });
+  const { id } = await seedUnanswered({ attempt: 3 });
   await db.sql`delete from keyframe.predictions where id = ${id}`;
-  await seedUnheard({ id, attempt: 1, prompt: "A pier by day" });
+  await seedUnanswered({ id, attempt: 1, prompt: "A pier by day" });
   await db.sql`delete from keyframe.predictions where id = ${id}`;
   await letTheLeaseEnd();
   expect(await searches()).toMatchObject([{ id, prompt: "A pier by day" }]);
@@ -212,7 +212,7 @@ test("the identifier is used again and deleted again → one row, of the later o
 });
 
 test("for a day → looked for no more, then forgotten", async () => {
-  const { id } = await seedUnheard();
+  const { id } = await seedUnanswered();
   await db.sql`delete from keyframe.predictions where id = ${id}`;
   await db.sql`select keyframe_private.prune()`;
   expect(await left()).toHaveLength(1);
@@ -225,7 +225,7 @@ test("for a day → looked for no more, then forgotten", async () => {
 
 test("the sweep kicks for it", async () => {
   await db.sql`select vault.create_secret('http://127.0.0.1:1', 'keyframe_functions_url'), vault.create_secret('whsec_c2VjcmV0', 'keyframe_kick_secret')`;
-  await seedUnheard();
+  await seedUnanswered();
   await db.sql`delete from auth.users where id = ${world.owner}`;
   const kicks = () => db.sql`select url from net.http_request_queue`;
   await db.sql`delete from net.http_request_queue`;
@@ -240,7 +240,7 @@ test("5,000 of them, looked for already → the next is found through the index"
   await db.sql`
     insert into keyframe_private.unanswered_submits (prediction_id, attempt, unanswered_since)
     select gen_random_uuid(), 1, now() from generate_series(1, 5000)`;
-  await seedUnheard();
+  await seedUnanswered();
   await db.sql`delete from auth.users where id = ${world.owner}`;
   await letTheLeaseEnd();
   await db.sql`analyze keyframe_private.unanswered_submits`;

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   world = await addWorld(db);
-  await db.sql`truncate keyframe.predictions, keyframe_private.lookouts, keyframe_private.last_kicks, keyframe_private.provider_runs`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.last_kicks, keyframe_private.provider_runs`;
   await db.sql`truncate net.http_request_queue`;
 });
 afterAll(() => db.drop());
@@ -169,7 +169,7 @@ describe("while a function has promised to look again", () => {
 
   test("and the time of the promise has passed (it died) → kicks again", async () => {
     await claim(db.sql, 1, 60, 60_000);
-    await db.sql`update keyframe_private.lookouts set looking_until = clock_timestamp() - interval '1 millisecond'`;
+    await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() - interval '1 millisecond'`;
     expect(await kicksOf(() => start(db, world))).toBe(1);
   });
 });
@@ -178,7 +178,7 @@ describe("the last kick is kept", () => {
   type LastKick = { request: string | null; trouble: string | null; heard: boolean; version: string };
   const lastKick = async (name = "generate") => {
     const [row] = await db.sql<LastKick[]>`
-      select request_id as request, trouble, heard_at is not null as heard, ctid || ' ' || xmin as version
+      select request_id as request, trouble, acknowledged_at is not null as heard, ctid || ' ' || xmin as version
       from keyframe_private.last_kicks where function_name = ${name}`;
     return row;
   };
@@ -199,7 +199,7 @@ describe("the last kick is kept", () => {
 
   test("of each function: a look for deliveries does not hear a kick to generate", async () => {
     await start(db, world);
-    await db.sql`select keyframe_private.note_lookout('deliver', 0)`;
+    await db.sql`select keyframe_private.record_heartbeat('deliver', 0)`;
     expect(await lastKick()).toMatchObject({ heard: false });
     expect(await lastKick("deliver")).toBeUndefined();
   });
@@ -207,8 +207,8 @@ describe("the last kick is kept", () => {
   test("work that makes no kick → nothing is written", async () => {
     await start(db, world);
     const before = await lastKick();
-    await db.sql`update keyframe_private.lookouts set looking_until = clock_timestamp() + interval '1 minute'`;
-    await db.sql`insert into keyframe_private.lookouts values ('generate', clock_timestamp() + interval '1 minute') on conflict do nothing`;
+    await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() + interval '1 minute'`;
+    await db.sql`insert into keyframe_private.worker_heartbeats values ('generate', clock_timestamp() + interval '1 minute') on conflict do nothing`;
     for (let i = 0; i < 3; i++) await start(db, world);
     expect((await lastKick())?.version).toBe(before?.version);
   });
@@ -223,12 +223,12 @@ describe("the last kick is kept", () => {
   test("a kick that cannot be made → why, and nothing that could be heard", async () => {
     await rolledBack(db.sql, async (sql) => {
       await sql`delete from vault.secrets`;
-      await sql`select keyframe_private.kick('generate'), keyframe_private.note_lookout('generate', 0)`;
-      expect((await sql`select request_id, trouble, heard_at from keyframe_private.last_kicks`)[0]).toEqual({
+      await sql`select keyframe_private.kick('generate'), keyframe_private.record_heartbeat('generate', 0)`;
+      expect((await sql`select request_id, trouble, acknowledged_at from keyframe_private.last_kicks`)[0]).toEqual({
         ...{
           request_id: null,
           trouble: "The Vault lacks keyframe_functions_url or keyframe_kick_secret.",
-          heard_at: null,
+          acknowledged_at: null,
         },
       });
     });

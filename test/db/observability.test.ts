@@ -29,7 +29,7 @@ function expectAge(age: number | null, seconds: number): void {
   expect(age).toBeLessThan(seconds + 30);
 }
 
-const NO_KICK = { outcome: "none", status: null, error: null, madeSeconds: null, heardAfterSeconds: null };
+const NO_KICK = { outcome: "none", status: null, error: null, madeSeconds: null, acknowledgedAfterSeconds: null };
 
 test("nothing has happened yet → zeros, nothing oldest, and every name the contract has", async () => {
   const figures = await call<Record<string, object>>(db, "service_role", "service_figures");
@@ -245,15 +245,15 @@ describe("the last kick of a function", () => {
     await made(40);
     await answered({ ...answer, created: ago(39) });
     const { lastKicks } = await read();
-    expect(lastKicks.generate).toMatchObject({ ...expected, heardAfterSeconds: null });
+    expect(lastKicks.generate).toMatchObject({ ...expected, acknowledgedAfterSeconds: null });
     expectAge(lastKicks.generate.madeSeconds, 40);
     expect(lastKicks.deliver).toEqual(NO_KICK);
   });
 
   test("heard → how long after", async () => {
     await made(40);
-    await db.sql`update keyframe_private.last_kicks set heard_at = made_at + interval '1.5 seconds'`;
-    expect((await read()).lastKicks.generate).toMatchObject({ outcome: "unanswered", heardAfterSeconds: 1.5 });
+    await db.sql`update keyframe_private.last_kicks set acknowledged_at = made_at + interval '1.5 seconds'`;
+    expect((await read()).lastKicks.generate).toMatchObject({ outcome: "unanswered", acknowledgedAfterSeconds: 1.5 });
   });
 
   test("could not be made → why", async () => {

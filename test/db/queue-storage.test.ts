@@ -18,7 +18,7 @@ const PARAMETERS: Record<string, string[]> = {
     "fillfactor=40",
   ],
   "keyframe_private.last_kicks": ["fillfactor=50"],
-  "keyframe_private.lookouts": ["fillfactor=50"],
+  "keyframe_private.worker_heartbeats": ["fillfactor=50"],
   "keyframe_private.rate_buckets": ["fillfactor=50"],
   "keyframe_private.webhook_hours": ["fillfactor=50"],
   "keyframe.predictions": [

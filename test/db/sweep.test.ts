@@ -15,7 +15,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.lookouts, keyframe_private.provider_runs, keyframe_private.file_removals`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.provider_runs, keyframe_private.file_removals`;
   await db.sql`truncate net.http_request_queue`;
 });
 afterAll(() => db.drop());
@@ -268,7 +268,7 @@ test("pg_cron → sweeps every five seconds, prunes every minute, buckets, its o
     {
       jobname: "keyframe-prune-references",
       schedule: "37 * * * *",
-      command: "select keyframe_private.note_unused_references()",
+      command: "select keyframe_private.queue_unused_references()",
       active: true,
     },
     { jobname: "keyframe-sweep", schedule: "5 seconds", command: "select keyframe_private.sweep()", active: true },

@@ -57,7 +57,7 @@ const EXPECTED: Record<string, Record<Who, Access>> = {
   "keyframe_private.file_removals": nobody,
   "keyframe_private.idempotency_keys": nobody,
   "keyframe_private.last_kicks": nobody,
-  "keyframe_private.lookouts": nobody,
+  "keyframe_private.worker_heartbeats": nobody,
   "keyframe_private.prediction_moves": nobody,
   "keyframe_private.provider_callbacks": nobody,
   "keyframe_private.provider_runs": nobody,

@@ -31,7 +31,7 @@ const upload = async (days: number, owner: string | null = world.owner, name = `
   return `projects/${name}`;
 };
 const note = async (most = 1000) =>
-  (await db.sql<{ noted: number }[]>`select keyframe_private.note_unused_references(${most}) as noted`)[0]?.noted;
+  (await db.sql<{ noted: number }[]>`select keyframe_private.queue_unused_references(${most}) as noted`)[0]?.noted;
 const files = async () =>
   (await db.sql`select bucket || '/' || name as file from keyframe_private.file_removals order by 1`).map(
     ({ file }) => file,
@@ -100,7 +100,7 @@ test("somebody starts with it a moment later → the start waits, and takes it b
   const reference = await upload(31);
   let started: Promise<unknown> = Promise.resolve();
   await db.sql.begin(async (sql) => {
-    await sql`select keyframe_private.note_unused_references()`;
+    await sql`select keyframe_private.queue_unused_references()`;
     started = start(db, world, { reference });
     await untilSomebodyWaits(db.sql);
   });
@@ -116,7 +116,7 @@ test("10,000 images and 2,000 accounts → no table is read once for each image"
     select 'projects', gen_random_uuid() || '.png', u.id::text from auth.users u, generate_series(1, 5)`;
   await addReference(db, world.owner);
   await db.sql`analyze storage.objects, auth.users, keyframe.predictions, keyframe_private.file_removals`;
-  const plans = await plansOf(db.url, (sql) => sql`select keyframe_private.note_unused_references()`);
+  const plans = await plansOf(db.url, (sql) => sql`select keyframe_private.queue_unused_references()`);
   const look = plans.find((plan) => plan.includes("objects"));
   expect(look).toMatch(/hashed SubPlan|users_pkey/);
   expect(look).not.toMatch(/Seq Scan on (users|predictions|file_removals).*loops=[1-9]\d/);

@@ -33,7 +33,7 @@ test.each([
   const insert = (more: object) =>
     db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
       const project = table === "predictions" ? { project_id: world.project } : {};
-      return await sql`insert into ${sql(`public.${table}`)} ${sql({ ...row, ...project, ...more })} returning id`;
+      return await sql`insert into ${sql(`keyframe.${table}`)} ${sql({ ...row, ...project, ...more })} returning id`;
     });
   expect((await refusalOf(insert({ id: crypto.randomUUID() }))).sqlstate).toBe("42501");
   expect((await insert({})).count).toBe(1);

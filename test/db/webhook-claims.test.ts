@@ -298,12 +298,12 @@ describe("a disabled endpoint", () => {
 test("the promise of deliver to look again → is noted by a claim, and taken back by a last look", async () => {
   const looking = async () => {
     const [row] = await db.sql`
-      select looking_until > clock_timestamp() as looking from keyframe_private.lookouts where function_name = 'deliver'`;
+      select alive_until > clock_timestamp() as looking from keyframe_private.worker_heartbeats where function_name = 'deliver'`;
     return row?.looking;
   };
-  await exchange(db.sql, { lookAgainMs: 5_000 });
+  await exchange(db.sql, { heartbeatMs: 5_000 });
   expect(await looking()).toBe(true);
-  await exchange(db.sql, { lookAgainMs: 0 });
+  await exchange(db.sql, { heartbeatMs: 0 });
   expect(await looking()).toBe(false);
 });
 

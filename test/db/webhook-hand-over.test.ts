@@ -15,7 +15,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, null);
-  await db.sql`truncate keyframe_private.lookouts, net.http_request_queue`;
+  await db.sql`truncate keyframe_private.worker_heartbeats, net.http_request_queue`;
 });
 afterAll(() => db.drop());
 
@@ -23,20 +23,20 @@ const kicks = async () => (await db.sql`select from net.http_request_queue where
 
 test("a last look that still finds something → a kick, so that a run whose time is up hands over", async () => {
   await seedDeliveries(db.sql, endpoint, 12);
-  expect((await exchange(db.sql, { lookAgainMs: 0 })).deliveries).toHaveLength(8);
+  expect((await exchange(db.sql, { heartbeatMs: 0 })).deliveries).toHaveLength(8);
   expect(await kicks()).toBe(1);
 });
 
 test("a last look that finds nothing → no kick: what hangs or waits is for the sweep", async () => {
-  expect((await exchange(db.sql, { lookAgainMs: 0 })).deliveries).toEqual([]);
+  expect((await exchange(db.sql, { heartbeatMs: 0 })).deliveries).toEqual([]);
   await seedDeliveries(db.sql, endpoint, 12);
-  await exchange(db.sql, { lookAgainMs: 300 });
-  expect((await exchange(db.sql, { lookAgainMs: 0 })).deliveries).toEqual([]);
+  await exchange(db.sql, { heartbeatMs: 300 });
+  expect((await exchange(db.sql, { heartbeatMs: 0 })).deliveries).toEqual([]);
   expect(await kicks()).toBe(0);
 });
 
 test("a look that promises another → no kick", async () => {
   await seedDeliveries(db.sql, endpoint, 12);
-  expect((await exchange(db.sql, { lookAgainMs: 300 })).deliveries).toHaveLength(8);
+  expect((await exchange(db.sql, { heartbeatMs: 300 })).deliveries).toHaveLength(8);
   expect(await kicks()).toBe(0);
 });

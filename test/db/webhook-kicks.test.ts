@@ -21,7 +21,7 @@ beforeEach(async () => {
   world = await addWorld(db);
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, world.owner);
-  await db.sql`truncate keyframe_private.lookouts, net.http_request_queue`;
+  await db.sql`truncate keyframe_private.worker_heartbeats, net.http_request_queue`;
 });
 afterAll(() => db.drop());
 
@@ -91,20 +91,20 @@ describe("an event wakes deliver", () => {
 
 describe("while deliver has promised to look again", () => {
   test("→ no kick", async () => {
-    await exchange(db.sql, { lookAgainMs: 60_000 });
+    await exchange(db.sql, { heartbeatMs: 60_000 });
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(0);
   });
 
   test("and looked for the last time → a kick again", async () => {
-    await exchange(db.sql, { lookAgainMs: 60_000 });
-    await exchange(db.sql, { lookAgainMs: 0 });
+    await exchange(db.sql, { heartbeatMs: 60_000 });
+    await exchange(db.sql, { heartbeatMs: 0 });
     await db.sql`delete from keyframe.webhook_deliveries`;
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(1);
   });
 
   test("and the time has passed (it died) → a kick again", async () => {
-    await exchange(db.sql, { lookAgainMs: 60_000 });
-    await db.sql`update keyframe_private.lookouts set looking_until = clock_timestamp() - interval '1 millisecond'`;
+    await exchange(db.sql, { heartbeatMs: 60_000 });
+    await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() - interval '1 millisecond'`;
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(1);
   });
 
@@ -165,7 +165,7 @@ describe("the sweep kicks deliver", () => {
   });
 
   test("deliver has promised to look again → none", async () => {
-    await exchange(db.sql, { lookAgainMs: 60_000 });
+    await exchange(db.sql, { heartbeatMs: 60_000 });
     await seedDeliveries(db.sql, endpoint, 1);
     expect(await kicksOf(sweep)).toBe(0);
   });

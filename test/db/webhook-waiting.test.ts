@@ -88,13 +88,13 @@ test("with results → they are recorded without a wait", async () => {
 });
 
 test("the promise to look again → is not held back by the wait of the call that made it", async () => {
-  await exchange(db.sql, { lookAgainMs: 60_000 });
-  const waiting = exchange(db.sql, { lookAgainMs: 60_000, waitMs: 1_000 });
+  await exchange(db.sql, { heartbeatMs: 60_000 });
+  const waiting = exchange(db.sql, { heartbeatMs: 60_000, waitMs: 1_000 });
   await untilWaiting();
   // Nobody holds the row: another claim notes its promise without leaving it out.
-  await exchange(db.sql, { lookAgainMs: 0 });
+  await exchange(db.sql, { heartbeatMs: 0 });
   const [row] =
-    await db.sql`select looking_until = '-infinity' as ended from keyframe_private.lookouts where function_name = 'deliver'`;
+    await db.sql`select alive_until = '-infinity' as ended from keyframe_private.worker_heartbeats where function_name = 'deliver'`;
   expect(row?.ended).toBe(true);
   await waiting;
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 /** Starts a frame and waits until its run is on at the provider, unknown here. */
-async function startUnheard(by = maker) {
+async function startUnanswered(by = maker) {
   const prompt = promptWith("lost_answer", "callback_lost");
   const made = await by.start("first-frame", { prompt });
   await until("the submit had no answer", async () => {
@@ -46,14 +46,14 @@ async function expectRunEnded(predictionId: string, prompt: string): Promise<voi
 }
 
 test("cancelled before the lost answer was looked for → its run is found and cancelled", async () => {
-  const { made, prompt } = await startUnheard();
+  const { made, prompt } = await startUnanswered();
   expect(await maker.cancel(made)).toMatchObject({ status: "canceled" });
   await stack.sql`update keyframe.predictions set next_attempt_at = now() where id = ${made.predictionId}`;
   await expectRunEnded(made.predictionId, prompt);
 });
 
 test("past its deadline before the lost answer was looked for → its run is found and cancelled", async () => {
-  const { made, prompt } = await startUnheard();
+  const { made, prompt } = await startUnanswered();
   await stack.sql`
     update keyframe.predictions set deadline_at = now(), next_attempt_at = now() + interval '1 second' where id = ${made.predictionId}`;
   expect(await maker.untilEnded(made)).toMatchObject({ status: "failed", error: { code: "deadline_exceeded" } });
@@ -80,7 +80,7 @@ test.for<[string, (doomed: Doomed) => Promise<unknown>]>([
   ],
 ])("%s before the lost answer was looked for → its run is found and cancelled", async ([, remove]) => {
   const leaver = await newFilmMaker(stack);
-  const { made, prompt } = await startUnheard(leaver);
+  const { made, prompt } = await startUnanswered(leaver);
   await remove({ leaver, made });
   const sought = await stack.sql`
     update keyframe_private.unanswered_submits set next_search_at = now() where prediction_id = ${made.predictionId} returning sought`;

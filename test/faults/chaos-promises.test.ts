@@ -311,7 +311,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "somebody who says to be looking",
     "no_kick_is_left",
-    "insert into keyframe_private.lookouts values ('generate', now() + interval '1 hour')",
+    "insert into keyframe_private.worker_heartbeats values ('generate', now() + interval '1 hour')",
   ],
   [
     "a connection",

@@ -48,7 +48,7 @@ async function sendCallback(address: (path: string) => string): Promise<number> 
   const { replicateWebhookSecret } = inject("stack");
   const headers = sign(replicateWebhookSecret, `msg_${crypto.randomUUID()}`, new Date(), body);
   const query = new URLSearchParams({ prediction: crypto.randomUUID(), attempt: "1" });
-  const response = await fetch(address(`/replicate-webhook?${query}`), { method: "POST", headers, body });
+  const response = await fetch(address(`/keyframe-replicate-webhook?${query}`), { method: "POST", headers, body });
   await response.body?.cancel();
   return response.status;
 }
@@ -57,8 +57,8 @@ describe.each(WAYS)("%s", (_way, address) => {
   test("a body that stops before its end → 408 request_timeout after 10 s: a callback, a kick, JSON, an upload, in chunks", async () => {
     const began = performance.now();
     const opened = await Promise.all([
-      open(address("/replicate-webhook"), {}, 1000, bytesOf("{")),
-      open(address("/generate"), {}, "chunked", bytesOf("1\r\n{\r\n")),
+      open(address("/keyframe-replicate-webhook"), {}, 1000, bytesOf("{")),
+      open(address("/keyframe-generate"), {}, "chunked", bytesOf("1\r\n{\r\n")),
       open(address("/api/projects"), json(user), 1000, bytesOf('{"title":')),
       open(address(UPLOAD), image(user), 100_000, (await drawImage()).subarray(0, 50)),
     ]);
@@ -139,7 +139,7 @@ describe("many of them, straight at the function", () => {
     const watch = watchMemory(pid);
     const bytes = new Uint8Array(MIB - 1);
     for (let time = 0; time < 400; time++) {
-      await open(straight("/replicate-webhook"), {}, MIB, bytes);
+      await open(straight("/keyframe-replicate-webhook"), {}, MIB, bytes);
       if (time % 40 === 39) await answered();
     }
     await answered();

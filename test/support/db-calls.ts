@@ -10,11 +10,11 @@ export async function claim(
   sql: AnySql,
   maxRows = 10,
   leaseSeconds = 60,
-  lookAgainMs = 0,
+  heartbeatMs = 0,
   waitMs = 0,
 ): Promise<Task[]> {
   const rows = await sql<{ task: Task }[]>`
-    select t as task from keyframe_worker.claim_predictions(${maxRows}, ${leaseSeconds}, ${lookAgainMs}, ${waitMs}) t`;
+    select t as task from keyframe_worker.claim_predictions(${maxRows}, ${leaseSeconds}, ${heartbeatMs}, ${waitMs}) t`;
   return rows.map(({ task }) => task);
 }
 

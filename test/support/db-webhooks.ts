@@ -73,21 +73,21 @@ export async function exchange(
     results = [],
     maxRows = 100,
     leaseSeconds = 60,
-    lookAgainMs = 0,
+    heartbeatMs = 0,
     at,
     waitMs = 0,
   }: {
     results?: object[];
     maxRows?: number;
     leaseSeconds?: number;
-    lookAgainMs?: number;
+    heartbeatMs?: number;
     at?: Date;
     waitMs?: number;
   } = {},
 ): Promise<Exchanged> {
   const [row] = await sql<{ answer: Exchanged }[]>`
     select keyframe_worker.exchange_deliveries(
-      ${JSON.stringify(results)}::text::jsonb, ${maxRows}, ${leaseSeconds}, ${lookAgainMs}, coalesce(${at ?? null}, now()), ${waitMs}) as answer`;
+      ${JSON.stringify(results)}::text::jsonb, ${maxRows}, ${leaseSeconds}, ${heartbeatMs}, coalesce(${at ?? null}, now()), ${waitMs}) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
   return row.answer;
 }

@@ -26,7 +26,7 @@ export async function letLeaseRunOut(sql: postgres.Sql, predictionId: string): P
 /** Waits until no drain of generate looks for work: what is due from then on needs a kick. */
 export async function untilNobodyLooks(sql: postgres.Sql): Promise<void> {
   await until("no drain looks for work", async () => {
-    const looking = await sql`select from keyframe_private.lookouts where looking_until > now()`;
+    const looking = await sql`select from keyframe_private.worker_heartbeats where alive_until > now()`;
     return looking.length === 0;
   });
 }

@@ -71,8 +71,8 @@ export const TABLES: Record<string, TableRights> = {
   "keyframe_private.delivery_leases": internal("endpoint_id place delivery_id token leased_until"),
   "keyframe_private.file_removals": internal("bucket name prediction_id due_at written_under lease_token failures"),
   "keyframe_private.idempotency_keys": internal("resource_id owner_id key request_hash answer created_at"),
-  "keyframe_private.last_kicks": internal("function_name made_at request_id trouble heard_at"),
-  "keyframe_private.lookouts": internal("function_name looking_until"),
+  "keyframe_private.last_kicks": internal("function_name made_at request_id trouble acknowledged_at"),
+  "keyframe_private.worker_heartbeats": internal("function_name alive_until"),
   "keyframe_private.prediction_moves": internal("from_status to_status"),
   "keyframe_private.provider_callbacks": internal("callback_id received_at"),
   "keyframe_private.provider_runs": internal(

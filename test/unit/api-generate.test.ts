@@ -51,9 +51,7 @@ describe("start", () => {
       error: null,
     });
     const { headers } = response;
-    expect(headers.get("location")).toBe(
-      `/functions/v1/api/projects/generate/first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`,
-    );
+    expect(headers.get("location")).toBe(`first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`);
     expect([
       headers.get("retry-after"),
       headers.get("ratelimit"),

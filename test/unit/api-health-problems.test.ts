@@ -3,7 +3,13 @@ import type { LastKick, ServiceFigures } from "../../shared/contract/service.ts"
 import { problemsOf } from "../../supabase/functions/api/routes/health-problems.ts";
 import { SECRET_KEY, startApi } from "./api-fixture.ts";
 
-const NO_KICK: LastKick = { outcome: "none", status: null, error: null, madeSeconds: null, heardAfterSeconds: null };
+const NO_KICK: LastKick = {
+  outcome: "none",
+  status: null,
+  error: null,
+  madeSeconds: null,
+  acknowledgedAfterSeconds: null,
+};
 const JOB = { scheduled: true, lastRunSeconds: 2, lastSuccessSeconds: 2, failures: 0 };
 
 /** Of a service where nothing happens and all is well, but for what is given. */
@@ -36,10 +42,13 @@ describe("no problem", () => {
   test.each<[string, Partial<LastKick>]>([
     ["no kick since the database started", NO_KICK],
     ["no answer yet, or not kept any more", { outcome: "unanswered", madeSeconds: 90_000 }],
-    ["accepted and heard", { outcome: "accepted", status: 202, heardAfterSeconds: 0.01 }],
+    ["accepted and heard", { outcome: "accepted", status: 202, acknowledgedAfterSeconds: 0.01 }],
     ["accepted a moment ago, and not heard yet", { outcome: "accepted", status: 202, madeSeconds: 29 }],
-    ["answered too late, and heard", { outcome: "timed_out", error: "Timeout was reached", heardAfterSeconds: 6 }],
-    ["answered by a gateway, and heard", { outcome: "answered", status: 504, heardAfterSeconds: 0.2 }],
+    [
+      "answered too late, and heard",
+      { outcome: "timed_out", error: "Timeout was reached", acknowledgedAfterSeconds: 6 },
+    ],
+    ["answered by a gateway, and heard", { outcome: "answered", status: 504, acknowledgedAfterSeconds: 0.2 }],
   ])("%s", (_, kick) => {
     expect(afterKick(kick)).toEqual([]);
   });

@@ -215,7 +215,7 @@ describe("a start with Prefer: wait", () => {
       '"generate";r=59;t=1',
       null,
     ]);
-    expect(headers.get("location")).toBe(`/functions/v1/api/projects/generate/first-frame?${where}`);
+    expect(headers.get("location")).toBe(`first-frame?${where}`);
     expect(headers.get("etag")).toMatch(/^W\/"succeeded-/);
     expect((await response.json()).data).toMatchObject({
       predictionId: PREDICTION,

@@ -88,8 +88,8 @@ const FIGURES: ServiceFigures = {
     servedDatabase: null,
   },
   lastKicks: {
-    generate: { outcome: "accepted", status: 411, error: null, madeSeconds: 412, heardAfterSeconds: 413 },
-    deliver: { outcome: "answered", status: 421, error: null, madeSeconds: 422, heardAfterSeconds: null },
+    generate: { outcome: "accepted", status: 411, error: null, madeSeconds: 412, acknowledgedAfterSeconds: 413 },
+    deliver: { outcome: "answered", status: 421, error: null, madeSeconds: 422, acknowledgedAfterSeconds: null },
   },
   sweep: job(501),
   prune: job(511),
@@ -121,7 +121,7 @@ test("the metrics that alerts use → by these names and labels", () => {
     'keyframe_kicks_5m{outcome="refused"} 404',
     'keyframe_last_kick_ok{function="generate"} 1',
     'keyframe_last_kick_ok{function="deliver"} 0',
-    'keyframe_last_kick_heard_after_seconds{function="generate"} 413',
+    'keyframe_last_kick_acknowledged_after_seconds{function="generate"} 413',
     'keyframe_cron_scheduled{job="prune"} 1',
     'keyframe_cron_last_success_seconds{job="sweep"} 502',
     "keyframe_file_removals_oldest_due_seconds 604",
@@ -137,7 +137,10 @@ test("nothing waits → 0 for what is oldest; what is not known is left out", ()
       ...FIGURES,
       predictions: { ...predictions, oldestDueSeconds: null },
       kicks: { ...kicks, lastAcceptedSeconds: null },
-      lastKicks: { ...lastKicks, generate: { ...lastKicks.generate, outcome: "unanswered", heardAfterSeconds: null } },
+      lastKicks: {
+        ...lastKicks,
+        generate: { ...lastKicks.generate, outcome: "unanswered", acknowledgedAfterSeconds: null },
+      },
       sweep: { ...sweep, scheduled: false, lastSuccessSeconds: null },
     }),
   );

@@ -42,7 +42,7 @@ test("an exchange → one call with results and limits, and each delivery with i
     expect.objectContaining({ id: "d3", eventId: "v3", url: "https://hooks.example.com/" }),
   ]);
   expect(calls).toEqual([
-    ["exchange_deliveries", { results: [RESULT], max_rows: 200, lease_seconds: 30, look_again_ms: 300, wait_ms: 100 }],
+    ["exchange_deliveries", { results: [RESULT], max_rows: 200, lease_seconds: 30, heartbeat_ms: 300, wait_ms: 100 }],
   ]);
 });
 

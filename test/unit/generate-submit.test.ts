@@ -313,7 +313,7 @@ test.each(["ended", "stale", "unknown"] as const)(
     const { calls, lines } = await run({}, { database: { recordState: async () => outcome } });
     expect(calls.map(([name]) => name)).toEqual(["recordState"]);
     expect(lines.map((line) => JSON.parse(line))).toContainEqual(
-      expect.objectContaining({ level: "warn", event: "submitted_in_vain", predictionId: kit.PREDICTION, outcome }),
+      expect.objectContaining({ level: "warn", event: "submit_discarded", predictionId: kit.PREDICTION, outcome }),
     );
   },
 );

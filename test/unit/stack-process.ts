@@ -13,9 +13,9 @@ export type Running = {
   ended: Promise<{ code: number; output: string; lastLine: string }>;
 };
 
-/** Runs `local/<script>` as npm does, without npm. */
+/** Runs a command such as `tools/demo.ts` as npm does, without npm. */
 export function runCommand(script: string, args: string[], env: Record<string, string> = {}): Running {
-  return runProgram(Deno.execPath(), ["run", "-A", join(PROJECT_ROOT, "local", script), ...args], env);
+  return runProgram(Deno.execPath(), ["run", "-A", join(PROJECT_ROOT, script), ...args], env);
 }
 
 export function runProgram(program: string, args: string[], env: Record<string, string> = {}): Running {

@@ -13,7 +13,7 @@ afterEach(() => removeData(dataDir));
 
 /** What a start that cannot succeed says, without the stages it got through. */
 async function refusal(args: string[], env: Record<string, string> = {}): Promise<{ code: number; said: string[] }> {
-  const { code, output } = await runCommand("start.ts", ["--port", "0", "--data", dataDir, ...args], env).ended;
+  const { code, output } = await runCommand("local/start.ts", ["--port", "0", "--data", dataDir, ...args], env).ended;
   const said = output.split("\n").filter((line) => line.trim() !== "" && !/^ {2}[A-Z][^.]*$/.test(line));
   return { code, said };
 }
@@ -84,7 +84,7 @@ test("KEYFRAME_PUBLIC_URL without the secret that callbacks are verified with â†
 
 test("SIGTERM during the start â†’ exit 0, no process left; the next start on these data works", async () => {
   const args = ["--port", "0", "--data", dataDir];
-  const first = runCommand("start.ts", args);
+  const first = runCommand("local/start.ts", args);
   await first.printed("Postgres");
   const children = await descendantsOf(first.pid);
   first.kill("SIGTERM");

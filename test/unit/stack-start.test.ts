@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 async function start(): Promise<void> {
-  stack = runCommand("start.ts", ["--port", "0", "--data", dataDir]);
+  stack = runCommand("local/start.ts", ["--port", "0", "--data", dataDir]);
   await stack.printed("Ctrl-C ends everything");
   url = /Supabase URL +(\S+)/.exec(stack.output())?.[1] ?? "";
 }
@@ -82,7 +82,7 @@ test("start → each stage with its time, then health answers", async () => {
 
 test("a second stack on the same data, with --reset too → one line that names the first, exit 1, the first goes on", async () => {
   for (const more of [[], ["--reset"]]) {
-    const second = await runCommand("start.ts", ["--port", "0", "--data", dataDir, ...more]).ended;
+    const second = await runCommand("local/start.ts", ["--port", "0", "--data", dataDir, ...more]).ended;
     expect(second).toMatchObject({ code: 1, output: `${second.lastLine}\n` });
     expect(second.lastLine).toContain(`in use by the stack at ${url}`);
   }
@@ -90,7 +90,7 @@ test("a second stack on the same data, with --reset too → one line that names 
 });
 
 test("the demo on the running stack's data → exit 0, all steps, one JSON line last", { timeout: 90_000 }, async () => {
-  const demo = await runCommand("demo.ts", ["--data", dataDir, "--json"]).ended;
+  const demo = await runCommand("tools/demo.ts", ["--data", dataDir, "--json"]).ended;
   expect(demo.code, demo.output).toBe(0);
   const { ok, url: used, steps } = outcome.parse(JSON.parse(demo.lastLine));
   expect({ ok, used }).toEqual({ ok: true, used: url });
@@ -104,7 +104,7 @@ test("the demo while the provider fails → exit 1, the reason as a sentence and
   const simulator = /simulator, (\S+)/.exec(stack.output())?.[1];
   const fault = JSON.stringify({ fault: "failed", times: 1 });
   await (await fetch(`${simulator}/control/faults`, { method: "POST", body: fault })).body?.cancel();
-  const demo = await runCommand("demo.ts", ["--data", dataDir, "--json"]).ended;
+  const demo = await runCommand("tools/demo.ts", ["--data", dataDir, "--json"]).ended;
   expect(demo.code).toBe(1);
   expect(demo.output).toMatch(/^The demo failed: first-frame failed: .+/m);
   const { ok, error } = outcome.parse(JSON.parse(demo.lastLine));

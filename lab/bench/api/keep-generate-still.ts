@@ -10,7 +10,7 @@ const PATIENCE_MS = 60_000;
 export async function keepGenerateStill<Value>(sql: postgres.Sql, work: () => Promise<Value>): Promise<Value> {
   const began = performance.now();
   const isLooking = async () =>
-    (await sql`select from keyframe_private.lookouts where function_name = 'generate' and looking_until > now()`)
+    (await sql`select from keyframe_private.worker_heartbeats where function_name = 'generate' and alive_until > now()`)
       .length > 0;
   while (await isLooking()) {
     if (performance.now() - began > PATIENCE_MS)
@@ -18,11 +18,11 @@ export async function keepGenerateStill<Value>(sql: postgres.Sql, work: () => Pr
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
   await sql`
-    insert into keyframe_private.lookouts (function_name, looking_until) values ('generate', 'infinity')
-    on conflict (function_name) do update set looking_until = excluded.looking_until`;
+    insert into keyframe_private.worker_heartbeats (function_name, alive_until) values ('generate', 'infinity')
+    on conflict (function_name) do update set alive_until = excluded.alive_until`;
   try {
     return await work();
   } finally {
-    await sql`update keyframe_private.lookouts set looking_until = '-infinity' where function_name = 'generate'`;
+    await sql`update keyframe_private.worker_heartbeats set alive_until = '-infinity' where function_name = 'generate'`;
   }
 }

@@ -124,7 +124,7 @@ async function waitUntilNoneRuns(sql: postgres.Sql, projects: string[], forever:
 /** Functions look for more work for a while after the last of it. */
 async function waitUntilNobodyLooks(sql: postgres.Sql): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
-  while ((await sql`select from keyframe_private.lookouts where looking_until > now()`).length > 0) {
+  while ((await sql`select from keyframe_private.worker_heartbeats where alive_until > now()`).length > 0) {
     if (performance.now() > end) throw new Error(`A function looks for work after ${PATIENCE_MS / 1000} s.`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }

@@ -16,7 +16,7 @@ export async function untilQuiet(sql: postgres.Sql): Promise<void> {
 
 async function isQuiet(sql: postgres.Sql): Promise<boolean> {
   const [row] = await sql<{ quiet: boolean }[]>`
-    select not exists (select from keyframe_private.lookouts l where l.looking_until > clock_timestamp())
+    select not exists (select from keyframe_private.worker_heartbeats l where l.alive_until > clock_timestamp())
       and not exists (select from net.http_request_queue)
       and not exists (select from net._http_response r where r.created > clock_timestamp() - ${PG_NET_RESTS}::interval) as quiet`;
   return row?.quiet === true;

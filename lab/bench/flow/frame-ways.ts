@@ -76,7 +76,8 @@ export const openProviderWay =
 
 /** Waits until nobody looks for work, and pg_net would send at once. */
 export async function untilIdle(sql: postgres.Sql): Promise<void> {
-  const looking = () => countOf(sql`select count(*)::int from keyframe_private.lookouts where looking_until > now()`);
+  const looking = () =>
+    countOf(sql`select count(*)::int from keyframe_private.worker_heartbeats where alive_until > now()`);
   await until(async () => (await looking()) === 0, IDLE_LOOK_EVERY_MS, "the end of looking for work");
   await new Promise((resolve) => setTimeout(resolve, PG_NET_PAUSE_MS));
 }

@@ -142,8 +142,8 @@ group by 1, 2;
 -- step: settings
 -- What is due is handed out with its secrets. A function is looking, so that nothing kicks. Some is past its retention.
 select keyframe_private.add_webhook_secret(md5('endpoint ' || (o * 2))::uuid) from generate_series(11, 60) o;
-insert into keyframe_private.lookouts (function_name, looking_until) values ('generate', 'infinity'), ('deliver', 'infinity')
-on conflict (function_name) do update set looking_until = 'infinity';
+insert into keyframe_private.worker_heartbeats (function_name, alive_until) values ('generate', 'infinity'), ('deliver', 'infinity')
+on conflict (function_name) do update set alive_until = 'infinity';
 update keyframe_private.settings set webhook_retention = interval '27 days';
 update keyframe_private.rate_limits set capacity = 1000000000, per_second = 1000000;
 

@@ -23,7 +23,7 @@ const retried = z.enum(["later", "failed", "too_late"]);
  * DatabaseError.
  */
 export type Database = {
-  claim(maxRows: number, leaseSeconds: number, lookAgainMs: number, waitMs: number): Promise<Claimed[]>;
+  claim(maxRows: number, leaseSeconds: number, heartbeatMs: number, waitMs: number): Promise<Claimed[]>;
   /** `foundBy` for a run that was found in the provider's list. */
   recordState(
     task: { id: string; attempt: number },
@@ -50,12 +50,12 @@ export function createDatabase(client: WorkerClient, pollSeconds: number | null)
   const call = createCallDatabase(client);
   const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
   return {
-    claim: async (maxRows, leaseSeconds, lookAgainMs, waitMs) =>
+    claim: async (maxRows, leaseSeconds, heartbeatMs, waitMs) =>
       claimed.parse(
         await call("claim_predictions", {
           max_rows: maxRows,
           lease_seconds: leaseSeconds,
-          look_again_ms: lookAgainMs,
+          heartbeat_ms: heartbeatMs,
           wait_ms: waitMs,
         }),
       ),

@@ -34,7 +34,7 @@ export const DRAIN_LIMITS: DrainLimits = {
 
 export type DrainSettings = {
   /** Leases due tasks. With none due it may wait for one, at most waitMs. */
-  claim(maxRows: number, leaseSeconds: number, lookAgainMs: number, waitMs: number): Promise<Claimed[]>;
+  claim(maxRows: number, leaseSeconds: number, heartbeatMs: number, waitMs: number): Promise<Claimed[]>;
   /** Does one task to its end. Throws only when the end could not be recorded; the lease then brings the task back. */
   work(task: Claimed, signal: AbortSignal): Promise<void>;
   log: Log;

@@ -34,19 +34,19 @@ export const startPrediction =
     const started = await needs.database("start_prediction", args, call.token, read);
     const { id, project_id } = started.prediction;
     // It is made, and will be paid for. Whatever fails from here on, the answer has to be that it was made.
-    const orAsStarted = (error: unknown) => {
+    const fallBackToStarted = (error: unknown) => {
       needs.log.warn("start_answered_early", { predictionId: id, reason: describeError(error) });
       return { answer: started, waited: {} };
     };
     const hasEnded = (seen: Read) => seen.prediction.completed_at !== null;
-    const { answer, waited } = await hold(started, call, needs, hasEnded).catch(orAsStarted);
+    const { answer, waited } = await hold(started, call, needs, hasEnded).catch(fallBackToStarted);
     const query = new URLSearchParams({ projectId: project_id, predictionId: id });
     const Location = `${step}?${query}`; // relative to the address of the start, whatever the function is called
     // What this request did to its own limit and key is told, not what the looks afterwards did.
     const headers = { ...answerHeaders(started), ...waited, Location };
     return answerWith(answer.prediction, headers, call, needs).catch((error) => {
       if (hasEnded(started)) throw error; // the answer to a repeated request, which may be repeated once more
-      return answerWith(orAsStarted(error).answer.prediction, headers, call, needs);
+      return answerWith(fallBackToStarted(error).answer.prediction, headers, call, needs);
     });
   };
 

@@ -4,9 +4,9 @@ import type { LastKick } from "../../../../shared/contract/service.ts";
 const SOON_SECONDS = 30;
 
 /** Whether kicks reach a function, by its last one. Null: that says nothing. */
-export function kickWorks({ outcome, madeSeconds, heardAfterSeconds }: LastKick): boolean | null {
+export function kickWorks({ outcome, madeSeconds, acknowledgedAfterSeconds }: LastKick): boolean | null {
   // Whatever was answered: who looks for work has heard it. A function that starts slowly answers too late for pg_net.
-  if (heardAfterSeconds !== null) return true;
+  if (acknowledgedAfterSeconds !== null) return true;
   if (outcome === "none" || outcome === "unanswered") return null;
   return outcome === "accepted" && (madeSeconds ?? 0) < SOON_SECONDS;
 }

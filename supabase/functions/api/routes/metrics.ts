@@ -81,10 +81,10 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
     perKick("last_kick_status", "The HTTP status that it was answered with.", lastKicks, (kick) => kick.status),
     perKick("last_kick_made_seconds", "Since it was made.", lastKicks, (kick) => kick.madeSeconds),
     perKick(
-      "last_kick_heard_after_seconds",
+      "last_kick_acknowledged_after_seconds",
       "How long after that the function looked for work.",
       lastKicks,
-      (kick) => kick.heardAfterSeconds,
+      (kick) => kick.acknowledgedAfterSeconds,
     ),
     perJob("cron_scheduled", "1 when pg_cron has the job, switched on.", jobs, (job) => Number(job.scheduled)),
     perJob("cron_last_run_seconds", "Since the job began; absent: not lately.", jobs, (job) => job.lastRunSeconds),

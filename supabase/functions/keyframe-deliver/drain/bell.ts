@@ -7,7 +7,7 @@ export type Bell = {
   wait(ms: number): Promise<void>;
 };
 
-export function createBell(clock: Clock): Bell {
+export function createSignal(clock: Clock): Bell {
   let wake: (() => void) | null = null;
   return {
     ring: () => wake?.(),

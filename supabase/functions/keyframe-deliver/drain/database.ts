@@ -23,17 +23,17 @@ export type Exchange = (
   results: AttemptResult[],
   maxRows: number,
   leaseSeconds: number,
-  lookAgainMs: number,
+  heartbeatMs: number,
   waitMs: number,
 ) => Promise<Delivery[]>;
 
 export function createExchange(call: CallDatabase): Exchange {
-  return async (results, maxRows, leaseSeconds, lookAgainMs, waitMs) => {
+  return async (results, maxRows, leaseSeconds, heartbeatMs, waitMs) => {
     const answer = await call("exchange_deliveries", {
       results,
       max_rows: maxRows,
       lease_seconds: leaseSeconds,
-      look_again_ms: lookAgainMs,
+      heartbeat_ms: heartbeatMs,
       wait_ms: waitMs,
     });
     const { deliveries, endpoints } = exchanged.parse(answer);

@@ -1,6 +1,6 @@
 import type { Log } from "../../../../shared/platform/log.ts";
 import { describeError } from "../../../../shared/platform/describe-error.ts";
-import { createBell } from "./bell.ts";
+import { createSignal } from "./bell.ts";
 import type { Clock } from "./clock.ts";
 import { DRAIN_LIMITS, type DrainLimits } from "./drain-limits.ts";
 import { createExchanges, type ExchangesSettings } from "./exchanges.ts";
@@ -22,9 +22,9 @@ export type DrainSettings<Delivery, Result> = {
  */
 export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, Result>): () => Promise<void> {
   const { exchange, attempt, log, clock, limits = DRAIN_LIMITS } = settings;
-  const bell = createBell(clock);
+  const bell = createSignal(clock);
   let kicked = false;
-  let lingerUntil = 0;
+  let idleUntil = 0;
   let running: Promise<void> | null = null;
   /** Whether a call may begin beside another: only while the run looks. */
   let mayOverlap = false;
@@ -48,7 +48,7 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
     limits,
     countRequests: requests.count,
     start(deliveries) {
-      if (deliveries.length > 0) lingerUntil = clock.now() + limits.linger;
+      if (deliveries.length > 0) idleUntil = clock.now() + limits.linger;
       requests.start(deliveries);
     },
   });
@@ -73,15 +73,15 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
   /** Records what there is and takes what is due; true when more is probably due than was taken. */
   async function look(promise: number, waitMs = 0): Promise<boolean> {
     kicked = false;
-    const places = exchanges.freePlaces();
+    const places = exchanges.freeSlots();
     const taken = places > 0 || exchanges.waiting() > 0 ? await exchanges.swap(places, promise, waitMs) : 0;
-    if (places === 0) lingerUntil = clock.now() + limits.linger;
+    if (places === 0) idleUntil = clock.now() + limits.linger;
     return taken > 0 && taken === places;
   }
 
   async function run(): Promise<void> {
     const end = clock.now() + limits.lookFor;
-    const isLooking = () => clock.now() < Math.min(end, lingerUntil);
+    const isLooking = () => clock.now() < Math.min(end, idleUntil);
     do {
       mayOverlap = true;
       while (isLooking()) {
@@ -114,7 +114,7 @@ export function createDrain<Delivery, Result>(settings: DrainSettings<Delivery, 
 
   return async () => {
     kicked = true;
-    lingerUntil = clock.now() + limits.linger;
+    idleUntil = clock.now() + limits.linger;
     bell.ring();
     // A kick that came too late for the last look begins another run.
     while (kicked || running !== null) {

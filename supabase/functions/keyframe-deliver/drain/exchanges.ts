@@ -9,7 +9,7 @@ export type ExchangesSettings<Delivery, Result> = {
     results: Result[],
     maxRows: number,
     leaseSeconds: number,
-    lookAgainMs: number,
+    heartbeatMs: number,
     waitMs: number,
   ): Promise<Delivery[]>;
   /** Begins the requests for what a call gave. */
@@ -30,7 +30,7 @@ export type Exchanges<Result> = {
   waitingSince(): number;
   isCalling(): boolean;
   /** How many more deliveries may be asked for. */
-  freePlaces(): number;
+  freeSlots(): number;
   /**
    * Records what there is and leases up to `places`; how many deliveries that gave. A failed call gives none, and rests a while
    * before it returns; throws when there is no more hope.
@@ -51,7 +51,7 @@ export function createExchanges<Delivery, Result>(settings: ExchangesSettings<De
   let failingSince: number | null = null;
   let failures = 0;
 
-  const freePlaces = () => Math.max(0, Math.min(limits.maxInFlight - countRequests() - askedFor, limits.claimAtOnce));
+  const freeSlots = () => Math.max(0, Math.min(limits.maxInFlight - countRequests() - askedFor, limits.claimAtOnce));
 
   /** One call. A failed one keeps its results. */
   async function call(maxRows: number, promise: number, waitMs: number): Promise<number> {
@@ -81,8 +81,8 @@ export function createExchanges<Delivery, Result>(settings: ExchangesSettings<De
 
   async function restAfter(error: unknown): Promise<void> {
     failingSince ??= clock.now();
-    const isPastHope = results.length === 0 || clock.now() - failingSince >= limits.giveUpAfter;
-    if (calling === 0 && countRequests() === 0 && isPastHope) {
+    const shouldGiveUp = results.length === 0 || clock.now() - failingSince >= limits.giveUpAfter;
+    if (calling === 0 && countRequests() === 0 && shouldGiveUp) {
       // Their leases bring the deliveries back: receivers may see an event twice, never not at all.
       results = [];
       failingSince = null;
@@ -101,7 +101,7 @@ export function createExchanges<Delivery, Result>(settings: ExchangesSettings<De
     waiting: () => results.length,
     waitingSince: () => waitingSince,
     isCalling: () => calling > 0,
-    freePlaces,
+    freeSlots,
     async swap(places, promise, waitMs) {
       try {
         return await call(places, promise, waitMs);
@@ -113,7 +113,7 @@ export function createExchanges<Delivery, Result>(settings: ExchangesSettings<De
     swapBeside() {
       if (calling === 0 || isBesideAnother || results.length < limits.recordAt) return null;
       isBesideAnother = true;
-      return call(freePlaces(), limits.promise, 0)
+      return call(freeSlots(), limits.promise, 0)
         .catch(() => undefined)
         .then(() => {
           isBesideAnother = false;

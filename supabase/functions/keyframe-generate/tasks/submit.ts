@@ -66,7 +66,7 @@ async function recordCreated(task: SubmitTask, run: ProviderPrediction, deps: De
   const outcome = await deps.database.recordState(task, run);
   if (outcome === "recorded" || outcome === "unchanged") return;
   // ended (or deleted), stale: the database has already planned to cancel the run. Else its callbacks or a search tell of it.
-  deps.log.warn("submitted_in_vain", { predictionId: task.id, outcome });
+  deps.log.warn("submit_discarded", { predictionId: task.id, outcome });
 }
 
 /** The value, or what is to become of the prediction when the call failed in a way that is foreseen. */

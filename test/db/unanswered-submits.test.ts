@@ -16,7 +16,7 @@ afterAll(() => db.drop());
 const RECENTLY = new Date(Date.now() - 60_000);
 
 /** A prediction whose submit had no answer and is not tried again yet. */
-async function seedUnheard(columns: Record<string, Date | number | null> = {}) {
+async function seedUnanswered(columns: Record<string, Date | number | null> = {}) {
   return await seedPrediction(db.sql, world, { columns: { unanswered_since: RECENTLY, ...columns } });
 }
 
@@ -27,7 +27,7 @@ const unansweredOf = async (id: string): Promise<Date | null> =>
   (await db.sql`select unanswered_since from keyframe.predictions where id = ${id}`)[0]?.unanswered_since;
 
 test("cancelled with a submit unanswered → looked for once its lease has ended, until the search is recorded", async () => {
-  const { id } = await seedUnheard({ next_attempt_at: new Date(Date.now() + 60_000) });
+  const { id } = await seedUnanswered({ next_attempt_at: new Date(Date.now() + 60_000) });
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   expect(await claimed()).toEqual([]);
   await db.sql`update keyframe.predictions set next_attempt_at = now()`;
@@ -44,13 +44,13 @@ test("cancelled with a submit unanswered → looked for once its lease has ended
 });
 
 test("past its deadline with a submit unanswered → looked for", async () => {
-  const { id } = await seedUnheard({ deadline_at: new Date(0), lease_token: null });
+  const { id } = await seedUnanswered({ deadline_at: new Date(0), lease_token: null });
   await db.sql`select keyframe_private.fail_overdue()`;
   expect(await claimed()).toMatchObject([{ task: "search", id }]);
 });
 
 test("its workers died too often over a submit → looked for", async () => {
-  const { id } = await seedUnheard({ failures: 7 });
+  const { id } = await seedUnanswered({ failures: 7 });
   // The claim that fails it finds it among what is to be looked for at once.
   await db.sql`select keyframe_worker.claim_predictions(10, 90)`;
   expect(await db.sql`select status, error_code from keyframe.predictions where id = ${id}`).toEqual([
@@ -64,7 +64,7 @@ test.for([
   [false, "looked for"],
   [true, "not looked for"],
 ] as const)("failures used up, the last submit answered: %s → %s", async ([answered]) => {
-  const { id, lease } = await seedUnheard({ failures: 7 });
+  const { id, lease } = await seedUnanswered({ failures: 7 });
   const [row] = await db.sql`
     select keyframe_worker.retry_prediction_later(${id}, ${lease}, 'provider_unavailable', 'Away.', null, ${answered}) as answer`;
   expect(row?.answer).toBe("failed");
@@ -72,7 +72,7 @@ test.for([
 });
 
 test("refused by the provider, who thereby answered → not looked for", async () => {
-  const { id, lease } = await seedUnheard();
+  const { id, lease } = await seedUnanswered();
   await db.sql`select keyframe_worker.fail_prediction(${id}, ${lease}, 'provider_rejected_input', 'No.', false)`;
   expect(await unansweredOf(id)).toBeNull();
 });
@@ -84,7 +84,7 @@ test("cancelled before anybody submitted it → not looked for", async () => {
 });
 
 test("unanswered for a day → given up, for no run goes on so long", async () => {
-  const { id } = await seedUnheard({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
+  const { id } = await seedUnanswered({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   await db.sql`update keyframe.predictions set next_attempt_at = now()`;
   expect(await claimed()).toEqual([]);
@@ -125,7 +125,7 @@ test.for(["failed", "canceled"] as const)(
 test("not given up yet, being looked for, or still to be submitted → the pruning leaves it", async () => {
   const young = await seedGivenUp("failed", { unanswered_since: new Date(Date.now() - 23 * 3_600_000) });
   const sought = await seedGivenUp("canceled", { next_attempt_at: new Date(Date.now() + 60_000) });
-  const queued = await seedUnheard({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
+  const queued = await seedUnanswered({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
   await prune();
   for (const { id } of [young, sought, queued]) expect(await unansweredOf(id)).toBeInstanceOf(Date);
   await db.sql`update keyframe.predictions set next_attempt_at = now() where id = ${sought.id}`;
@@ -155,7 +155,7 @@ test("more given up than a batch → so many at a time", async () => {
 });
 
 test("the sweep kicks for it", async () => {
-  const { id } = await seedUnheard();
+  const { id } = await seedUnanswered();
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   await db.sql`update keyframe.predictions set next_attempt_at = now()`;
   await db.sql`delete from net.http_request_queue`;
@@ -175,13 +175,13 @@ test("5,000 predictions that have ended → found through the index of those unh
       select project_id, owner_id, step, prompt, model, status, completed_at
       from keyframe.predictions, generate_series(1, 5000) where id = ${done.id}`;
   });
-  const { id } = await seedUnheard();
+  const { id } = await seedUnanswered();
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   await db.sql`update keyframe.predictions set next_attempt_at = now() where id = ${id}`;
   await db.sql`analyze keyframe.predictions`;
   const plans = await plansOf(db.url, (sql) => sql`select keyframe_worker.claim_predictions(10, 90)`);
   const searches = plans.filter((plan) => plan.includes("unanswered_since") && plan.includes("LockRows"));
-  expect(searches.some((plan) => plan.includes("predictions_unheard_idx"))).toBe(true);
+  expect(searches.some((plan) => plan.includes("predictions_unanswered_idx"))).toBe(true);
   for (const plan of searches) expect(plan).not.toContain("Seq Scan on predictions");
 });
 
@@ -202,12 +202,12 @@ test("3,000 given up among 5,000 that have ended → pruned through the index of
   const clearing = pruning.filter((plan) => plan.includes("unanswered_since") && plan.includes("LockRows"));
   expect(clearing.length).toBe(8);
   for (const plan of clearing) {
-    expect(plan).toContain("predictions_unheard_idx");
+    expect(plan).toContain("predictions_unanswered_idx");
     expect(plan).not.toContain("Seq Scan on predictions");
   }
 
   const plans = await plansOf(db.url, (sql) => sql`select keyframe_worker.claim_predictions(10, 90)`);
-  const searches = plans.filter((plan) => plan.includes("predictions_unheard_idx") && plan.includes("LockRows"));
+  const searches = plans.filter((plan) => plan.includes("predictions_unanswered_idx") && plan.includes("LockRows"));
   expect(searches.length).toBe(1);
   for (const plan of searches) expect(plan).not.toContain("Rows Removed by Filter");
 });
