@@ -155,7 +155,10 @@ export function createBodyReader({
         if (length + value.byteLength > maxBytes) throw tooLarge(maxBytes);
         bytes = append(bytes, length, value, maxBytes);
         length += value.byteLength;
-        if (length === told) return bytes.subarray(0, length);
+        if (length === told) {
+          await reader.read(); // the end: without it the runtime may keep the connection of a sender that has left
+          return bytes.subarray(0, length);
+        }
         if (!body.isSlow) await takePlace(body);
         if (refusal !== undefined) throw refusal;
         hold(body, READ_BUFFER_BYTES + bytes.buffer.byteLength);

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
 import { residentMb, watchMemory } from "../../lab/bench/memory/watch-memory.ts";
+import { socketsOf } from "../../lab/chaos/open-sockets.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
 import { openDatabase } from "../support/api-database.ts";
 import { drawImage } from "../support/api-images.ts";
@@ -126,6 +127,29 @@ describe.each(WAYS)("%s", (_way, address) => {
     expect(Number(await taken())).toBe(1);
   });
 });
+
+/** The other side has closed, the function has not. */
+const LEFT_BEHIND = "08";
+
+test.runIf(Deno.build.os === "linux")(
+  "bodies that come after their heads → when the senders have their answers and leave, the function closes the connections too",
+  async () => {
+    const { hostname, port } = new URL(straight("/keyframe-replicate-webhook"));
+    const head = "POST /keyframe-replicate-webhook HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n";
+    const send = async () => {
+      const connection = await Deno.connect({ hostname, port: Number(port) });
+      await connection.write(bytesOf(head));
+      await new Promise((resolve) => setTimeout(resolve, 10)); // or both would come in one read
+      await connection.write(bytesOf('{"id":"x"}'));
+      await connection.read(new Uint8Array(1024));
+      connection.close();
+    };
+    for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 40 }, send));
+    const pid = inject("stack").functionPids["keyframe-replicate-webhook"] ?? 0;
+    const noneIsLeft = async () => (await socketsOf(pid))?.open.every(({ state }) => state !== LEFT_BEHIND) === true;
+    await until("no connection is left behind", noneIsLeft, 3_000); // before memory is collected, which would close them too
+  },
+);
 
 describe("many of them, straight at the function", () => {
   const MOST_MB = 64;
