@@ -17,7 +17,7 @@ create type keyframe.prediction_status as enum ('queued', 'starting', 'processin
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
 
 create type keyframe.delivery_status as enum ('pending', 'delivered', 'exhausted');
-comment on type keyframe.delivery_status is 'pending: to be sent or sent again; delivered: answered 2xx; exhausted: every attempt failed.';
+comment on type keyframe.delivery_status is 'pending: to be sent or retried; delivered: answered 2xx; exhausted: every attempt failed.';
 
 create table keyframe.projects (
   id uuid not null default gen_random_uuid(),
@@ -39,9 +39,9 @@ create table keyframe.projects (
   constraint title_has_a_visible_character CHECK (keyframe_private.has_visible_character(title)),
   constraint title_is_one_line CHECK (keyframe_private.is_one_line(title))
 );
-comment on table keyframe.projects is 'One film in the making. Owned by the user who created it.';
-comment on column keyframe.projects.text_prompt is 'The scene to generate; each prediction copies it unless it brings a prompt of its own.';
-comment on column keyframe.projects.description is 'Free text, for example how the look should be kept. Not sent to the provider.';
+comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
+comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
+comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
 alter table keyframe.projects enable row level security;
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
@@ -59,8 +59,8 @@ grant insert (title, text_prompt, description) on keyframe.projects to authentic
 grant update (title, text_prompt, description) on keyframe.projects to authenticated;
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_projects();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_project_changes();
-CREATE TRIGGER _200_date BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.stamp_project();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
+CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.stamp_project();
 CREATE TRIGGER _700_emit_created AFTER INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_project_created();
 
 create table keyframe.models (
@@ -101,19 +101,19 @@ END),
   constraint video_starts_from_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (first_frame_field IS NOT NULL))),
   constraint every_step_keeps_a_default TRIGGER DEFERRABLE INITIALLY DEFERRED
 );
-comment on table keyframe.models is 'The models that may serve a step. Exactly one row of a step is the default. To switch, tick is_default on another row: update keyframe.models set is_default = true where step = ''video'' and model = ''google/veo-3.1''.';
-comment on column keyframe.models.is_default is 'The model that new predictions of this step use. Ticking it on one row takes it from the other; it cannot be taken away otherwise.';
+comment on table keyframe.models is 'The models that can serve a step. Exactly one row of a step is the default. To switch, tick is_default on another row: update keyframe.models set is_default = true where step = ''video'' and model = ''google/veo-3.1''.';
+comment on column keyframe.models.is_default is 'The model that new predictions of this step use. Setting it on one row clears it on the other; clearing it alone is refused.';
 comment on column keyframe.models.prompt_field is 'The model''s input field for the prompt.';
 comment on column keyframe.models.reference_field is 'The input field for reference images; null when the model takes none.';
 comment on column keyframe.models.max_references is 'How many reference images the model takes (0 when none).';
 comment on column keyframe.models.reference_is_list is 'True when reference_field takes a list, false when it takes one image.';
 comment on column keyframe.models.first_frame_field is 'Video: the input field for the first frame.';
-comment on column keyframe.models.last_frame_field is 'Video: the input field for the last frame; null when the model would drop it.';
-comment on column keyframe.models.last_frame_needs_first is 'True when the model takes a last frame only beside a first one.';
-comment on column keyframe.models.last_frame_extras is 'Further input when a last frame is given, for example {"mode": "pro"}.';
-comment on column keyframe.models.references_exclude_frames is 'True when the model takes either reference images or frames, not both.';
+comment on column keyframe.models.last_frame_field is 'Video: the input field for the last frame; null when the model has none.';
+comment on column keyframe.models.last_frame_needs_first is 'True when the model accepts a last frame only together with a first frame.';
+comment on column keyframe.models.last_frame_extras is 'Additional input when a last frame is sent, for example {"mode": "pro"}.';
+comment on column keyframe.models.references_exclude_frames is 'True when the model accepts either reference images or frames, not both.';
 comment on column keyframe.models.duration_field is 'Video: the input field for the duration in seconds.';
-comment on column keyframe.models.durations is 'Which durations in seconds the model offers; the first one is used when none is asked for.';
+comment on column keyframe.models.durations is 'The durations in seconds that the model offers; the first one is the default.';
 comment on column keyframe.models.extras is 'Input that is always sent, for example {"output_format": "png"}.';
 CREATE UNIQUE INDEX models_one_default_per_step ON keyframe.models USING btree (step) WHERE is_default;
 alter table keyframe.models enable row level security;
@@ -196,21 +196,21 @@ END),
   constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (first_frame_prediction_id IS NOT NULL) OR (status = ANY (ARRAY['succeeded'::keyframe.prediction_status, 'failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])))),
   constraint waiting_only_while_queued CHECK (((admitted_at IS NOT NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status, 'failed'::keyframe.prediction_status]))))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
-comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service moves the status.';
-comment on column keyframe.predictions.prompt is 'What was asked for; the project''s text_prompt unless the request brought its own.';
+comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
+comment on column keyframe.predictions.prompt is 'The prompt of the request, or the project''s text_prompt when it had none.';
 comment on column keyframe.predictions.reference_image_path is 'projects/<file_name>: an image in the bucket projects that belongs to the owner.';
-comment on column keyframe.predictions.first_frame_prediction_id is 'Video: where it starts. Last frame: the look to keep.';
-comment on column keyframe.predictions.last_frame_prediction_id is 'Video: where it ends.';
-comment on column keyframe.predictions.provider_prediction_id is 'The identifier at the provider, once it accepted the run.';
-comment on column keyframe.predictions.attempt is 'How often the run was handed to the provider, this time included.';
-comment on column keyframe.predictions.failures is 'Failures of the present task in a row; progress sets it back to 0.';
-comment on column keyframe.predictions.retry_reason is 'Why the present task is tried again: the code of the last failure.';
-comment on column keyframe.predictions.unanswered_since is 'Since when a submit has no answer: the provider''s list is asked for it before the next one, and once more when the prediction ends without one.';
-comment on column keyframe.predictions.lease_token is 'Who works on it; only the holder may record a result. Runs out at next_attempt_at.';
-comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s places; null while it waits in line.';
-comment on column keyframe.predictions.next_attempt_at is 'When somebody should look at it next.';
-comment on column keyframe.predictions.deadline_at is 'When it is failed if it has not ended.';
-comment on column keyframe.predictions.provider_output_url is 'Where the provider keeps the output for an hour.';
+comment on column keyframe.predictions.first_frame_prediction_id is 'Video: its first image. Last frame: the image whose look it keeps.';
+comment on column keyframe.predictions.last_frame_prediction_id is 'Video: its last image.';
+comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
+comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
+comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';
+comment on column keyframe.predictions.retry_reason is 'The code of the last failure of the current task, while it is retried.';
+comment on column keyframe.predictions.unanswered_since is 'Since when a submit is unanswered. The provider''s list is searched before the next submit, and once more when the prediction ends without an answer.';
+comment on column keyframe.predictions.lease_token is 'The lease of the current task; only its holder may record a result. It expires at next_attempt_at.';
+comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
+comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
+comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
+comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 CREATE INDEX predictions_project_id_step_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC);
@@ -272,11 +272,11 @@ create table keyframe.webhook_endpoints (
   constraint max_in_flight_is_1_to_100 CHECK (((max_in_flight >= 1) AND (max_in_flight <= 100))),
   constraint url_is_https_or_local_http CHECK (((url ~ '^https?://[^\s#@]+$'::text) AND (char_length(url) <= 2048)))
 );
-comment on table keyframe.webhook_endpoints is 'Receivers of events. A row added here by hand works too: its secret is made with it (select keyframe_private.webhook_secret(id) shows it).';
+comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
 comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
-comment on column keyframe.webhook_endpoints.event_types is 'Which events it wants; empty: all.';
-comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be under way at once; one while it does nothing but fail.';
-comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets nothing at present: by_owner, gone (it answered 410), failing (five days of nothing but failures).';
+comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
+comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
+comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
 CREATE INDEX webhook_endpoints_owner_id_idx ON keyframe.webhook_endpoints USING btree (owner_id, created_at DESC);
 CREATE INDEX webhook_endpoints_failing_idx ON keyframe.webhook_endpoints USING btree (failing_since) WHERE ((failing_since IS NOT NULL) AND enabled);
@@ -288,8 +288,8 @@ grant select on keyframe.webhook_endpoints to authenticated;
 grant select on keyframe.webhook_endpoints to service_role;
 CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.prepare_webhook_endpoint();
 CREATE TRIGGER _300_switch BEFORE INSERT OR UPDATE OF enabled, url, description, event_types, max_in_flight ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_endpoint_switch();
-CREATE TRIGGER _500_equip AFTER INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.create_endpoint_secret();
-CREATE TRIGGER _500_note_deleted AFTER DELETE ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_deleted_endpoint();
+CREATE TRIGGER _500_create_secret AFTER INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.create_endpoint_secret();
+CREATE TRIGGER _500_record_deleted AFTER DELETE ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_deleted_endpoint();
 
 create table keyframe.webhook_events (
   id uuid not null default (encode(set_bit(set_bit(OVERLAY(uuid_send(gen_random_uuid()) PLACING SUBSTRING(int8send(((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint) FROM 3) FROM 1 FOR 6), (52)::bigint, 1), (53)::bigint, 1), 'hex'::text))::uuid,
@@ -305,7 +305,7 @@ create table keyframe.webhook_events (
   constraint type_is_known CHECK ((type = ANY (ARRAY['project.created'::text, 'generation.succeeded'::text, 'generation.failed'::text, 'webhook.test'::text])))
 ) with (autovacuum_vacuum_scale_factor=0.05);
 comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
-comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. Without a foreign key: what a deleted endpoint leaves is pruned.';
+comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
 CREATE UNIQUE INDEX webhook_events_one_terminal_event_per_prediction ON keyframe.webhook_events USING btree (prediction_id) WHERE (type = ANY (ARRAY['generation.succeeded'::text, 'generation.failed'::text]));
 CREATE UNIQUE INDEX webhook_events_one_creation_per_project ON keyframe.webhook_events USING btree (project_id) WHERE (type = 'project.created'::text);
 CREATE INDEX webhook_events_created_at_idx ON keyframe.webhook_events USING btree (created_at);
@@ -338,11 +338,11 @@ create table keyframe.webhook_deliveries (
   constraint webhook_deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES keyframe.webhook_events(id) ON DELETE CASCADE,
   constraint completed_at_if_and_only_if_not_pending CHECK (((completed_at IS NULL) = (status = 'pending'::keyframe.delivery_status)))
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
-comment on table keyframe.webhook_deliveries is 'One event for one endpoint, from commit to its end.';
-comment on column keyframe.webhook_deliveries.endpoint_id is 'For which endpoint. Without a foreign key: what a deleted endpoint leaves is pruned, and is nobody''s until then.';
-comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner: who may read it here.';
+comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
+comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then nobody sees it.';
+comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
 comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
-comment on column keyframe.webhook_deliveries.retries_from is 'At which attempt the retry schedule began: 0, or where somebody asked for it again.';
+comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
 CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, next_attempt_at) WITH (deduplicate_items=off) WHERE (status = 'pending'::keyframe.delivery_status);
@@ -354,8 +354,8 @@ create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for
    FROM keyframe.webhook_endpoints e))));
 grant select on keyframe.webhook_deliveries to authenticated;
 grant select on keyframe.webhook_deliveries to service_role;
-CREATE TRIGGER _500_count_brought AFTER INSERT ON keyframe.webhook_deliveries FOR EACH ROW WHEN (new.last_attempt_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.count_delivery();
 CREATE TRIGGER _500_count_changed AFTER UPDATE OF status, last_attempt_at, last_error ON keyframe.webhook_deliveries FOR EACH ROW WHEN (old.attempts = new.attempts AND (old.status IS DISTINCT FROM new.status OR old.last_attempt_at IS DISTINCT FROM new.last_attempt_at OR old.last_error IS DISTINCT FROM new.last_error) AND current_setting('keyframe.deliveries_counted'::text, true) IS DISTINCT FROM 'by the caller'::text) EXECUTE FUNCTION keyframe_private.count_delivery();
+CREATE TRIGGER _500_count_inserted AFTER INSERT ON keyframe.webhook_deliveries FOR EACH ROW WHEN (new.last_attempt_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.count_delivery();
 
 create table keyframe.webhook_attempts (
   id bigint not null generated always as identity,
@@ -373,7 +373,7 @@ create table keyframe.webhook_attempts (
   constraint response_excerpt_has_at_most_1_kib CHECK ((octet_length(response_excerpt) <= 1024))
 ) with (autovacuum_vacuum_scale_factor=0.05);
 comment on table keyframe.webhook_attempts is 'One request of a delivery.';
-comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the answer.';
+comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the response.';
 CREATE UNIQUE INDEX webhook_attempts_delivery_id_attempt_idx ON keyframe.webhook_attempts USING btree (delivery_id, attempt);
 CREATE INDEX webhook_attempts_owner_id_idx ON keyframe.webhook_attempts USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 alter table keyframe.webhook_attempts enable row level security;
@@ -450,7 +450,7 @@ begin
     'prediction', keyframe_private.prediction_json(started), 'replayed', replayed, 'rate', keyframe_private.rate_state('generate'));
 end
 $function$;
-comment on function keyframe.start_prediction(uuid,keyframe.generation_step,text,text,uuid,uuid,integer,text,text) is 'Starts one run of a step of a project of the caller.';
+comment on function keyframe.start_prediction(uuid,keyframe.generation_step,text,text,uuid,uuid,integer,text,text) is 'Starts one run of a step of the caller''s project.';
 grant execute on function keyframe.start_prediction(uuid,keyframe.generation_step,text,text,uuid,uuid,integer,text,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid DEFAULT NULL::uuid)
@@ -472,14 +472,15 @@ begin
     select p.* into wanted from keyframe.predictions p
     where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
   end if;
-  -- All predictions of a project have its owner, so looking afterwards finds the same, and leads the planner to no other index.
+  -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
+  -- owner.
   if wanted.owner_id is distinct from auth.uid() or wanted.id is null then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', rate);
 end
 $function$;
-comment on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid) is 'One prediction of the caller; without prediction_id the latest run of the step.';
+comment on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid) is 'One prediction of the caller; without prediction_id the latest one of the step.';
 grant execute on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.cancel_prediction(project_id uuid, prediction_id uuid, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
@@ -514,7 +515,7 @@ begin
     'prediction', keyframe_private.prediction_json(wanted), 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
-comment on function keyframe.cancel_prediction(uuid,uuid,text,text) is 'Cancels a prediction of the caller, here at once and at the provider soon after. Repeating it is no error.';
+comment on function keyframe.cancel_prediction(uuid,uuid,text,text) is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
 grant execute on function keyframe.cancel_prediction(uuid,uuid,text,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.admit_upload(idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
@@ -575,7 +576,7 @@ begin
   into page
   from (
     select p as project from keyframe.projects p
-    -- Without a cursor it begins before everything, so that every plan is a walk along the index.
+    -- Without a cursor it starts at infinity, so that every plan is a walk along the index.
     where p.owner_id = auth.uid() and (p.created_at, p.id)
       < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
     order by p.created_at desc, p.id desc
@@ -584,7 +585,7 @@ begin
   return json_build_object('projects', page, 'rate', rate);
 end
 $function$;
-comment on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean) is 'The caller''s projects, newest first, a page of at most 101 at a time; with_predictions adds the latest prediction of each step.';
+comment on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean) is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction of each step.';
 grant execute on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.read_project(project_id uuid)
@@ -627,7 +628,7 @@ begin
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
-comment on function keyframe.update_project(uuid,text,text,text) is 'Changes the texts of a project of the caller. Predictions that were started keep theirs.';
+comment on function keyframe.update_project(uuid,text,text,text) is 'Changes the texts of the caller''s project. Existing predictions keep theirs.';
 grant execute on function keyframe.update_project(uuid,text,text,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.delete_project(project_id uuid)
@@ -645,7 +646,7 @@ begin
   return jsonb_build_object('project', to_jsonb(deleted), 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
-comment on function keyframe.delete_project(uuid) is 'Deletes a project of the caller with its predictions; their files go soon after.';
+comment on function keyframe.delete_project(uuid) is 'Deletes a project of the caller with its predictions; their files are removed soon after.';
 grant execute on function keyframe.delete_project(uuid) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyframe.generation_step DEFAULT NULL::keyframe.generation_step, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid)
@@ -663,7 +664,7 @@ begin
   if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  -- Two statements, so that each has a plan that walks along its own index.
+  -- Two statements, so that each plan walks along its own index.
   if step is null then
     page := array(
       select p from keyframe.predictions p
@@ -685,7 +686,7 @@ begin
     'rate', rate);
 end
 $function$;
-comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) is 'The predictions of a project of the caller, newest first, a page of at most 101 at a time.';
+comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) is 'The predictions of the caller''s project, newest first, at most 101 per page.';
 grant execute on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, description text DEFAULT ''::text, event_types text[] DEFAULT '{}'::text[], enabled boolean DEFAULT true, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
@@ -731,7 +732,7 @@ declare
 begin
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
-  where e.owner_id = caller or (e.owner_id is null and by_service); -- each half by the index; together what is_managed says
+  where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
   return jsonb_build_object('endpoints', listed, 'rate', rate);
 end
 $function$;
@@ -772,14 +773,14 @@ begin
       enabled = coalesce(update_webhook_endpoint.enabled, e.enabled)
   where e.id = changed.id
   returning e.* into changed;
-  -- What waited while it was off is due at once.
+  -- Deliveries that waited while it was off are due now.
   if update_webhook_endpoint.enabled then
     perform keyframe_private.kick_unless_running('deliver');
   end if;
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
 end
 $function$;
-comment on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) is 'Changes what is given of an endpoint of the caller; null leaves a field as it is.';
+comment on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
 grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) to authenticated;
 grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) to service_role;
 
@@ -814,7 +815,7 @@ begin
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
 end
 $function$;
-comment on function keyframe.reveal_webhook_secret(uuid) is 'The secret that signs for an endpoint of the caller now.';
+comment on function keyframe.reveal_webhook_secret(uuid) is 'The current signing secret of an endpoint of the caller.';
 grant execute on function keyframe.reveal_webhook_secret(uuid) to authenticated;
 grant execute on function keyframe.reveal_webhook_secret(uuid) to service_role;
 
@@ -843,7 +844,7 @@ begin
   if not replayed then
     perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), secret_id);
   end if;
-  -- The one that this rotation made, and not whichever is current by now.
+  -- The secret that this rotation made, which may no longer be the current one.
   select v.decrypted_secret into secret
   from keyframe_private.webhook_secrets s
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
@@ -854,7 +855,7 @@ begin
   return jsonb_build_object('secret', secret, 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
-comment on function keyframe.rotate_webhook_secret(uuid,integer,text,text) is 'Gives an endpoint of the caller a new secret; the old one signs on beside it for overlap_hours (0: every old one is gone at once).';
+comment on function keyframe.rotate_webhook_secret(uuid,integer,text,text) is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
 grant execute on function keyframe.rotate_webhook_secret(uuid,integer,text,text) to authenticated;
 grant execute on function keyframe.rotate_webhook_secret(uuid,integer,text,text) to service_role;
 
@@ -894,7 +895,7 @@ begin
   return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
 end
 $function$;
-comment on function keyframe.test_webhook_endpoint(uuid,text,text) is 'Sends webhook.test to an endpoint of the caller, and to no other.';
+comment on function keyframe.test_webhook_endpoint(uuid,text,text) is 'Sends webhook.test to one endpoint of the caller.';
 grant execute on function keyframe.test_webhook_endpoint(uuid,text,text) to authenticated;
 grant execute on function keyframe.test_webhook_endpoint(uuid,text,text) to service_role;
 
@@ -909,8 +910,8 @@ declare
   endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
   listed jsonb;
 begin
-  -- A walk along the index for each status that is wanted, none longer than the page: few exhausted among a million are found as
-  -- quickly as many. Without a cursor it begins before everything, so that every plan is such a walk.
+  -- Walks the index once for each wanted status, at most a page each: a few exhausted among a million are found as quickly as
+  -- many. Without a cursor it starts at infinity, so that every plan is such a walk.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
   from (
     select w.delivery
@@ -921,7 +922,7 @@ begin
       where d.endpoint_id = endpoint.id and d.status = wanted.status and (d.created_at, d.id)
         < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
       order by d.created_at desc, d.id desc
-      limit least(max_rows, 101) -- a page of 100, and the one that tells of a next page
+      limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
     ) w
     order by (w.delivery).created_at desc, (w.delivery).id desc
     limit least(max_rows, 101)
@@ -952,7 +953,7 @@ begin
   end if;
   perform keyframe_private.take_token('change');
   again := keyframe_private.managed_delivery(delivery_id, lock => true);
-  -- A delivery that is being sent right now stays with who sends it; its retries begin anew.
+  -- A delivery that is being sent now keeps its lease; its retries restart.
   update keyframe.webhook_deliveries d
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
   where d.id = again.id
@@ -961,7 +962,7 @@ begin
   return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
-comment on function keyframe.redeliver_webhook(uuid,text,text) is 'Sends one delivery of the caller again, whatever came of it.';
+comment on function keyframe.redeliver_webhook(uuid,text,text) is 'Sends one delivery of the caller again, whatever its outcome.';
 grant execute on function keyframe.redeliver_webhook(uuid,text,text) to authenticated;
 grant execute on function keyframe.redeliver_webhook(uuid,text,text) to service_role;
 
@@ -977,7 +978,7 @@ declare
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
   changes keyframe_private.delivery_change[];
-  given_up integer;
+  exhausted integer;
   retried integer;
   missed integer;
   recovered integer;
@@ -990,7 +991,7 @@ begin
   end if;
   perform keyframe_private.take_token('change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
-  -- Those that were given up change the hours they were counted in. All at once: counted one by one, ten thousand take seconds.
+  -- Exhausted deliveries change the hours they are counted in. Counted in one batch: one by one, ten thousand take seconds.
   perform set_config('keyframe.deliveries_counted', 'by the caller', true);
   with failed as (
     update keyframe.webhook_deliveries d
@@ -1001,7 +1002,7 @@ begin
   select count(*), array_agg(row(
     f.endpoint_id, f.last_attempt_at, 'exhausted', f.last_attempt_at, keyframe_private.delivery_outcome(f.status, f.last_error),
     f.last_status_code, f.last_error)::keyframe_private.delivery_change)
-  into given_up, changes from failed f;
+  into exhausted, changes from failed f;
   perform set_config('keyframe.deliveries_counted', '', true);
   update keyframe.webhook_deliveries d
   set retries_from = d.attempts, next_attempt_at = now()
@@ -1016,7 +1017,7 @@ begin
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
   get diagnostics missed = row_count;
-  recovered := given_up + retried + missed;
+  recovered := exhausted + retried + missed;
   perform keyframe_private.count_deliveries(changes);
   perform keyframe_private.kick_unless_running('deliver');
   if idempotency_key is not null then
@@ -1025,7 +1026,7 @@ begin
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
-comment on function keyframe.recover_webhook_endpoint(uuid,timestamp with time zone,text,text) is 'Sends an endpoint of the caller again what failed since a time, and what it missed.';
+comment on function keyframe.recover_webhook_endpoint(uuid,timestamp with time zone,text,text) is 'Sends an endpoint of the caller again what failed or was missed since a time.';
 grant execute on function keyframe.recover_webhook_endpoint(uuid,timestamp with time zone,text,text) to authenticated;
 grant execute on function keyframe.recover_webhook_endpoint(uuid,timestamp with time zone,text,text) to service_role;
 
@@ -1062,7 +1063,7 @@ begin
   return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
 end
 $function$;
-comment on function keyframe.webhook_health(uuid) is 'What came of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
+comment on function keyframe.webhook_health(uuid) is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
 grant execute on function keyframe.webhook_health(uuid) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.service_figures()
@@ -1082,7 +1083,7 @@ AS $function$
     'prune', keyframe_private.cron_figures('keyframe-prune'),
     'fileRemovals', keyframe_private.file_figures())
 $function$;
-comment on function keyframe.service_figures() is 'How the service fares, in figures (docs/operate.md): for GET /api/health?deep=1 and GET /api/metrics.';
+comment on function keyframe.service_figures() is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 grant execute on function keyframe.service_figures() to service_role;
 
 -- Schema keyframe_worker
@@ -1144,7 +1145,7 @@ begin
   select s.* into limits from keyframe_private.settings s;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
   if row_now.status = 'queued' and counted >= limits.max_failures then
-    perform keyframe_private.mark_failed(row_now.id, code, message, true, heard => answered);
+    perform keyframe_private.mark_failed(row_now.id, code, message, true, provider_answered => answered);
     return 'failed';
   end if;
   update keyframe.predictions p
@@ -1152,7 +1153,7 @@ begin
       unanswered_since = case when answered then null else p.unanswered_since end,
       next_attempt_at = now() + greatest(
         make_interval(secs => coalesce(retry_after_seconds, 0)),
-        -- Twenty doublings are beyond any retry_most, and far more would not fit an interval.
+        -- power() is capped at 20 doublings: more would exceed the range of an interval.
         least(limits.retry_most, limits.retry_base * power(2, least(20, greatest(0, counted - 1))) * (0.8 + random() * 0.4))
       ),
       updated_at = now()
@@ -1160,7 +1161,7 @@ begin
   return 'later';
 end
 $function$;
-comment on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,boolean) is 'Puts the present task off (later), fails the prediction when its failures are used up (failed), or finds it gone on (too_late). answered = false keeps the search for a run whose submit was never answered.';
+comment on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,boolean) is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). answered = false keeps the search for a provider run whose submit is unanswered.';
 grant execute on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,boolean) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision DEFAULT NULL::double precision)
@@ -1177,7 +1178,7 @@ begin
   return found;
 end
 $function$;
-comment on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) is 'Gives a lease back and asks for the next poll. False: too late.';
+comment on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) is 'Releases a lease and schedules the next poll. False: too late.';
 grant execute on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_search_ended(prediction_id uuid)
@@ -1190,13 +1191,13 @@ begin
   update keyframe.predictions p set unanswered_since = null
   where p.id = record_search_ended.prediction_id and p.unanswered_since is not null and p.status in ('failed', 'canceled');
   if not found then
-    update keyframe_private.unanswered_submits s set sought = null, next_search_at = null
-    where s.prediction_id = record_search_ended.prediction_id and s.sought is not null;
+    update keyframe_private.unanswered_submits s set search_task = null, next_search_at = null
+    where s.prediction_id = record_search_ended.prediction_id and s.search_task is not null;
   end if;
   return found;
 end
 $function$;
-comment on function keyframe_worker.record_search_ended(uuid) is 'The runs of a prediction that ended or was deleted unheard have been looked for. False: there was nothing to look for.';
+comment on function keyframe_worker.record_search_ended(uuid) is 'Ends the search for provider runs of a prediction that ended or was deleted with an unanswered submit. False: nothing to search for.';
 grant execute on function keyframe_worker.record_search_ended(uuid) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text)
@@ -1212,8 +1213,8 @@ declare
   poll_after interval;
   moved boolean;
 begin
-  -- First without a lock: what says nothing new, as most callbacks do, writes nothing and waits for nobody. Nothing moves back, so
-  -- what is no news of the row that is read here is none of a later one.
+  -- Read without a lock first: a callback that changes nothing, as most do, writes nothing and waits for nothing. State never
+  -- moves backwards, so an update that changes nothing here changes nothing later.
   if exists (
     select from keyframe.predictions p
     where p.id = record_provider_state.prediction_id
@@ -1235,7 +1236,7 @@ begin
 
   select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
   if not found then
-    -- Deleted while a submit of it had no answer, it counts as ended then.
+    -- Deleted with an unanswered submit: treat it as ended.
     select s.prediction_id, s.attempt, s.unanswered_since, s.deleted_at
     into row_now.id, row_now.attempt, row_now.unanswered_since, row_now.completed_at
     from keyframe_private.unanswered_submits s where s.prediction_id = record_provider_state.prediction_id;
@@ -1244,15 +1245,15 @@ begin
     return 'unknown';
   end if;
   follows_run := coalesce(row_now.provider_prediction_id = record_provider_state.provider_prediction_id, false);
-  -- The signature does not cover the address. Under another prediction's a callback must not be noted as seen: its own would
-  -- then pass for a duplicate.
+  -- The signature does not cover the URL. A callback sent to another prediction's URL must not be recorded as seen: the genuine
+  -- one would be treated as a duplicate.
   if not follows_run and exists (
     select from keyframe_private.provider_runs r
     where r.provider_prediction_id = record_provider_state.provider_prediction_id and r.prediction_id <> row_now.id
   ) then
     return 'unknown';
   end if;
-  -- Before anything is noted: what may be another's is neither followed nor cancelled.
+  -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
   if found_by = 'text' and not follows_run
     and not keyframe_private.is_only_submit_of_its_text(row_now.id, row_now.unanswered_since) then
     return 'unproven';
@@ -1264,7 +1265,7 @@ begin
     end if;
   end if;
 
-  -- The run that an active prediction follows is noted, and nobody asks for its end.
+  -- The run that an active prediction follows is recorded already and needs no cancellation.
   if not follows_run or row_now.completed_at is not null then
     insert into keyframe_private.provider_runs as r (provider_prediction_id, prediction_id, attempt)
     values (record_provider_state.provider_prediction_id, row_now.id, record_provider_state.attempt)
@@ -1272,11 +1273,11 @@ begin
       set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
       where r.prediction_id = row_now.id;
     if not found then
-      return 'unknown'; -- the run was noted for another prediction just now
+      return 'unknown'; -- the run was recorded for another prediction at the same moment
     end if;
   end if;
 
-  -- The last submit has its answer, and the list was searched before it: there is nothing to look for any more.
+  -- The last submit is answered now, and the list was searched before it: the search has ended.
   if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null
     and record_provider_state.attempt = row_now.attempt then
     perform keyframe_worker.record_search_ended(row_now.id);
@@ -1286,7 +1287,7 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   if row_now.completed_at is not null then
-    -- The run of a prediction that succeeded is over, whatever an old callback says.
+    -- The run of a succeeded prediction is over, whatever a late callback reports.
     perform keyframe_private.cancel_run(record_provider_state.provider_prediction_id, run_is_over or row_now.status = 'succeeded');
     return 'ended';
   end if;
@@ -1331,7 +1332,7 @@ begin
   return found;
 end
 $function$;
-comment on function keyframe_worker.record_run_canceled(text,boolean) is 'What came of asking the provider to cancel a run.';
+comment on function keyframe_worker.record_run_canceled(text,boolean) is 'Records an attempt to cancel a provider run.';
 grant execute on function keyframe_worker.record_run_canceled(text,boolean) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_files_removed(lease_token uuid, refused jsonb DEFAULT '[]'::jsonb)
@@ -1354,7 +1355,7 @@ begin
   return counted;
 end
 $function$;
-comment on function keyframe_worker.record_files_removed(uuid,jsonb) is 'What came of a task that removes files: those refused are put off, the others done. Answers how many are done.';
+comment on function keyframe_worker.record_files_removed(uuid,jsonb) is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
 grant execute on function keyframe_worker.record_files_removed(uuid,jsonb) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.give_up_output(lease_token uuid)
@@ -1364,8 +1365,8 @@ CREATE OR REPLACE FUNCTION keyframe_worker.give_up_output(lease_token uuid)
  SET search_path TO ''
 AS $function$
 begin
-  update keyframe_private.file_removals r set due_at = now(), written_under = null
-  where r.written_under = give_up_output.lease_token and r.lease_token is null;
+  update keyframe_private.file_removals r set due_at = now(), writer_lease_token = null
+  where r.writer_lease_token = give_up_output.lease_token and r.lease_token is null;
   if not found then
     return false;
   end if;
@@ -1373,7 +1374,7 @@ begin
   return true;
 end
 $function$;
-comment on function keyframe_worker.give_up_output(uuid) is 'Says that an output is no longer being written under this lease. True: it was in vain, and is removed now.';
+comment on function keyframe_worker.give_up_output(uuid) is 'Reports that no output is being written under this lease any more. True: files were discarded and are removed now.';
 grant execute on function keyframe_worker.give_up_output(uuid) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0)
@@ -1387,13 +1388,13 @@ declare
   at timestamptz;
 begin
   perform keyframe_private.wait_for_task(wait_ms);
-  -- Not now(): what became due while it waited is later than that.
+  -- Not now(): predictions that became due during the wait are later than that.
   at := clock_timestamp();
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
 
   for task in
   with due as (
-    select p.id, p.lease_token is not null as was_left
+    select p.id, p.lease_token is not null as lease_expired
     from keyframe.predictions p
     where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= at
     order by p.next_attempt_at
@@ -1405,23 +1406,23 @@ begin
         next_attempt_at = at + make_interval(secs => lease_seconds),
         attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
         unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, at) end,
-        failures = p.failures + case when due.was_left then 1 else 0 end,
-        retry_reason = case when due.was_left then 'lease_ran_out' else p.retry_reason end,
+        failures = p.failures + case when due.lease_expired then 1 else 0 end,
+        retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
         updated_at = at
     from due
     where p.id = due.id
-    returning p.*, due.was_left
+    returning p.*, due.lease_expired
   ), noted as (
     insert into keyframe_private.text_submits as t (prediction_id, prompt_hash, submitted_at)
     select c.id, hashtextextended(c.prompt, 0), at from claimed c
     where c.status = 'queued' and num_nonnulls(c.reference_image_path, c.first_frame_prediction_id, c.last_frame_prediction_id) = 0
     on conflict (prediction_id) do update set submitted_at = excluded.submitted_at
   )
-  select to_jsonb(c) - 'was_left' || jsonb_build_object(
+  select to_jsonb(c) - 'lease_expired' || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
-    -- An earlier submit may have been accepted without our hearing of it: look for it before this one.
+    -- The provider may have accepted an earlier unanswered submit: search for its run before submitting again.
     'search_since', case when c.status = 'queued' and c.unanswered_since < at then c.unanswered_since end,
-    'exhausted', c.was_left and c.failures >= (select s.max_failures from keyframe_private.settings s),
+    'exhausted', c.lease_expired and c.failures >= (select s.max_failures from keyframe_private.settings s),
     'first_frame_path', f.output_path,
     'last_frame_path', l.output_path,
     'model_settings', to_jsonb(m)
@@ -1432,9 +1433,9 @@ begin
   left join keyframe.predictions l on l.id = c.last_frame_prediction_id
   loop
     if (task ->> 'exhausted')::boolean then
-      -- Its workers died again and again: it would take the next one with it.
+      -- Its workers died repeatedly, and it may be the cause: do not give it to another.
       perform keyframe_private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
-        heard => task ->> 'task' <> 'submit');
+        provider_answered => task ->> 'task' <> 'submit');
     else
       return next task - 'exhausted';
     end if;
@@ -1456,7 +1457,7 @@ begin
     'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
   );
 
-  -- Ended while a submit had no answer: what the provider made of it is paid for, and nobody waits for it. After a day it is over.
+  -- Predictions that ended with an unanswered submit, for a day: its provider run is paid for and nobody wants it.
   return query
   with due as (
     select p.id from keyframe.predictions p
@@ -1488,7 +1489,7 @@ begin
   end if;
 end
 $function$;
-comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer) is 'Leases due work for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
+comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0)
@@ -1507,7 +1508,7 @@ begin
   if results <> '[]' then
     counted := keyframe_private.record_attempts(results, at);
   else
-    -- The commit does not wait for the disk: leases of the last moments that a crash forgets are claimed again.
+    -- The commit does not wait for the disk: leases lost in a crash are claimed again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
       perform keyframe_private.wait_for_delivery(wait_ms, at);
@@ -1518,7 +1519,7 @@ begin
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms);
     select c.deliveries, c.endpoints, c.found_any into deliveries, endpoints, found_any
     from keyframe_private.claim_deliveries(max_rows, lease_seconds, until) c;
-    -- A run whose time is up may leave more than it takes: the next one begins now, and not with the sweep.
+    -- A worker at the end of its run time may leave due deliveries: kick the next one now instead of waiting for the sweep.
     if heartbeat_ms <= 0 and found_any then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
@@ -1545,7 +1546,7 @@ create type keyframe_private.delivery_change as (
   status_code integer,
   error text
 );
-comment on type keyframe_private.delivery_change is 'From which hour and outcome a delivery went to which, and what came of its last attempt.';
+comment on type keyframe_private.delivery_change is 'The hour and outcome of a delivery before and after a change, with the result of its last attempt.';
 
 create table keyframe_private.settings (
   only_row boolean not null default true,
@@ -1576,16 +1577,16 @@ CASE
     ELSE (('00:00:00'::interval < ALL (webhook_retry_schedule)) AND (array_position(webhook_retry_schedule, NULL::interval) IS NULL))
 END)
 );
-comment on table keyframe_private.settings is 'One row. Changes take effect with the next statement, no deploy needed.';
-comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; the rest wait in queued, oldest first.';
-comment on column keyframe_private.settings.max_failures is 'How often a submit may fail in a row before the prediction is failed; also how many workers may die over one task.';
-comment on column keyframe_private.settings.frame_deadline is 'How long a frame may take from its admission to its end.';
-comment on column keyframe_private.settings.video_deadline is 'How long a video may take from its admission to its end.';
-comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before the provider is asked.';
-comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles each time.';
+comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
+comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
+comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire.';
+comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
+comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
+comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before polling the provider.';
+comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles with each failure.';
 comment on column keyframe_private.settings.retry_most is 'The longest back-off.';
-comment on column keyframe_private.settings.unused_references_after is 'How long after its upload a reference image is kept that no prediction uses.';
-comment on column keyframe_private.settings.webhook_retry_schedule is 'How long after each failed attempt the next one comes (with 20 % jitter); after the last one a delivery is exhausted.';
+comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
+comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
 alter table keyframe_private.settings enable row level security;
@@ -1610,7 +1611,7 @@ create table keyframe_private.rate_buckets (
   constraint rate_buckets_pkey PRIMARY KEY (owner_id, route_class),
   constraint rate_buckets_route_class_fkey FOREIGN KEY (route_class) REFERENCES keyframe_private.rate_limits(route_class) ON DELETE CASCADE
 ) with (fillfactor=50);
-comment on table keyframe_private.rate_buckets is 'What is left in each bucket, as of refilled_at.';
+comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
 CREATE INDEX rate_buckets_route_class_idx ON keyframe_private.rate_buckets USING btree (route_class);
 alter table keyframe_private.rate_buckets enable row level security;
 
@@ -1627,11 +1628,11 @@ create table keyframe_private.idempotency_keys (
   constraint idempotency_keys_key_check CHECK ((key ~ '^[\x21-\x7e]{1,255}$'::text)),
   constraint idempotency_keys_request_hash_check CHECK ((request_hash ~ '^[0-9a-f]{64}$'::text))
 );
-comment on table keyframe_private.idempotency_keys is 'Which resource a key made, for 24 hours.';
-comment on column keyframe_private.idempotency_keys.resource_id is 'What the request made. Where it made nothing with an identifier of its own, only a mark of the first request.';
-comment on column keyframe_private.idempotency_keys.owner_id is 'Whose key it is; null: the secret key''s.';
+comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
+comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
+comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
-comment on column keyframe_private.idempotency_keys.answer is 'What the first request answered, where no row tells it later (a recovery: how many). Never a secret: those stay in the Vault.';
+comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 CREATE INDEX idempotency_keys_created_at_idx ON keyframe_private.idempotency_keys USING btree (created_at);
 alter table keyframe_private.idempotency_keys enable row level security;
 
@@ -1640,7 +1641,7 @@ create table keyframe_private.prediction_moves (
   to_status keyframe.prediction_status not null,
   constraint prediction_moves_pkey PRIMARY KEY (from_status, to_status)
 );
-comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. What is not here cannot happen, whoever tries.';
+comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused, whoever tries it.';
 alter table keyframe_private.prediction_moves enable row level security;
 
 create table keyframe_private.provider_runs (
@@ -1652,8 +1653,8 @@ create table keyframe_private.provider_runs (
   cancel_failures integer not null default 0,
   constraint provider_runs_pkey PRIMARY KEY (provider_prediction_id)
 );
-comment on table keyframe_private.provider_runs is 'Runs at the provider. Kept without a foreign key: a run must be cancelled even when its prediction is gone.';
-comment on column keyframe_private.provider_runs.cancel_due_at is 'When to ask the provider to cancel this run; null when nobody needs to.';
+comment on table keyframe_private.provider_runs is 'Provider runs. Without a foreign key: a run must be cancelled even when its prediction is deleted.';
+comment on column keyframe_private.provider_runs.cancel_due_at is 'When to cancel this run at the provider; null when there is nothing to cancel.';
 CREATE INDEX provider_runs_cancel_due_at_idx ON keyframe_private.provider_runs USING btree (cancel_due_at) WHERE (cancel_due_at IS NOT NULL);
 CREATE INDEX provider_runs_prediction_id_idx ON keyframe_private.provider_runs USING btree (prediction_id);
 CREATE INDEX provider_runs_seen_at_idx ON keyframe_private.provider_runs USING btree (seen_at);
@@ -1663,18 +1664,18 @@ CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_privat
 create table keyframe_private.unanswered_submits (
   prediction_id uuid not null,
   attempt integer not null,
-  sought jsonb,
+  search_task jsonb,
   unanswered_since timestamp with time zone not null,
   next_search_at timestamp with time zone,
   deleted_at timestamp with time zone not null default now(),
   constraint unanswered_submits_pkey PRIMARY KEY (prediction_id),
-  constraint sought_until_the_search_has_ended CHECK (((sought IS NULL) = (next_search_at IS NULL)))
+  constraint search_task_until_the_search_ended CHECK (((search_task IS NULL) = (next_search_at IS NULL)))
 );
-comment on table keyframe_private.unanswered_submits is 'Deleted predictions of which a run may be under way at the provider, for a day: what is found or calls back is cancelled.';
-comment on column keyframe_private.unanswered_submits.attempt is 'How often the prediction had been handed to the provider.';
-comment on column keyframe_private.unanswered_submits.sought is 'What tells its runs from others in the provider''s list, the prompt with it; null once they have been looked for.';
-comment on column keyframe_private.unanswered_submits.unanswered_since is 'Since when the submit had no answer.';
-comment on column keyframe_private.unanswered_submits.next_search_at is 'When to look for its runs next, or when the lease of who is looking runs out; null once they have been looked for.';
+comment on table keyframe_private.unanswered_submits is 'Deleted predictions with an unanswered submit, kept for a day: a provider run that is found or calls back is cancelled.';
+comment on column keyframe_private.unanswered_submits.attempt is 'How often the prediction had been submitted to the provider.';
+comment on column keyframe_private.unanswered_submits.search_task is 'What identifies its runs in the provider''s list, including the prompt; null once the search has ended.';
+comment on column keyframe_private.unanswered_submits.unanswered_since is 'Since when the submit is unanswered.';
+comment on column keyframe_private.unanswered_submits.next_search_at is 'When to search next, or when the lease of the search expires; null once the search has ended.';
 CREATE INDEX unanswered_submits_next_search_at_idx ON keyframe_private.unanswered_submits USING btree (next_search_at) WHERE (next_search_at IS NOT NULL);
 CREATE INDEX unanswered_submits_unanswered_since_idx ON keyframe_private.unanswered_submits USING btree (unanswered_since);
 alter table keyframe_private.unanswered_submits enable row level security;
@@ -1685,9 +1686,9 @@ create table keyframe_private.text_submits (
   submitted_at timestamp with time zone not null,
   constraint text_submits_pkey PRIMARY KEY (prediction_id)
 );
-comment on table keyframe_private.text_submits is 'Predictions without files that were handed to the provider in the last hours, also when they are deleted.';
-comment on column keyframe_private.text_submits.prompt_hash is 'hashtextextended of the prompt. Two prompts with one hash only keep each other from being recovered.';
-comment on column keyframe_private.text_submits.submitted_at is 'When it was handed to the provider last.';
+comment on table keyframe_private.text_submits is 'Predictions without files that were submitted in the last hours, including deleted ones.';
+comment on column keyframe_private.text_submits.prompt_hash is 'hashtextextended of the prompt. A collision only prevents the recovery of both prompts'' runs.';
+comment on column keyframe_private.text_submits.submitted_at is 'When it was last submitted.';
 CREATE INDEX text_submits_prompt_hash_idx ON keyframe_private.text_submits USING btree (prompt_hash);
 CREATE INDEX text_submits_submitted_at_idx ON keyframe_private.text_submits USING btree (submitted_at);
 alter table keyframe_private.text_submits enable row level security;
@@ -1697,7 +1698,7 @@ create table keyframe_private.provider_callbacks (
   received_at timestamp with time zone not null default now(),
   constraint provider_callbacks_pkey PRIMARY KEY (callback_id)
 );
-comment on table keyframe_private.provider_callbacks is 'The webhook-id of each callback that was not recognised at once as saying nothing new, for a day: a replay changes nothing.';
+comment on table keyframe_private.provider_callbacks is 'The webhook-id of each callback that was not obviously unchanged, kept for a day: a replay changes nothing.';
 CREATE INDEX provider_callbacks_received_at_idx ON keyframe_private.provider_callbacks USING btree (received_at);
 alter table keyframe_private.provider_callbacks enable row level security;
 
@@ -1706,20 +1707,20 @@ create table keyframe_private.file_removals (
   name text not null,
   prediction_id uuid,
   due_at timestamp with time zone not null default now(),
-  written_under uuid,
+  writer_lease_token uuid,
   lease_token uuid,
   failures integer not null default 0,
   constraint file_removals_pkey PRIMARY KEY (bucket, name)
 ) with (autovacuum_vacuum_scale_factor=0.02);
-comment on table keyframe_private.file_removals is 'Files to remove from Storage. Tried until it works: Storage may be away for a day.';
-comment on column keyframe_private.file_removals.prediction_id is 'Whose end or deletion left the file; null: an image that no prediction used.';
-comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of who is removing it runs out.';
-comment on column keyframe_private.file_removals.written_under is 'The lease under which somebody may still be writing the file: it can only be removed for good after that.';
-comment on column keyframe_private.file_removals.lease_token is 'Under which it was handed out; then it may be gone already.';
-comment on column keyframe_private.file_removals.failures is 'How often it could not be removed.';
+comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
+comment on column keyframe_private.file_removals.prediction_id is 'The prediction whose end or deletion left the file; null for an image that no prediction used.';
+comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
+comment on column keyframe_private.file_removals.writer_lease_token is 'The lease under which a worker may still be writing the file: a removal is final only after it.';
+comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
+comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 CREATE INDEX file_removals_due_at_idx ON keyframe_private.file_removals USING btree (due_at);
 CREATE INDEX file_removals_lease_token_idx ON keyframe_private.file_removals USING btree (lease_token, due_at) WHERE (lease_token IS NOT NULL);
-CREATE INDEX file_removals_written_under_idx ON keyframe_private.file_removals USING btree (written_under) WHERE (written_under IS NOT NULL);
+CREATE INDEX file_removals_writer_lease_token_idx ON keyframe_private.file_removals USING btree (writer_lease_token) WHERE (writer_lease_token IS NOT NULL);
 alter table keyframe_private.file_removals enable row level security;
 
 create table keyframe_private.worker_heartbeats (
@@ -1727,24 +1728,24 @@ create table keyframe_private.worker_heartbeats (
   alive_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
   constraint worker_heartbeats_pkey PRIMARY KEY (function_name)
 ) with (fillfactor=50);
-comment on table keyframe_private.worker_heartbeats is 'Until when a running function has promised to look for work again.';
+comment on table keyframe_private.worker_heartbeats is 'Until when a worker will have claimed again.';
 alter table keyframe_private.worker_heartbeats enable row level security;
 
 create table keyframe_private.last_kicks (
   function_name text not null,
   made_at timestamp with time zone not null,
   request_id bigint,
-  trouble text,
+  error text,
   acknowledged_at timestamp with time zone,
   constraint last_kicks_pkey PRIMARY KEY (function_name),
   constraint last_kick_is_acknowledged_after_it_is_made CHECK (((acknowledged_at IS NULL) OR (request_id IS NOT NULL))),
-  constraint last_kick_is_made_or_in_trouble CHECK (((request_id IS NULL) = (trouble IS NOT NULL)))
+  constraint last_kick_is_made_or_failed CHECK (((request_id IS NULL) = (error IS NOT NULL)))
 ) with (fillfactor=50);
-comment on table keyframe_private.last_kicks is 'The last kick of each function: for the figures of the service (docs/operate.md).';
-comment on column keyframe_private.last_kicks.made_at is 'When it was made; it goes out when that transaction commits.';
-comment on column keyframe_private.last_kicks.request_id is 'The id of its answer in net._http_response; null: it could not be made.';
-comment on column keyframe_private.last_kicks.trouble is 'Why it could not be made.';
-comment on column keyframe_private.last_kicks.acknowledged_at is 'When the function first looked for work since.';
+comment on table keyframe_private.last_kicks is 'The last kick of each function, for the figures of the service (docs/operate.md).';
+comment on column keyframe_private.last_kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
+comment on column keyframe_private.last_kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
+comment on column keyframe_private.last_kicks.error is 'Why it could not be made.';
+comment on column keyframe_private.last_kicks.acknowledged_at is 'When the function first claimed after it.';
 alter table keyframe_private.last_kicks enable row level security;
 
 create table keyframe_private.webhook_secrets (
@@ -1757,19 +1758,19 @@ create table keyframe_private.webhook_secrets (
   constraint webhook_secrets_vault_secret_id_key UNIQUE (vault_secret_id),
   constraint webhook_secrets_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES keyframe.webhook_endpoints(id) ON DELETE CASCADE
 );
-comment on table keyframe_private.webhook_secrets is 'Which Vault entries sign for an endpoint: the one without an end, and those that sign on beside it until expires_at.';
+comment on table keyframe_private.webhook_secrets is 'The Vault entries that sign for an endpoint: the current one (expires_at is null), and older ones until expires_at.';
 CREATE UNIQUE INDEX webhook_secrets_one_current ON keyframe_private.webhook_secrets USING btree (endpoint_id) WHERE (expires_at IS NULL);
 CREATE INDEX webhook_secrets_endpoint_id_idx ON keyframe_private.webhook_secrets USING btree (endpoint_id, created_at);
 CREATE INDEX webhook_secrets_expires_at_idx ON keyframe_private.webhook_secrets USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 alter table keyframe_private.webhook_secrets enable row level security;
-CREATE TRIGGER _500_forget AFTER DELETE ON keyframe_private.webhook_secrets FOR EACH ROW EXECUTE FUNCTION keyframe_private.delete_vault_secret();
+CREATE TRIGGER _500_delete_vault_secret AFTER DELETE ON keyframe_private.webhook_secrets FOR EACH ROW EXECUTE FUNCTION keyframe_private.delete_vault_secret();
 
 create table keyframe_private.deleted_endpoints (
   endpoint_id uuid not null,
   deleted_at timestamp with time zone not null default now(),
   constraint deleted_endpoints_pkey PRIMARY KEY (endpoint_id)
 );
-comment on table keyframe_private.deleted_endpoints is 'Endpoints that were deleted and may still have deliveries. The job keyframe-prune deletes those, and then the row here.';
+comment on table keyframe_private.deleted_endpoints is 'Deleted endpoints that may still have deliveries. The job keyframe-prune deletes those first, then the row.';
 alter table keyframe_private.deleted_endpoints enable row level security;
 
 create table keyframe_private.webhook_hours (
@@ -1787,30 +1788,30 @@ create table keyframe_private.webhook_hours (
   failed_error text,
   constraint webhook_hours_pkey PRIMARY KEY (endpoint_id, hour, slot)
 ) with (fillfactor=50);
-comment on table keyframe_private.webhook_hours is 'What came of the deliveries of an endpoint, each in the hour (UTC) of its last attempt. An hour is the sum of its slots. Kept for two days, the last hour of an endpoint for webhook_retention; without a foreign key: who counts would wait for who deletes the endpoint, and that one for the deliveries.';
-comment on column keyframe_private.webhook_hours.slot is 'Transactions that count at the same time count in slots of their own, so that none waits for another. The counts of a single slot may be negative; their sum is not.';
+comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. An hour is the sum of its slots. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
+comment on column keyframe_private.webhook_hours.slot is 'Simultaneous transactions count in different slots, so that none waits for another. A count in one slot may be negative; the sum is not.';
 comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
-comment on column keyframe_private.webhook_hours.retrying is 'Failed, and tried again later.';
-comment on column keyframe_private.webhook_hours.exhausted is 'Failed as often as the retry schedule allows.';
-comment on column keyframe_private.webhook_hours.last_attempt_at is 'The latest attempt of the hour; last_status_code and last_error are what came of it.';
-comment on column keyframe_private.webhook_hours.failed_at is 'The latest attempt of the hour that failed; failed_status_code and failed_error are how.';
+comment on column keyframe_private.webhook_hours.retrying is 'Failed, to be retried.';
+comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the last attempt of the retry schedule.';
+comment on column keyframe_private.webhook_hours.last_attempt_at is 'The latest attempt of the hour; last_status_code and last_error are its result.';
+comment on column keyframe_private.webhook_hours.failed_at is 'The latest failed attempt of the hour; failed_status_code and failed_error are its result.';
 CREATE INDEX webhook_hours_hour_idx ON keyframe_private.webhook_hours USING btree (hour);
 alter table keyframe_private.webhook_hours enable row level security;
 
 create table keyframe_private.delivery_leases (
   endpoint_id uuid not null,
-  place integer not null,
+  slot integer not null,
   delivery_id uuid,
   token uuid,
   leased_until timestamp with time zone not null,
-  constraint delivery_leases_pkey PRIMARY KEY (endpoint_id, place),
+  constraint delivery_leases_pkey PRIMARY KEY (endpoint_id, slot),
   constraint token_if_and_only_if_leased CHECK (((token IS NULL) = (delivery_id IS NULL)))
 ) with (fillfactor=40, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
-comment on table keyframe_private.delivery_leases is 'The requests under way, by endpoint. The rows stay: a place is used again and again.';
-comment on column keyframe_private.delivery_leases.place is 'From 1 to max_in_flight of the endpoint.';
-comment on column keyframe_private.delivery_leases.delivery_id is 'What is being sent; null when the place is free.';
-comment on column keyframe_private.delivery_leases.token is 'Whoever names it is believed about the request; null when the place is free.';
-comment on column keyframe_private.delivery_leases.leased_until is 'Then nobody is believed to send it any more.';
+comment on table keyframe_private.delivery_leases is 'The leases of open requests, by endpoint. The rows are reused.';
+comment on column keyframe_private.delivery_leases.slot is 'From 1 to max_in_flight of the endpoint.';
+comment on column keyframe_private.delivery_leases.delivery_id is 'The delivery being sent; null when the slot is free.';
+comment on column keyframe_private.delivery_leases.token is 'Required to record the result; null when the slot is free.';
+comment on column keyframe_private.delivery_leases.leased_until is 'When the lease expires.';
 alter table keyframe_private.delivery_leases enable row level security;
 
 create view keyframe_private.admin_queue with (security_invoker=true) as
@@ -1829,7 +1830,7 @@ create view keyframe_private.admin_queue with (security_invoker=true) as
         END AS why,
     now() - p.created_at AS since_created,
     now() - p.updated_at AS since_changed,
-    NULL::bigint AS place_in_line,
+    NULL::bigint AS queue_position,
     p.attempt,
     p.failures,
     p.retry_reason,
@@ -1849,10 +1850,10 @@ UNION ALL
     p.step,
     p.model,
     p.status,
-    'in_line'::text AS why,
+    'waiting'::text AS why,
     now() - p.created_at AS since_created,
     now() - p.updated_at AS since_changed,
-    row_number() OVER (PARTITION BY p.owner_id ORDER BY p.created_at, p.id) AS place_in_line,
+    row_number() OVER (PARTITION BY p.owner_id ORDER BY p.created_at, p.id) AS queue_position,
     p.attempt,
     p.failures,
     p.retry_reason,
@@ -1862,24 +1863,24 @@ UNION ALL
     NULL::text AS provider_prediction_id
    FROM keyframe.predictions p
   WHERE p.admitted_at IS NULL AND p.status = 'queued'::keyframe.prediction_status;
-comment on view keyframe_private.admin_queue is 'For administrators: every prediction that has not ended, how long it has been there and why it waits.';
+comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, since when, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'The id in keyframe.predictions.';
-comment on column keyframe_private.admin_queue.owner_id is 'Whose it is: the id in auth.users.';
+comment on column keyframe_private.admin_queue.owner_id is 'Its owner: the id in auth.users.';
 comment on column keyframe_private.admin_queue.project_id is 'The id in keyframe.projects.';
 comment on column keyframe_private.admin_queue.step is 'What it makes: first-frame, last-frame or video.';
 comment on column keyframe_private.admin_queue.model is 'Which model makes it.';
 comment on column keyframe_private.admin_queue.status is 'queued, starting, processing or storing.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: somebody holds its lease. lease_ran_out: whoever held it died; it is handed out again. due: nobody has taken it yet. backing_off: tried again at next_attempt_at because of retry_reason. at_the_provider: runs there, asked about at next_attempt_at. in_line: its owner has as many running as max_active_per_owner allows.';
-comment on column keyframe_private.admin_queue.since_created is 'How long ago it was asked for.';
-comment on column keyframe_private.admin_queue.since_changed is 'How long ago anything about it changed.';
-comment on column keyframe_private.admin_queue.place_in_line is '1: the next of its owner to run; null once it has a place.';
-comment on column keyframe_private.admin_queue.attempt is 'How often the run was handed to the provider.';
-comment on column keyframe_private.admin_queue.failures is 'Failures of the present task in a row.';
-comment on column keyframe_private.admin_queue.retry_reason is 'The code of the last failure of the present task.';
-comment on column keyframe_private.admin_queue.leased_until is 'Until when whoever works on it may take; null when nobody does.';
-comment on column keyframe_private.admin_queue.next_attempt_at is 'When somebody looks at it next; null while it is in line.';
-comment on column keyframe_private.admin_queue.deadline_at is 'When it is failed if it has not ended; null while it is in line.';
-comment on column keyframe_private.admin_queue.provider_prediction_id is 'The run at the provider, once there is one.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_ran_out: the worker died; another will claim it. due: not claimed yet. backing_off: retried at next_attempt_at because of retry_reason. at_the_provider: running there, polled at next_attempt_at. waiting: its owner has max_active_per_owner predictions running.';
+comment on column keyframe_private.admin_queue.since_created is 'The time since it was requested.';
+comment on column keyframe_private.admin_queue.since_changed is 'The time since its last change.';
+comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
+comment on column keyframe_private.admin_queue.attempt is 'How often it was submitted to the provider.';
+comment on column keyframe_private.admin_queue.failures is 'Consecutive failures of the current task.';
+comment on column keyframe_private.admin_queue.retry_reason is 'The code of the last failure of the current task.';
+comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
+comment on column keyframe_private.admin_queue.next_attempt_at is 'When its next task is due; null while it waits for a slot.';
+comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
+comment on column keyframe_private.admin_queue.provider_prediction_id is 'The provider run, once there is one.';
 
 create view keyframe_private.admin_webhook_health with (security_invoker=true) as
  SELECT e.id AS endpoint_id,
@@ -1893,7 +1894,7 @@ create view keyframe_private.admin_webhook_health with (security_invoker=true) a
     e.failing_since,
     h.delivered,
     h.retrying,
-    h.given_up,
+    h.exhausted,
     h.last_attempt_at,
     f.last_error,
     f.last_error_status,
@@ -1903,7 +1904,7 @@ create view keyframe_private.admin_webhook_health with (security_invoker=true) a
    FROM keyframe.webhook_endpoints e
      CROSS JOIN LATERAL ( SELECT COALESCE(sum(c.delivered), 0::bigint) AS delivered,
             COALESCE(sum(c.retrying), 0::bigint) AS retrying,
-            COALESCE(sum(c.exhausted), 0::bigint) AS given_up,
+            COALESCE(sum(c.exhausted), 0::bigint) AS exhausted,
             max(c.last_attempt_at) AS last_attempt_at
            FROM keyframe_private.webhook_hours c
           WHERE c.endpoint_id = e.id AND c.hour >= (date_trunc('hour'::text, now(), 'UTC'::text) - '23:00:00'::interval)) h
@@ -1927,25 +1928,25 @@ create view keyframe_private.admin_webhook_health with (security_invoker=true) a
                   ORDER BY d.next_attempt_at
                  LIMIT 10000) o ON true
           GROUP BY s.ids) w;
-comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, what came of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
+comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column keyframe_private.admin_webhook_health.endpoint_id is 'The id in keyframe.webhook_endpoints.';
 comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column keyframe_private.admin_webhook_health.url is 'Where it listens.';
-comment on column keyframe_private.admin_webhook_health.description is 'What its owner wrote about it.';
-comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it wants; empty: all.';
-comment on column keyframe_private.admin_webhook_health.enabled is 'Whether it gets anything at present.';
+comment on column keyframe_private.admin_webhook_health.description is 'Its owner''s description.';
+comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it gets; empty: all.';
+comment on column keyframe_private.admin_webhook_health.enabled is 'Whether it gets events.';
 comment on column keyframe_private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
-comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets nothing.';
+comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets none.';
 comment on column keyframe_private.admin_webhook_health.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe_private.admin_webhook_health.delivered is 'Arrived: answered 2xx.';
-comment on column keyframe_private.admin_webhook_health.retrying is 'Failed, and tried again.';
-comment on column keyframe_private.admin_webhook_health.given_up is 'Failed as often as the retry schedule allows (exhausted).';
-comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'Since the hour that began 23 hours ago; null: none.';
-comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours; what failed may have arrived since: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
-comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that answer; null when there was none.';
-comment on column keyframe_private.admin_webhook_health.last_error_at is 'When that was.';
-comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that should have been sent by now and are not being sent, counted up to 10,000. Those of an endpoint that is not enabled wait until it is.';
-comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'Since when the oldest of them is due.';
+comment on column keyframe_private.admin_webhook_health.delivered is 'Answered 2xx.';
+comment on column keyframe_private.admin_webhook_health.retrying is 'Failed, to be retried.';
+comment on column keyframe_private.admin_webhook_health.exhausted is 'Failed at the last attempt of the retry schedule (exhausted).';
+comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'The latest attempt in these hours; null: none.';
+comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours, even if a retry succeeded: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that response; null without a response.';
+comment on column keyframe_private.admin_webhook_health.last_error_at is 'The time of that error.';
+comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that are due and not being sent, counted up to 10,000. Those of a disabled endpoint wait until it is enabled.';
+comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'When the oldest of them became due.';
 
 create view keyframe_private.admin_usage with (security_invoker=true) as
  SELECT (created_at AT TIME ZONE 'UTC'::text)::date AS day,
@@ -1962,19 +1963,19 @@ create view keyframe_private.admin_usage with (security_invoker=true) as
     sum(attempt) AS submits
    FROM keyframe.predictions p
   GROUP BY ((created_at AT TIME ZONE 'UTC'::text)::date), (date_trunc('month'::text, (created_at AT TIME ZONE 'UTC'::text))::date), owner_id, step;
-comment on view keyframe_private.admin_usage is 'For administrators: what each owner started, by day (UTC), month and step. Always name the days: where day >= … reads only those. What was deleted with its project is not counted.';
-comment on column keyframe_private.admin_usage.day is 'The day (UTC) the predictions were started.';
-comment on column keyframe_private.admin_usage.month is 'The first day of that month, to group by. Not to search by: use day.';
-comment on column keyframe_private.admin_usage.owner_id is 'Whose predictions: the id in auth.users.';
+comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Predictions deleted with their project are not counted.';
+comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
+comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
+comment on column keyframe_private.admin_usage.owner_id is 'Their owner: the id in auth.users.';
 comment on column keyframe_private.admin_usage.step is 'What they make: first-frame, last-frame or video.';
 comment on column keyframe_private.admin_usage.started is 'How many were started.';
-comment on column keyframe_private.admin_usage.succeeded is 'How many have their output.';
+comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
 comment on column keyframe_private.admin_usage.failed is 'How many failed.';
-comment on column keyframe_private.admin_usage.canceled is 'How many were cancelled.';
-comment on column keyframe_private.admin_usage.active is 'Not ended yet.';
-comment on column keyframe_private.admin_usage.stored_bytes is 'The size of their outputs in the bucket keyframe-outputs.';
-comment on column keyframe_private.admin_usage.provider_runs is 'How many runs the provider accepted: what it may charge for.';
-comment on column keyframe_private.admin_usage.submits is 'How often a run was handed to the provider, those it did not accept included.';
+comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
+comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
+comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
+comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted: what the provider may charge for.';
+comment on column keyframe_private.admin_usage.submits is 'How often they were submitted to the provider, including refused submits.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.raise_error(code text, sentence text, hint text DEFAULT ''::text)
  RETURNS void
@@ -2036,7 +2037,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text)
 AS $function$
 #variable_conflict use_column
 declare
-  caller uuid := auth.uid(); -- null: administrators, and functions with the secret key, which are not limited
+  caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
   with limited as (
@@ -2048,8 +2049,8 @@ begin
       set tokens = least(
             excluded.tokens, -- one less than the capacity
             b.tokens - 1 + (select l.per_second from limited l) * greatest(0, extract(epoch from now() - b.refilled_at))),
-          -- A little ahead: another request began later and was faster. More: the clock was set back, and refilling goes on from
-          -- now.
+          -- A request that began later may have finished first, so refilled_at may be slightly ahead. More than a minute ahead
+          -- means that the clock was set back: refilling restarts from now.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens
   )
@@ -2116,7 +2117,7 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
-  -- Without a user only the secret key has keys; a session that names nobody must not write among them.
+  -- Keys without a user belong to the secret key. A session that names no user must not use them.
   if caller is null and auth.role() is distinct from 'service_role' then
     perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
   end if;
@@ -2189,7 +2190,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.limit_project_changes()
  SET search_path TO ''
 AS $function$
 begin
-  if pg_trigger_depth() = 1 then -- an account's end is nobody's request
+  if pg_trigger_depth() = 1 then -- the deletion of an account is nobody's request
     perform keyframe_private.take_token('change');
   end if;
   return null;
@@ -2202,7 +2203,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.stamp_project()
  SET search_path TO ''
 AS $function$
 begin
-  new.updated_at := greatest(now(), old.updated_at); -- now() is when this transaction began, which may be before the last change
+  new.updated_at := greatest(now(), old.updated_at); -- now() is the start of this transaction, which may be before the last change
   return new;
 end
 $function$;
@@ -2217,7 +2218,7 @@ begin
   if auth.uid() is null or pg_trigger_depth() > 1 then
     return old;
   end if;
-  -- The project is locked by now: a start that came first has been waited for and is seen here, a later one finds no project.
+  -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
   if exists (
     select from keyframe.predictions p
     where p.owner_id = old.owner_id and p.project_id = old.id
@@ -2241,7 +2242,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.replace_default()
  SET search_path TO ''
 AS $function$
 begin
-  -- Two switches at once come one after the other, and the later one finds what the first has made the default.
+  -- Serialises simultaneous switches: the later one sees the default that the earlier one set.
   perform pg_advisory_xact_lock(hashtextextended('keyframe default model of ' || new.step::text, 0));
   update keyframe.models m set is_default = false
   where m.step = new.step and m.is_default and m.model <> new.model;
@@ -2283,7 +2284,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.lock_slots(owner uuid)
  SET search_path TO ''
 AS $function$
 begin
-  perform pg_advisory_xact_lock(hashtextextended('keyframe places of ' || owner::text, 0));
+  perform pg_advisory_xact_lock(hashtextextended('keyframe slots of ' || owner::text, 0));
 end
 $function$;
 
@@ -2320,25 +2321,25 @@ CREATE OR REPLACE FUNCTION keyframe_private.admit_waiting(owner uuid)
 AS $function$
 declare
   moment timestamptz;
-  places integer;
+  slots integer;
   admitted integer;
 begin
   perform keyframe_private.lock_slots(owner);
-  -- Taken under the lock, so that the order of admitted_at is the order of the line, whichever transaction began first.
+  -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
-  places := keyframe_private.free_slots(owner);
-  if places <= 0 then
+  slots := keyframe_private.free_slots(owner);
+  if slots <= 0 then
     return 0;
   end if;
   update keyframe.predictions p
   set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
-  -- An array is read once. A join with the subquery may run it again for each row, and would admit as many more each time.
+  -- An array is computed once. A join with the subquery may run it again for each row and admit too many.
   where p.id = any (array(
     select w.id from keyframe.predictions w
     where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
     order by w.created_at, w.id
-    limit places
-    for update skip locked)); -- one that is being cancelled this moment gives its turn to the next
+    limit slots
+    for update skip locked)); -- a locked row is being cancelled; the next one takes its turn
   get diagnostics admitted = row_count;
   return admitted;
 end
@@ -2489,7 +2490,7 @@ declare
   project keyframe.projects;
   chosen keyframe.models;
 begin
-  -- Locked against deletion: whoever is deleting the project is waited for, and then there is none.
+  -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
   where p.id = new.project_id and (caller is null or p.owner_id = caller)
   for key share;
@@ -2525,7 +2526,7 @@ begin
   new.model := chosen.model;
 
   perform keyframe_private.lock_slots(new.owner_id);
-  -- Taken under the lock, so that the order of created_at is the order of the line.
+  -- Read under the lock, so that created_at has the order of the line.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   if keyframe_private.free_slots(new.owner_id) > 0 and not exists (
@@ -2583,7 +2584,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, heard boolean DEFAULT true)
+CREATE OR REPLACE FUNCTION keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, provider_answered boolean DEFAULT true)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2592,7 +2593,7 @@ begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
       completed_at = clock_timestamp(), lease_token = null,
-      unanswered_since = case when not heard then p.unanswered_since end, updated_at = now()
+      unanswered_since = case when not provider_answered then p.unanswered_since end, updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
   return found;
 end
@@ -2618,21 +2619,21 @@ CREATE OR REPLACE FUNCTION keyframe_private.remember_unanswered_submit()
  SET search_path TO ''
 AS $function$
 begin
-  insert into keyframe_private.unanswered_submits as s (prediction_id, attempt, sought, unanswered_since, next_search_at)
+  insert into keyframe_private.unanswered_submits as s (prediction_id, attempt, search_task, unanswered_since, next_search_at)
   select old.id, old.attempt,
     jsonb_build_object(
       'id', old.id, 'project_id', old.project_id, 'owner_id', old.owner_id, 'attempt', old.attempt, 'step', old.step,
       'model', old.model, 'prompt', old.prompt, 'duration_seconds', old.duration_seconds,
       'reference_image_path', old.reference_image_path,
-      -- That there was a frame is enough: its file is gone, and its address in an input names the prediction.
+      -- Only whether there was a frame matters: its file is deleted, and the address in an input names the prediction.
       'first_frame_path', case when old.first_frame_prediction_id is not null then 'deleted' end,
       'last_frame_path', case when old.last_frame_prediction_id is not null then 'deleted' end,
       'model_settings', to_jsonb(m)),
-    old.unanswered_since, old.next_attempt_at -- who submits it has stopped by then
+    old.unanswered_since, old.next_attempt_at -- the lease of its submit has expired by then
   from keyframe.models m
   where m.step = old.step and m.model = old.model
-  on conflict (prediction_id) do update -- the identifier was used again, and again it is deleted
-    set attempt = greatest(s.attempt, excluded.attempt), sought = excluded.sought,
+  on conflict (prediction_id) do update -- the identifier was used again, and deleted again
+    set attempt = greatest(s.attempt, excluded.attempt), search_task = excluded.search_task,
         unanswered_since = excluded.unanswered_since, next_search_at = excluded.next_search_at, deleted_at = excluded.deleted_at;
   return null;
 end
@@ -2663,7 +2664,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.claim_unanswered_submits(max_rows in
  SET search_path TO ''
 AS $function$
 begin
-  -- Empty, as a rule: a look costs a tenth of the update that finds nothing.
+  -- Usually empty: this check costs a tenth of an update that finds nothing.
   if not exists (select from keyframe_private.unanswered_submits s where s.next_search_at <= now()) then
     return;
   end if;
@@ -2679,7 +2680,7 @@ begin
   set next_search_at = now() + make_interval(secs => lease_seconds)
   from due
   where s.prediction_id = due.prediction_id
-  returning s.sought || jsonb_build_object('task', 'search', 'search_since', s.unanswered_since);
+  returning s.search_task || jsonb_build_object('task', 'search', 'search_since', s.unanswered_since);
 end
 $function$;
 
@@ -2727,7 +2728,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.queue_partial_output(prediction keyf
  LANGUAGE sql
  SET search_path TO ''
 AS $function$
-  insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at, written_under)
+  insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at, writer_lease_token)
   select 'keyframe-outputs', name, prediction.id,
     case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end, prediction.lease_token
   from keyframe_private.output_names(prediction) as name
@@ -2763,7 +2764,7 @@ begin
   for owner in select distinct d.owner_id from deleted d where d.reference_image_path is not null order by 1 loop
     perform keyframe_private.lock_references(owner);
   end loop;
-  -- Under the lock: a prediction with the same image is either seen here, or finds the removal noted.
+  -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, prediction_id)
   select distinct on (d.reference_image_path) 'projects', substr(d.reference_image_path, 10), d.id
   from deleted d
@@ -2793,7 +2794,7 @@ begin
   ) then
     perform keyframe_private.raise_error('not_found', 'This reference image is being removed, for no project used it any more. Upload it again.');
   end if;
-  perform keyframe_private.require_reference(new.reference_image_path, new.owner_id); -- it may have gone since it was looked for
+  perform keyframe_private.require_reference(new.reference_image_path, new.owner_id); -- it may have been removed since the first check
   return new;
 end
 $function$;
@@ -2850,7 +2851,7 @@ begin
   for owner, names in
     select o.owner_id, array_agg(o.name) from (
       select i.owner_id, i.name from (
-        -- Storage has text there. What is no user's is an administrator's, who knows what it is for.
+        -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept.
         select case when b.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then b.owner_id::uuid end as owner_id, b.name, b.created_at
         from storage.objects b where b.bucket_id = 'projects'
       ) i
@@ -2865,7 +2866,8 @@ begin
     group by o.owner_id order by o.owner_id
   loop
     perform keyframe_private.lock_references(owner);
-    -- Under the lock: a prediction that has begun to use one meanwhile is either seen here, or finds the removal noted.
+    -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
+    -- recorded.
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', unused.name from unnest(names) as unused (name)
     where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
@@ -2891,12 +2893,12 @@ begin
   where l.function_name = (
     select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
   );
-  -- Looked for first: on conflict do nothing would wait for a claim that is just updating the row.
+  -- Read first: on conflict do nothing would wait for a claim that is updating the row.
   if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
     insert into keyframe_private.worker_heartbeats (function_name, alive_until) values (record_heartbeat.function_name, promised)
     on conflict do nothing;
   end if;
-  -- The first look since the last kick is how it was heard (keyframe_private.last_kicks). One that is just being made is no matter of ours.
+  -- The first claim after a kick acknowledges it (last_kicks). A kick that is being made now is skipped.
   update keyframe_private.last_kicks l
   set acknowledged_at = clock_timestamp()
   where l.function_name = (
@@ -2989,13 +2991,13 @@ begin
       order by p.created_at desc, p.id desc
       limit 1
     ) latest
-    where (latest.prediction).owner_id = auth.uid() -- out here, where it cannot lead the planner to another index
+    where (latest.prediction).owner_id = auth.uid() -- checked outside the lateral query, so that the planner does not choose an index on the owner
   );
 end
 $function$;
 grant execute on function keyframe_private.latest_predictions(uuid) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe_private.record_kick(function_name text, request_id bigint, trouble text)
+CREATE OR REPLACE FUNCTION keyframe_private.record_kick(function_name text, request_id bigint, error text)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3005,15 +3007,15 @@ begin
     return;
   end if;
   update keyframe_private.last_kicks l
-  set made_at = clock_timestamp(), request_id = record_kick.request_id, trouble = left(record_kick.trouble, 200), acknowledged_at = null
+  set made_at = clock_timestamp(), request_id = record_kick.request_id, error = left(record_kick.error, 200), acknowledged_at = null
   where l.function_name = (
     select k.function_name from keyframe_private.last_kicks k where k.function_name = record_kick.function_name for update skip locked
   );
-  -- Whoever writes the first one may keep its transaction open: a second insert would wait for it.
+  -- The transaction that writes the first row may stay open: a second insert would wait for it.
   if not found and not exists (select from keyframe_private.last_kicks k where k.function_name = record_kick.function_name)
     and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || record_kick.function_name, 0)) then
-    insert into keyframe_private.last_kicks (function_name, made_at, request_id, trouble)
-    values (record_kick.function_name, clock_timestamp(), record_kick.request_id, left(record_kick.trouble, 200))
+    insert into keyframe_private.last_kicks (function_name, made_at, request_id, error)
+    values (record_kick.function_name, clock_timestamp(), record_kick.request_id, left(record_kick.error, 200))
     on conflict do nothing;
   end if;
 end
@@ -3063,7 +3065,7 @@ exception when others then
   begin
     perform keyframe_private.record_kick(function_name, null, sqlerrm);
   exception when others then
-    null; -- what was noted last stands
+    null; -- the previous record stays
   end;
   return false;
 end
@@ -3206,7 +3208,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.live_webhook_secrets(endpoints uuid[
  SET enable_mergejoin TO 'off'
 AS $function$
 begin
-  -- created_at is when a transaction began, so of two rotations at once it cannot tell the last; having no end can.
+  -- created_at is the start of a transaction, so it cannot order two simultaneous rotations; the row without expires_at is the
+  -- current one.
   return query
   select s.endpoint_id, array_agg(v.decrypted_secret order by (s.expires_at is null) desc, s.created_at desc)
   from keyframe_private.webhook_secrets s
@@ -3244,7 +3247,7 @@ begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
   delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
   if overlap <= interval '0' then
-    -- At once means every old one: whoever rotates without an overlap fears that a secret got out.
+    -- Without an overlap every old secret goes: the owner fears that one has leaked.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
     if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
@@ -3278,7 +3281,7 @@ begin
   from keyframe.webhook_endpoints e
   where e.enabled and (e.owner_id = owner or e.owner_id is null)
     and (e.event_types = '{}' or emit_event.event_type = any (e.event_types))
-  -- An endpoint that is being deleted is waited for and then left out: nothing is written for it once its deliveries are pruned.
+  -- Waits for the deletion of an endpoint and then skips it: once its deliveries are pruned, none may be added.
   for key share of e;
   if found then
     perform keyframe_private.kick_unless_running('deliver');
@@ -3497,7 +3500,7 @@ begin
     from down_to_start t where t.id is not null
   )
   select p.id from (select f.id from from_start f union all select t.id from down_to_start t) p
-  -- Single values, which no plan turns into a join that reads all endpoints first.
+  -- Scalar subqueries, because a join could read all endpoints first.
   where (select e.enabled from keyframe.webhook_endpoints e where e.id = p.id)
     and (select true from keyframe.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at
@@ -3538,8 +3541,8 @@ begin
   deliveries := '[]';
   endpoints := '{}';
   found_any := false;
-  -- Where another claim is at an endpoint, that one gives the places, and it is left to it. One without a free place is left to
-  -- whoever makes one: two calls of a busy sender then seldom want the same endpoints.
+  -- Skips endpoints that another claim is working on, and endpoints without a free slot, which are left to the call that frees
+  -- one: two calls of a busy worker then rarely want the same endpoints.
   select array_agg(o.id) into ours
   from keyframe_private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
   where case
@@ -3548,20 +3551,21 @@ begin
   if ours is null then
     return;
   end if;
-  -- Statements of their own: they see what those who held the locks before have committed. Whoever let a lease run out is believed
-  -- until here; from now on somebody else may have the delivery. One that is being recorded just now keeps its place.
+  -- Separate statements, so that they see what earlier holders of the locks have committed. A result counts under an expired
+  -- lease until this point; from here on another worker may get the delivery. A delivery that is being recorded now keeps its
+  -- slot.
   update keyframe_private.delivery_leases l set delivery_id = null, token = null
   from (
-    select o.endpoint_id, o.place from keyframe_private.delivery_leases o
+    select o.endpoint_id, o.slot from keyframe_private.delivery_leases o
     where o.endpoint_id = any (ours) and o.delivery_id is not null and o.leased_until <= at
     for update skip locked) o
-  where l.endpoint_id = o.endpoint_id and l.place = o.place;
+  where l.endpoint_id = o.endpoint_id and l.slot = o.slot;
   with line as materialized (
-    select o.id, o.turn, case when e.failing_since is null then e.max_in_flight else 1 end - cardinality(t.places) as free, t.places as taken, t.deliveries as sent
+    select o.id, o.turn, case when e.failing_since is null then e.max_in_flight else 1 end - cardinality(t.slots) as free, t.slots as taken, t.deliveries as sent
     from unnest(ours) with ordinality o (id, turn)
     join keyframe.webhook_endpoints e on e.id = o.id
     cross join lateral (
-      select coalesce(array_agg(l.place), '{}') as places, coalesce(array_agg(l.delivery_id), '{}') as deliveries
+      select coalesce(array_agg(l.slot), '{}') as slots, coalesce(array_agg(l.delivery_id), '{}') as deliveries
       from keyframe_private.delivery_leases l
       where l.endpoint_id = o.id and l.delivery_id is not null
     ) t
@@ -3579,14 +3583,14 @@ begin
       limit max_rows
     ) n
   ), leased as (
-    insert into keyframe_private.delivery_leases as l (endpoint_id, place, delivery_id, token, leased_until)
+    insert into keyframe_private.delivery_leases as l (endpoint_id, slot, delivery_id, token, leased_until)
     select d.endpoint_id, (
-        -- The nth place that is not taken.
-        select s.place from generate_series(1, cardinality(d.taken) + d.nth) s (place)
-        where s.place <> all (d.taken) order by s.place offset d.nth - 1 limit 1),
+        -- The nth free slot.
+        select s.slot from generate_series(1, cardinality(d.taken) + d.nth) s (slot)
+        where s.slot <> all (d.taken) order by s.slot offset d.nth - 1 limit 1),
       d.id, d.token, at + make_interval(secs => lease_seconds)
     from due d
-    on conflict (endpoint_id, place) do update
+    on conflict (endpoint_id, slot) do update
       set delivery_id = excluded.delivery_id, token = excluded.token, leased_until = excluded.leased_until
   )
   select
@@ -3630,8 +3634,8 @@ declare
   counted integer;
   changes keyframe_private.delivery_change[];
 begin
-  -- Endpoints that this may switch, before the deliveries and in one order: two that wait for each other end in an error for one of
-  -- them.
+  -- Locks the endpoints that this batch may switch, before the deliveries and in id order: two batches in different orders would
+  -- deadlock.
   perform from keyframe.webhook_endpoints e
   join (
     select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
@@ -3644,7 +3648,7 @@ begin
   for no key update of e;
 
   with held as (
-    select d.id, d.endpoint_id, l.place, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
+    select d.id, d.endpoint_id, l.slot, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
       d.last_attempt_at as was_at, d.status as was_status, d.last_error as was_error,
       r.started_at, r.duration_ms, r.status_code, r.error, r.response_excerpt, r.retry_after_seconds,
       coalesce(r.status_code between 200 and 299, false) as delivered
@@ -3658,7 +3662,7 @@ begin
   ), judged as materialized (
     select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
     from held h
-    where h.was_status = 'pending' -- one that an administrator gave up meanwhile stays so
+    where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code,
@@ -3669,14 +3673,15 @@ begin
     from judged j where d.id = j.id
   ), released as (
     update keyframe_private.delivery_leases l set delivery_id = null, token = null
-    from held h where l.endpoint_id = h.endpoint_id and l.place = h.place
+    from held h where l.endpoint_id = h.endpoint_id and l.slot = h.slot
   ), logged as (
     insert into keyframe.webhook_attempts
       (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code,
       case when not j.delivered then coalesce(j.error, 'http_status') end, j.response_excerpt
     from judged j
-    -- Only where somebody set a delivery's attempts back by hand. It must not keep the others of its batch from being recorded.
+    -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being
+    -- recorded.
     on conflict (delivery_id, attempt) do nothing
   ), by_endpoint as (
     select j.endpoint_id, bool_or(j.delivered) as some_delivered, coalesce(bool_or(j.status_code = 410), false) as gone
@@ -3731,7 +3736,7 @@ declare
   looked timestamptz;
   rest double precision;
 begin
-  -- One waits at a time: each waiting call holds a connection.
+  -- One call waits at a time: each waiting call holds a connection.
   if not pg_try_advisory_xact_lock(hashtextextended('keyframe deliver waits', 0)) then
     return;
   end if;
@@ -3797,7 +3802,7 @@ begin
   delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
   delete from keyframe_private.delivery_leases l
   where l.leased_until < now() - interval '1 hour' and not exists (select from keyframe.webhook_endpoints e where e.id = l.endpoint_id);
-  -- An endpoint's last hour says when it was last heard of. A single value, and the places of the rows: joins would read all hours.
+  -- An endpoint's last hour shows its latest attempt. A scalar subquery and ctids, because joins would read all hours.
   delete from keyframe_private.webhook_hours h where h.ctid = any (array(
     select o.ctid from keyframe_private.webhook_hours o
     where o.hour < now() - interval '2 days' and (
@@ -3894,7 +3899,7 @@ begin
     for update skip locked
   loop
     perform keyframe_private.mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
-      heard => false);
+      provider_answered => false);
     failed := failed + 1;
   end loop;
   return failed;
@@ -3988,13 +3993,13 @@ begin
   delete from keyframe_private.unanswered_submits s where s.prediction_id = any (array(
     select o.prediction_id from keyframe_private.unanswered_submits o
     where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows));
-  -- Whether one text was submitted twice is asked up to two hours later.
+  -- is_only_submit_of_its_text reads up to two hours back.
   delete from keyframe_private.text_submits t where t.prediction_id = any (array(
     select o.prediction_id from keyframe_private.text_submits o
     where o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows));
   perform keyframe_private.prune_webhooks();
-  -- Last, and it waits for nobody: the deletion of an account may wait for these rows and hold what the others wait for.
-  -- Few at a time: each is written to all indexes of predictions anew.
+  -- Last, and without waiting: the deletion of an account may wait for these rows while it holds others. A small batch, because
+  -- each update writes to all indexes of predictions.
   perform keyframe_private.expire_unanswered_submits(least(max_rows, 1000));
 end
 $function$;
@@ -4110,7 +4115,7 @@ AS $function$
   from pending p
   join keyframe.webhook_endpoints e on e.id = p.endpoint_id
   cross join lateral (
-    -- Counted by the index alone; what is being sent is due as well. Only the oldest is looked for in the table.
+    -- Counted from the index alone; deliveries being sent are due as well. Only the oldest one is read from the table.
     select count(o.next_attempt_at) as pending, greatest(count(*) filter (where o.next_attempt_at <= now()) - cardinality(s.ids), 0) as due, (
         select d.next_attempt_at from keyframe.webhook_deliveries d
         where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= now() and d.id <> all (s.ids)
@@ -4147,7 +4152,7 @@ AS $function$
   select jsonb_build_object(
     'unsent', u.unsent, 'oldestUnsentSeconds', keyframe_private.seconds_since(u.oldest_at),
     'accepted', r.accepted, 'refused', r.refused, 'failed', r.failed,
-    -- pg_net's worker serves one database of the server: from another one nothing is ever sent.
+    -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
       from pg_catalog.pg_extension e where e.extname = 'pg_net'),
@@ -4184,14 +4189,14 @@ AS $function$
       when a.id is null then 'unanswered'
       when a.status_code = 202 and a.content like '{"success":true,"data":{"accepted":true}%' then 'accepted'
       when a.status_code is not null then 'answered'
-      -- Nobody was reached: as when nobody listens.
+      -- No connection was made, as when nothing listens.
       when a.error_msg like 'Timeout%, HTTP Request/Response time: 0.000000 ms)' then 'failed'
-      -- Older releases leave timed_out null.
+      -- Older releases of pg_net leave timed_out null.
       when a.timed_out or a.error_msg ilike 'timeout%' then 'timed_out'
       else 'failed'
     end,
     'status', a.status_code,
-    'error', left(coalesce(k.trouble, a.error_msg), 200),
+    'error', left(coalesce(k.error, a.error_msg), 200),
     'madeSeconds', keyframe_private.seconds_since(k.made_at),
     'acknowledgedAfterSeconds', round(extract(epoch from k.acknowledged_at - k.made_at), 3))
   from (select) only_one
@@ -4199,7 +4204,7 @@ AS $function$
   left join lateral (
     select n.id, n.status_code, n.content, n.timed_out, n.error_msg
     from net._http_response n
-    -- Its time is the beginning of pg_net's transaction, which may have been under way when the kick was made.
+    -- created is the start of pg_net's transaction, which may be before the kick.
     where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id
     limit 1
   ) a on true

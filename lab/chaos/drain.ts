@@ -56,7 +56,7 @@ async function openWork(sql: World["sql"]): Promise<OpenWork> {
           select from keyframe_private.delivery_leases l where l.delivery_id = d.id and l.leased_until > now()))) as deliveries,
       (select count(*)::int from keyframe_private.provider_runs where cancel_due_at is not null) as runs,
       (select count(*) from keyframe.predictions where unanswered_since is not null and status in ('failed', 'canceled'))::int
-        + (select count(*) from keyframe_private.unanswered_submits where sought is not null)::int as searches,
+        + (select count(*) from keyframe_private.unanswered_submits where search_task is not null)::int as searches,
       (select count(*)::int from keyframe_private.file_removals)
         + (select count(*) from storage.objects o where o.bucket_id = 'projects'
             and not exists (select from auth.users u where u.id::text = o.owner_id))::int as removals,

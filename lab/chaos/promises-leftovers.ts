@@ -5,7 +5,7 @@ const OWN_LOCKS = "(classid = 0 and objsubid = 1 and objid between 5470000 and 5
 
 export const leftoverPromises = {
   no_lease_is_left: {
-    sentence: "nobody holds a lease (one of a delivery that ran out stays in its place until the place is used again)",
+    sentence: "nobody holds a lease (one of a delivery that ran out stays in its slot until the slot is used again)",
     broken: `
       select format('prediction %s', id) as broken from keyframe.predictions where lease_token is not null
       union all

@@ -104,7 +104,7 @@ export const predictionPromises = {
       where unanswered_since is not null and status in ('failed', 'canceled')
       union all
       select format('a run of prediction %s, which is gone, is still to be looked for', prediction_id)
-      from keyframe_private.unanswered_submits where sought is not null`,
+      from keyframe_private.unanswered_submits where search_task is not null`,
   },
   rows_are_possible: {
     sentence: "no prediction is in a state that cannot be",

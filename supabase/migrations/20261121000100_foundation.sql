@@ -1,7 +1,7 @@
--- What everything else stands on: extensions, the private schema, no default grants, errors, settings.
+-- The foundation: extensions, schemas without default rights, errors, checks of texts, settings.
 
--- Keyframe takes over nothing of an app's. A schema or policy that exists already stops its migration; a bucket is looked for here,
--- before anything is written.
+-- Keyframe never changes what an app has made. An existing schema or policy of the same name stops its migration; existing
+-- buckets are checked here, before anything is written.
 do $$
 declare
   taken text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
@@ -16,7 +16,7 @@ $$;
 create schema if not exists extensions;
 create extension if not exists pgcrypto with schema extensions;
 
--- pg_net, pg_cron and Vault may be there already under these schema names (the hosted platform preinstalls some of them).
+-- pg_net, pg_cron and Vault may exist already under these schema names: the hosted platform preinstalls some of them.
 do $$
 begin
   if to_regnamespace('net') is null then
@@ -31,8 +31,8 @@ begin
 end
 $$;
 
--- Three schemas of our own, in which nobody has a right that no migration grants. Nothing is made in public, and no default of
--- the database changes: the tables of an app that shares the project stay as they are.
+-- Three schemas of our own, with no rights but those that a migration grants. Nothing is created in public and no default
+-- privilege changes, so the tables of an app in the same project keep theirs.
 create schema keyframe;
 comment on schema keyframe is 'Keyframe: projects, predictions, models and webhooks, and the functions that users call. Exposed through the Data API.';
 grant usage on schema keyframe to anon, authenticated, service_role;
@@ -45,8 +45,7 @@ create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
 grant usage on schema keyframe_private to authenticated, service_role;
 
--- Raises an error of the API: the SQLSTATE KEYFR marks it as ours, the message is the stable code, the detail a sentence for a
--- person.
+-- Raises an API error. The SQLSTATE KEYFR marks it as ours, the message is the stable code, the detail is a sentence for people.
 create function keyframe_private.raise_error(code text, sentence text, hint text default '')
 returns void
 language plpgsql
@@ -59,11 +58,11 @@ end
 $$;
 grant execute on function keyframe_private.raise_error(text, text, text) to authenticated, service_role;
 
--- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/texts.test.ts compares both for
--- every character. Ranges of code points do not depend on the collation.
+-- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/texts.test.ts compares both
+-- for every character. Ranges of code points do not depend on the collation.
 
--- At least one character that is not white space, a control character, or one that Unicode lets a display ignore: zero-width
--- characters, fillers, variation selectors, tags. Beside a visible character those are allowed: Persian, Hindi and emoji need them.
+-- Requires one character that is not white space, a control character or ignorable in display (zero-width characters, fillers,
+-- variation selectors, tags). Those are allowed beside a visible character: Persian, Hindi and emoji need them.
 create function keyframe_private.has_visible_character(value text)
 returns boolean
 language plpgsql
@@ -76,7 +75,7 @@ begin
 end
 $$;
 
--- No control characters (terminal escapes are made of them) but tabs and line breaks.
+-- Refuses control characters, which form terminal escapes, except tabs and line breaks.
 create function keyframe_private.is_plain_text(value text)
 returns boolean
 language plpgsql
@@ -89,7 +88,7 @@ begin
 end
 $$;
 
--- No control characters, no line breaks, and no bidirectional overrides, which change the direction of the text that follows.
+-- Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.
 create function keyframe_private.is_one_line(value text)
 returns boolean
 language plpgsql
@@ -118,14 +117,14 @@ create table keyframe_private.settings (
   retry_most interval not null default interval '2 minutes' check (retry_most >= retry_base),
   unused_references_after interval not null default interval '30 days' check (unused_references_after >= interval '1 hour')
 );
-comment on table keyframe_private.settings is 'One row. Changes take effect with the next statement, no deploy needed.';
-comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; the rest wait in queued, oldest first.';
-comment on column keyframe_private.settings.max_failures is 'How often a submit may fail in a row before the prediction is failed; also how many workers may die over one task.';
-comment on column keyframe_private.settings.frame_deadline is 'How long a frame may take from its admission to its end.';
-comment on column keyframe_private.settings.video_deadline is 'How long a video may take from its admission to its end.';
-comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before the provider is asked.';
-comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles each time.';
+comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
+comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
+comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire.';
+comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
+comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
+comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before polling the provider.';
+comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles with each failure.';
 comment on column keyframe_private.settings.retry_most is 'The longest back-off.';
-comment on column keyframe_private.settings.unused_references_after is 'How long after its upload a reference image is kept that no prediction uses.';
+comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
 insert into keyframe_private.settings default values;
 alter table keyframe_private.settings enable row level security;

@@ -1,4 +1,4 @@
--- Token buckets: one per owner and route class, refilled by the clock, changed without a deploy.
+-- Rate limits: one token bucket per owner and route class. An administrator changes a limit without a deploy.
 
 create table keyframe_private.rate_limits (
   route_class text primary key,
@@ -15,8 +15,8 @@ insert into keyframe_private.rate_limits (route_class, capacity, per_second) val
   ('read', 1200, 20);
 alter table keyframe_private.rate_limits enable row level security;
 
--- Unlogged: a crash hands everybody a full bucket, which costs less than writing each request to the log.
--- The low fillfactor keeps the one hot row of an owner on its page (HOT updates, no index writes).
+-- Unlogged: a crash refills every bucket, which is cheaper than logging every request. The low fillfactor keeps an owner's row on
+-- its page (HOT updates write no index).
 create unlogged table keyframe_private.rate_buckets (
   owner_id uuid not null,
   route_class text not null references keyframe_private.rate_limits on delete cascade,
@@ -24,22 +24,22 @@ create unlogged table keyframe_private.rate_buckets (
   refilled_at timestamptz not null,
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
-comment on table keyframe_private.rate_buckets is 'What is left in each bucket, as of refilled_at.';
+comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
 create index rate_buckets_route_class_idx on keyframe_private.rate_buckets (route_class);
 alter table keyframe_private.rate_buckets enable row level security;
 
--- Takes one token of the caller's bucket and says how the bucket then stands, as rate_state does. When it is empty: rate_limited,
--- with {policy, limit, window_seconds, wait_seconds} as hint. Null, and nothing taken, without a caller or without a limit.
+-- Takes one token from the caller's bucket and returns the state of the bucket, as rate_state does. An empty bucket raises
+-- rate_limited, with {policy, limit, window_seconds, wait_seconds} as the hint. Without a caller or without a limit it takes
+-- nothing and returns null.
 --
--- What is refused later in the same transaction is taken back with it, its token too, and so is the token of a request that was
--- refused for want of one. So a flood of requests that find nothing costs its sender no tokens; it costs us an index probe each,
--- and they come one after the other, because each holds the bucket's row while it looks. An empty bucket refuses before anything
--- is looked at.
+-- An error later in the transaction returns the token. A flood of requests that find nothing therefore costs its sender no
+-- tokens; it costs us one index probe each, one at a time because each holds the row of its bucket. An empty bucket refuses
+-- before anything is read.
 --
--- The row stays locked to the end of the transaction. Hence the order in every function: Idempotency-Key, token, and only then
--- rows that others may hold. A request takes the tokens of one class only, so nobody waits for a token while holding what the
--- holder of that token may wait for. (A start has locked its project against deletion by then: whoever deletes it waits for no
--- token any more.) What one owner's long change (a big recovery) keeps waiting is that owner's other changes.
+-- The row stays locked until the transaction ends. To avoid deadlocks every function takes its locks in this order:
+-- Idempotency-Key, token, then rows that others may hold. A request takes tokens of one class only. (A start locks its project
+-- against deletion first; that is safe because whoever deletes a project has taken its token before.) A long change, such as a
+-- large recovery, delays the other changes of the same owner only.
 create function keyframe_private.take_token(route_class text)
 returns jsonb
 language plpgsql
@@ -49,7 +49,7 @@ set search_path = ''
 as $$
 #variable_conflict use_column
 declare
-  caller uuid := auth.uid(); -- null: administrators, and functions with the secret key, which are not limited
+  caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
   with limited as (
@@ -61,8 +61,8 @@ begin
       set tokens = least(
             excluded.tokens, -- one less than the capacity
             b.tokens - 1 + (select l.per_second from limited l) * greatest(0, extract(epoch from now() - b.refilled_at))),
-          -- A little ahead: another request began later and was faster. More: the clock was set back, and refilling goes on from
-          -- now.
+          -- A request that began later may have finished first, so refilled_at may be slightly ahead. More than a minute ahead
+          -- means that the clock was set back: refilling restarts from now.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
     returning b.tokens
   )
@@ -92,9 +92,9 @@ end
 $$;
 grant execute on function keyframe_private.take_token(text) to authenticated;
 
--- What the RateLimit headers say: the class, its limit, what remains, seconds until it is full again. Null without a caller.
--- This, and whatever else a user's request calls, is plpgsql: a session keeps its plans, while a function in SQL that cannot be
--- inlined (none with a search_path can) is parsed and planned anew at each call, which was half of the time of a start.
+-- The values of the RateLimit headers: class, limit, remaining, seconds until full. Null without a caller. Functions on a user's
+-- request path are plpgsql: a session keeps their plans. A SQL function with a search_path cannot be inlined and is planned at
+-- each call, which took half of the time of a start.
 create function keyframe_private.rate_state(route_class text)
 returns jsonb
 language plpgsql

@@ -1,4 +1,4 @@
--- Idempotency-Key: the same key and body give the first answer again. A unique key decides, not a look before.
+-- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
 
 create table keyframe_private.idempotency_keys (
   resource_id uuid primary key,
@@ -9,18 +9,18 @@ create table keyframe_private.idempotency_keys (
   created_at timestamptz not null default now(),
   constraint idempotency_keys_owner_id_key_key unique nulls not distinct (owner_id, key)
 );
-comment on table keyframe_private.idempotency_keys is 'Which resource a key made, for 24 hours.';
+comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
-comment on column keyframe_private.idempotency_keys.owner_id is 'Whose key it is; null: the secret key''s.';
-comment on column keyframe_private.idempotency_keys.resource_id is 'What the request made. Where it made nothing with an identifier of its own, only a mark of the first request.';
-comment on column keyframe_private.idempotency_keys.answer is 'What the first request answered, where no row tells it later (a recovery: how many). Never a secret: those stay in the Vault.';
+comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
+comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
+comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 alter table keyframe_private.idempotency_keys enable row level security;
 
--- Reserves a key for the caller, or says what it made before. Runs in the transaction of the effect it guards,
--- so an equal request that comes at the same time waits here until the first has committed or failed.
--- Without a hash, because the body has not been read yet, the key is reserved: nothing is compared before keyframe_private.complete_request.
--- A replay writes its row unchanged: that is what makes reserving and looking one statement, with nothing between them.
+-- Reserves a key for the caller, or returns what it created before. It runs in the transaction of the effect that it guards, so
+-- an equal simultaneous request waits here until the first has committed or failed. Without a hash (the body is not read yet) it
+-- reserves the key and compares nothing until complete_request. A replay updates the row to its own values, so that one statement
+-- reserves and reads.
 create function keyframe_private.remember_request(key text, request_hash text)
 returns table (resource_id uuid, replayed boolean, answer jsonb)
 language plpgsql
@@ -34,7 +34,7 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
-  -- Without a user only the secret key has keys; a session that names nobody must not write among them.
+  -- Keys without a user belong to the secret key. A session that names no user must not use them.
   if caller is null and auth.role() is distinct from 'service_role' then
     perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
   end if;
@@ -60,8 +60,8 @@ begin
 end
 $$;
 
--- Says what a request was that has reserved its key without a hash, now that its body has been read. Returns what the key made;
--- null when nothing is reserved: the key is new, or an equal request, for whose row this one waited, has said it before.
+-- Sets the hash of a request that reserved its key before its body was read. Returns what the key created; null when no
+-- reservation is open: the key is new, or an equal request has set the hash already.
 create function keyframe_private.complete_request(key text, request_hash text)
 returns uuid
 language plpgsql
@@ -80,7 +80,7 @@ begin
 end
 $$;
 
--- Keeps what a replay is to answer, for a request whose rows will not tell it.
+-- Keeps the answer for a replay, when no row can reproduce it.
 create function keyframe_private.remember_answer(resource_id uuid, answer jsonb)
 returns void
 language sql

@@ -1,4 +1,4 @@
--- A project: what the film is about. Frames and videos are predictions of it.
+-- A project: a title and the prompt of one shot. Its frames and videos are predictions.
 
 create table keyframe.projects (
   id uuid primary key default gen_random_uuid(),
@@ -15,9 +15,9 @@ create table keyframe.projects (
   constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
   constraint projects_id_owner_id_key unique (id, owner_id)
 );
-comment on table keyframe.projects is 'One film in the making. Owned by the user who created it.';
-comment on column keyframe.projects.text_prompt is 'The scene to generate; each prediction copies it unless it brings a prompt of its own.';
-comment on column keyframe.projects.description is 'Free text, for example how the look should be kept. Not sent to the provider.';
+comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
+comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
+comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
 create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
 
 alter table keyframe.projects enable row level security;
@@ -29,12 +29,12 @@ create policy projects_update_owner on keyframe.projects for update to authentic
   using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using (owner_id = (select auth.uid()));
--- Not id: one that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
+-- Not id: an identifier that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
 grant select, insert (title, text_prompt, description), update (title, text_prompt, description), delete
   on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
 
--- Counts each insert of a user against the rate limit, through the functions and through the Data API alike.
+-- Counts each insert by a user against the rate limit, from the functions and from the Data API.
 create function keyframe_private.limit_projects()
 returns trigger
 language plpgsql
@@ -50,8 +50,7 @@ $$;
 create trigger _100_limit before insert on keyframe.projects
   for each row execute function keyframe_private.limit_projects();
 
--- Counts each request of a user that changes or deletes, before it locks any project: a request that waits for its token holds
--- nothing.
+-- Counts each update or delete by a user, before any project is locked: a request that waits for its token holds no lock.
 create function keyframe_private.limit_project_changes()
 returns trigger
 language plpgsql
@@ -60,7 +59,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  if pg_trigger_depth() = 1 then -- an account's end is nobody's request
+  if pg_trigger_depth() = 1 then -- the deletion of an account is nobody's request
     perform keyframe_private.take_token('change');
   end if;
   return null;
@@ -76,15 +75,15 @@ volatile
 set search_path = ''
 as $$
 begin
-  new.updated_at := greatest(now(), old.updated_at); -- now() is when this transaction began, which may be before the last change
+  new.updated_at := greatest(now(), old.updated_at); -- now() is the start of this transaction, which may be before the last change
   return new;
 end
 $$;
-create trigger _200_date before update on keyframe.projects
+create trigger _200_stamp before update on keyframe.projects
   for each row execute function keyframe_private.stamp_project();
 
--- Refuses a user's deletion while something of the project runs: it would be paid for and thrown away.
--- Administrators may, and the end of an account takes its projects along. Runs under way are then cancelled, files removed.
+-- Refuses to let a user delete a project with a running prediction, which would be paid for and thrown away. Administrators may
+-- delete it, and so does the deletion of the account: then provider runs are cancelled and files removed.
 create function keyframe_private.guard_project_deletion()
 returns trigger
 language plpgsql
@@ -96,7 +95,7 @@ begin
   if auth.uid() is null or pg_trigger_depth() > 1 then
     return old;
   end if;
-  -- The project is locked by now: a start that came first has been waited for and is seen here, a later one finds no project.
+  -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
   if exists (
     select from keyframe.predictions p
     where p.owner_id = old.owner_id and p.project_id = old.id

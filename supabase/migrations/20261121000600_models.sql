@@ -1,4 +1,4 @@
--- Which model serves a step and how our inputs map onto its fields. An administrator edits rows in Studio; no deploy.
+-- The model that serves a step, and how our inputs map to its fields. An administrator edits rows in Studio; no deploy is needed.
 
 create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
 comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
@@ -32,7 +32,7 @@ create table keyframe.models (
   constraint only_video_has_frame_fields check (step = 'video' or (first_frame_field is null and last_frame_field is null)),
   constraint last_frame_rules_need_a_last_frame_field
     check (last_frame_field is not null or (not last_frame_needs_first and last_frame_extras = '{}')),
-  -- A field that is empty or has a space in it is an input the provider does not know, and would drop.
+  -- The provider ignores an input whose name it does not know, such as an empty name or one with a space.
   constraint fields_have_names check (
     prompt_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$' and reference_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'
     and first_frame_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$' and last_frame_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'
@@ -44,24 +44,24 @@ create table keyframe.models (
     and first_frame_field <> all (array[last_frame_field, duration_field])
     and last_frame_field <> duration_field),
   constraint extras_are_objects check (jsonb_typeof(extras) = 'object' and jsonb_typeof(last_frame_extras) = 'object'),
-  -- What a request decides is not fixed beside it.
+  -- Fixed input must not override what a request sets.
   constraint extras_leave_the_other_fields_alone check (
     not extras ?| array[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field]
     and not last_frame_extras ?| array[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field])
 );
-comment on table keyframe.models is 'The models that may serve a step. Exactly one row of a step is the default. To switch, tick is_default on another row: update keyframe.models set is_default = true where step = ''video'' and model = ''google/veo-3.1''.';
-comment on column keyframe.models.is_default is 'The model that new predictions of this step use. Ticking it on one row takes it from the other; it cannot be taken away otherwise.';
+comment on table keyframe.models is 'The models that can serve a step. Exactly one row of a step is the default. To switch, tick is_default on another row: update keyframe.models set is_default = true where step = ''video'' and model = ''google/veo-3.1''.';
+comment on column keyframe.models.is_default is 'The model that new predictions of this step use. Setting it on one row clears it on the other; clearing it alone is refused.';
 comment on column keyframe.models.prompt_field is 'The model''s input field for the prompt.';
 comment on column keyframe.models.reference_field is 'The input field for reference images; null when the model takes none.';
 comment on column keyframe.models.max_references is 'How many reference images the model takes (0 when none).';
 comment on column keyframe.models.reference_is_list is 'True when reference_field takes a list, false when it takes one image.';
 comment on column keyframe.models.first_frame_field is 'Video: the input field for the first frame.';
-comment on column keyframe.models.last_frame_field is 'Video: the input field for the last frame; null when the model would drop it.';
-comment on column keyframe.models.last_frame_needs_first is 'True when the model takes a last frame only beside a first one.';
-comment on column keyframe.models.last_frame_extras is 'Further input when a last frame is given, for example {"mode": "pro"}.';
-comment on column keyframe.models.references_exclude_frames is 'True when the model takes either reference images or frames, not both.';
+comment on column keyframe.models.last_frame_field is 'Video: the input field for the last frame; null when the model has none.';
+comment on column keyframe.models.last_frame_needs_first is 'True when the model accepts a last frame only together with a first frame.';
+comment on column keyframe.models.last_frame_extras is 'Additional input when a last frame is sent, for example {"mode": "pro"}.';
+comment on column keyframe.models.references_exclude_frames is 'True when the model accepts either reference images or frames, not both.';
 comment on column keyframe.models.duration_field is 'Video: the input field for the duration in seconds.';
-comment on column keyframe.models.durations is 'Which durations in seconds the model offers; the first one is used when none is asked for.';
+comment on column keyframe.models.durations is 'The durations in seconds that the model offers; the first one is the default.';
 comment on column keyframe.models.extras is 'Input that is always sent, for example {"output_format": "png"}.';
 create unique index models_one_default_per_step on keyframe.models (step) where is_default;
 
@@ -69,7 +69,7 @@ alter table keyframe.models enable row level security;
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
 grant select on keyframe.models to authenticated, service_role;
 
--- The row that becomes the default takes it from the other one of its step, so that a switch is one update of one row.
+-- A row that becomes the default clears is_default on the other row of its step, so one update switches the model.
 create function keyframe_private.replace_default()
 returns trigger
 language plpgsql
@@ -77,7 +77,7 @@ volatile
 set search_path = ''
 as $$
 begin
-  -- Two switches at once come one after the other, and the later one finds what the first has made the default.
+  -- Serialises simultaneous switches: the later one sees the default that the earlier one set.
   perform pg_advisory_xact_lock(hashtextextended('keyframe default model of ' || new.step::text, 0));
   update keyframe.models m set is_default = false
   where m.step = new.step and m.is_default and m.model <> new.model;
@@ -89,7 +89,7 @@ create trigger _100_take_default_inserted before insert on keyframe.models
 create trigger _100_take_default before update of is_default, step on keyframe.models
   for each row when (new.is_default and (not old.is_default or old.step <> new.step)) execute function keyframe_private.replace_default();
 
--- Refuses to leave a step without a default. Looks when the transaction ends, so that the order of its statements is free.
+-- Refuses to leave a step without a default model. Checked at commit, so the order of statements is free.
 create function keyframe_private.require_default()
 returns trigger
 language plpgsql

@@ -1,4 +1,4 @@
--- A prediction: one run of one step. The row is the workflow; its status only moves as keyframe_private.prediction_moves allows.
+-- A prediction: one run of one step. The row is the workflow; its status moves only as prediction_moves allows.
 
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
@@ -70,37 +70,37 @@ create table keyframe.predictions (
     case when status = 'failed' then num_nonnulls(error_code, error_message, error_retryable) = 3
       else num_nonnulls(error_code, error_message, error_retryable) = 0
     end)
--- Five updates in a row's life, none of them HOT: each sets status or next_attempt_at, which the indexes of the queue are about.
--- The room on the page keeps the versions together all the same: five in six stay on it, against one in eight without. Vacuum
--- comes after 2 % and not after a fifth: a million rows would have 200,000 dead versions, and each claim steps over dead entries.
+-- About five updates in the life of a row, none of them HOT: each sets status or next_attempt_at, which the indexes of the queue
+-- contain. Free space still keeps five of six row versions on the same page, against one of eight without it. Vacuum runs at 2 %
+-- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service moves the status.';
-comment on column keyframe.predictions.prompt is 'What was asked for; the project''s text_prompt unless the request brought its own.';
+comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
+comment on column keyframe.predictions.prompt is 'The prompt of the request, or the project''s text_prompt when it had none.';
 comment on column keyframe.predictions.reference_image_path is 'projects/<file_name>: an image in the bucket projects that belongs to the owner.';
-comment on column keyframe.predictions.first_frame_prediction_id is 'Video: where it starts. Last frame: the look to keep.';
-comment on column keyframe.predictions.last_frame_prediction_id is 'Video: where it ends.';
-comment on column keyframe.predictions.provider_prediction_id is 'The identifier at the provider, once it accepted the run.';
-comment on column keyframe.predictions.attempt is 'How often the run was handed to the provider, this time included.';
-comment on column keyframe.predictions.failures is 'Failures of the present task in a row; progress sets it back to 0.';
-comment on column keyframe.predictions.retry_reason is 'Why the present task is tried again: the code of the last failure.';
-comment on column keyframe.predictions.unanswered_since is 'Since when a submit has no answer: the provider''s list is asked for it before the next one, and once more when the prediction ends without one.';
-comment on column keyframe.predictions.lease_token is 'Who works on it; only the holder may record a result. Runs out at next_attempt_at.';
-comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s places; null while it waits in line.';
-comment on column keyframe.predictions.next_attempt_at is 'When somebody should look at it next.';
-comment on column keyframe.predictions.deadline_at is 'When it is failed if it has not ended.';
-comment on column keyframe.predictions.provider_output_url is 'Where the provider keeps the output for an hour.';
+comment on column keyframe.predictions.first_frame_prediction_id is 'Video: its first image. Last frame: the image whose look it keeps.';
+comment on column keyframe.predictions.last_frame_prediction_id is 'Video: its last image.';
+comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
+comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
+comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';
+comment on column keyframe.predictions.retry_reason is 'The code of the last failure of the current task, while it is retried.';
+comment on column keyframe.predictions.unanswered_since is 'Since when a submit is unanswered. The provider''s list is searched before the next submit, and once more when the prediction ends without an answer.';
+comment on column keyframe.predictions.lease_token is 'The lease of the current task; only its holder may record a result. It expires at next_attempt_at.';
+comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
+comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
+comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
+comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
--- For the pages of a project's list and for the cascade from projects, which looks for both columns.
+-- For the pages of a project's list, and for the cascade from projects, which searches by both columns.
 create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id, created_at desc, id desc);
--- Whether somebody still needs a reference image.
+-- To find out whether a reference image is still in use.
 create index predictions_reference_image_path_idx on keyframe.predictions (reference_image_path) where reference_image_path is not null;
 create index predictions_step_model_idx on keyframe.predictions (step, model);
 create index predictions_first_frame_prediction_id_idx on keyframe.predictions (first_frame_prediction_id) where first_frame_prediction_id is not null;
 create index predictions_last_frame_prediction_id_idx on keyframe.predictions (last_frame_prediction_id) where last_frame_prediction_id is not null;
--- The queue: only what is active is in these, so they stay small however many predictions have ended.
+-- The queue. These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_due_idx on keyframe.predictions (next_attempt_at)
   where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing');
 create index predictions_deadline_idx on keyframe.predictions (deadline_at)
@@ -109,7 +109,7 @@ create index predictions_active_owner_idx on keyframe.predictions (owner_id)
   where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing');
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued';
--- Ended, and a run of it may be under way at the provider that nobody here has heard of. Empty, as a rule.
+-- Ended predictions with an unanswered submit, whose provider run may still be going on. Usually empty.
 create index predictions_unanswered_idx on keyframe.predictions (next_attempt_at)
   where unanswered_since is not null and status in ('failed', 'canceled');
 
@@ -127,7 +127,7 @@ create table keyframe_private.prediction_moves (
   to_status keyframe.prediction_status not null,
   primary key (from_status, to_status)
 );
-comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. What is not here cannot happen, whoever tries.';
+comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused, whoever tries it.';
 insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),

@@ -1,7 +1,7 @@
--- Fairness: at most max_active_per_owner predictions of one owner are admitted; the rest wait in line.
--- Waiting rows are outside the queue's index, so a long line of one owner costs the others nothing.
+-- Fairness: an owner has max_active_per_owner slots; further predictions wait. Waiting rows are outside the index of the queue,
+-- so the long line of one owner costs the others nothing.
 
--- Serialises what counts and fills the places of one owner. Held to the end of the transaction.
+-- Serialises counting and filling the slots of one owner, until the transaction ends.
 create function keyframe_private.lock_slots(owner uuid)
 returns void
 language plpgsql
@@ -9,11 +9,11 @@ volatile
 set search_path = ''
 as $$
 begin
-  perform pg_advisory_xact_lock(hashtextextended('keyframe places of ' || owner::text, 0));
+  perform pg_advisory_xact_lock(hashtextextended('keyframe slots of ' || owner::text, 0));
 end
 $$;
 
--- How many more predictions of this owner may run now. Meaningful only while lock_slots is held.
+-- How many more predictions of this owner may start. Valid only while lock_slots is held.
 create function keyframe_private.free_slots(owner uuid)
 returns integer
 language plpgsql
@@ -41,7 +41,7 @@ begin
 end
 $$;
 
--- Gives the free places of an owner to those who have waited longest.
+-- Gives the free slots of an owner to the predictions that have waited longest.
 create function keyframe_private.admit_waiting(owner uuid)
 returns integer
 language plpgsql
@@ -51,31 +51,31 @@ set search_path = ''
 as $$
 declare
   moment timestamptz;
-  places integer;
+  slots integer;
   admitted integer;
 begin
   perform keyframe_private.lock_slots(owner);
-  -- Taken under the lock, so that the order of admitted_at is the order of the line, whichever transaction began first.
+  -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
-  places := keyframe_private.free_slots(owner);
-  if places <= 0 then
+  slots := keyframe_private.free_slots(owner);
+  if slots <= 0 then
     return 0;
   end if;
   update keyframe.predictions p
   set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
-  -- An array is read once. A join with the subquery may run it again for each row, and would admit as many more each time.
+  -- An array is computed once. A join with the subquery may run it again for each row and admit too many.
   where p.id = any (array(
     select w.id from keyframe.predictions w
     where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
     order by w.created_at, w.id
-    limit places
-    for update skip locked)); -- one that is being cancelled this moment gives its turn to the next
+    limit slots
+    for update skip locked)); -- a locked row is being cancelled; the next one takes its turn
   get diagnostics admitted = row_count;
   return admitted;
 end
 $$;
 
--- The end of one prediction frees a place for the next.
+-- The end of one prediction frees a slot for the next.
 create function keyframe_private.admit_next()
 returns trigger
 language plpgsql
@@ -93,8 +93,8 @@ create trigger _500_admit_next after update of status on keyframe.predictions
   when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
   execute function keyframe_private.admit_next();
 
--- 1 for the next in line of this owner, 2 for the one after; 0 once it has its place; null when it is not queued.
--- Counted no further than 1000, which means that or later: a page of a very long line would count it again for each row.
+-- The position in the owner's line: 1 for the next to run, 0 once it has a slot, null when it is not queued. Counting stops at
+-- 1000, which means 1000 or later: a page of a very long line would count it again for each row.
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer
 language plpgsql

@@ -1,6 +1,6 @@
--- What a user asks for is checked and completed before the row exists, whichever way the insert came.
+-- Checks and completes a request before its row exists, whether it comes through a function or the Data API.
 
--- The latest prediction of a step that succeeded, or null.
+-- The latest succeeded prediction of a step, or null.
 create function keyframe_private.latest_succeeded(project uuid, wanted keyframe.generation_step)
 returns uuid
 language plpgsql
@@ -61,7 +61,7 @@ begin
 end
 $$;
 
--- Raises unsupported_input when the model would drop or refuse something that was asked for: before any charge.
+-- Raises unsupported_input when the model would ignore or refuse an input, before anything is charged.
 create function keyframe_private.require_supported(wanted keyframe.predictions, chosen keyframe.models)
 returns void
 language plpgsql
@@ -101,7 +101,7 @@ begin
 end
 $$;
 
--- Completes and checks a new prediction: owner, prompt, frames, model, place in line.
+-- Completes and checks a new prediction: owner, prompt, frames, model, slot.
 create function keyframe_private.prepare_prediction()
 returns trigger
 language plpgsql
@@ -114,7 +114,7 @@ declare
   project keyframe.projects;
   chosen keyframe.models;
 begin
-  -- Locked against deletion: whoever is deleting the project is waited for, and then there is none.
+  -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
   where p.id = new.project_id and (caller is null or p.owner_id = caller)
   for key share;
@@ -150,7 +150,7 @@ begin
   new.model := chosen.model;
 
   perform keyframe_private.lock_slots(new.owner_id);
-  -- Taken under the lock, so that the order of created_at is the order of the line.
+  -- Read under the lock, so that created_at has the order of the line.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
   if keyframe_private.free_slots(new.owner_id) > 0 and not exists (

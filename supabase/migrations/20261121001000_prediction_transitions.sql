@@ -1,6 +1,6 @@
--- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or doubled caller.
+-- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call.
 
--- Every run the provider accepted, so that none is paid for without a row and none goes on after its prediction has ended.
+-- Every provider run that was accepted: the record of what is paid for, and of what to cancel once its prediction has ended.
 create table keyframe_private.provider_runs (
   provider_prediction_id text primary key,
   prediction_id uuid not null,
@@ -9,8 +9,8 @@ create table keyframe_private.provider_runs (
   cancel_due_at timestamptz,
   cancel_failures integer not null default 0
 );
-comment on table keyframe_private.provider_runs is 'Runs at the provider. Kept without a foreign key: a run must be cancelled even when its prediction is gone.';
-comment on column keyframe_private.provider_runs.cancel_due_at is 'When to ask the provider to cancel this run; null when nobody needs to.';
+comment on table keyframe_private.provider_runs is 'Provider runs. Without a foreign key: a run must be cancelled even when its prediction is deleted.';
+comment on column keyframe_private.provider_runs.cancel_due_at is 'When to cancel this run at the provider; null when there is nothing to cancel.';
 create index provider_runs_cancel_due_at_idx on keyframe_private.provider_runs (cancel_due_at) where cancel_due_at is not null;
 create index provider_runs_prediction_id_idx on keyframe_private.provider_runs (prediction_id);
 create index provider_runs_seen_at_idx on keyframe_private.provider_runs (seen_at);
@@ -32,7 +32,7 @@ begin
 end
 $$;
 
--- queued, starting → processing, and processing → processing with more progress: the provider works on it.
+-- queued, starting → processing, or processing → processing with more progress.
 create function keyframe_private.mark_processing(prediction uuid, provider_prediction text, done real, poll_after interval)
 returns boolean
 language plpgsql
@@ -49,8 +49,8 @@ begin
 end
 $$;
 
--- queued, starting, processing → storing: the output is ready to be copied, at once.
--- The provider keeps it for an hour, so the deadline leaves most of that for copying, however late it came.
+-- queued, starting, processing → storing: the output can be copied now. The provider keeps it for an hour, so the deadline leaves
+-- most of that for copying, however late the run ended.
 create function keyframe_private.mark_storing(prediction uuid, provider_prediction text, output_url text)
 returns boolean
 language plpgsql
@@ -68,8 +68,8 @@ begin
 end
 $$;
 
--- active → failed. heard = false: a submit may have been accepted without our hearing of it, and is still to be looked for.
-create function keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, heard boolean default true)
+-- active → failed. provider_answered = false: the provider may have accepted a submit without an answer, so it is searched for.
+create function keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, provider_answered boolean default true)
 returns boolean
 language plpgsql
 volatile
@@ -79,14 +79,14 @@ begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
       completed_at = clock_timestamp(), lease_token = null,
-      unanswered_since = case when not heard then p.unanswered_since end, updated_at = now()
+      unanswered_since = case when not provider_answered then p.unanswered_since end, updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
   return found;
 end
 $$;
 
--- active → canceled. A submit that is under way finds out when it records its answer; one whose answer is lost is looked for,
--- once its lease has ended.
+-- active → canceled. A submit under way learns of it when it records its answer; an unanswered submit is searched for when its
+-- lease has expired.
 create function keyframe_private.mark_canceled(prediction uuid)
 returns boolean
 language plpgsql
@@ -101,7 +101,7 @@ begin
 end
 $$;
 
--- storing → succeeded: the file is in Storage and has been checked. Only the holder of the lease may say so.
+-- storing → succeeded, for the holder of the lease: the file is in Storage and has been checked.
 create function keyframe_worker.complete_prediction(
   prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text,
   width integer, height integer, duration_seconds double precision default null
@@ -140,9 +140,8 @@ end
 $$;
 comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: too late.';
 
--- The present task did not work: try it again later, or fail the prediction when its failures are used up.
--- A rate limit of the provider is waited out and is no failure. Once the provider accepted the run it is paid for:
--- polling and storing are then tried until the deadline, however often they fail.
+-- Retries the current task later, or fails the prediction when its failures are used up. Waiting for a rate limit of the provider
+-- is not a failure. An accepted run is paid for, so polling and storing are retried until the deadline.
 create function keyframe_worker.retry_prediction_later(
   prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision default null,
   answered boolean default true
@@ -166,7 +165,7 @@ begin
   select s.* into limits from keyframe_private.settings s;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
   if row_now.status = 'queued' and counted >= limits.max_failures then
-    perform keyframe_private.mark_failed(row_now.id, code, message, true, heard => answered);
+    perform keyframe_private.mark_failed(row_now.id, code, message, true, provider_answered => answered);
     return 'failed';
   end if;
   update keyframe.predictions p
@@ -174,7 +173,7 @@ begin
       unanswered_since = case when answered then null else p.unanswered_since end,
       next_attempt_at = now() + greatest(
         make_interval(secs => coalesce(retry_after_seconds, 0)),
-        -- Twenty doublings are beyond any retry_most, and far more would not fit an interval.
+        -- power() is capped at 20 doublings: more would exceed the range of an interval.
         least(limits.retry_most, limits.retry_base * power(2, least(20, greatest(0, counted - 1))) * (0.8 + random() * 0.4))
       ),
       updated_at = now()
@@ -182,9 +181,9 @@ begin
   return 'later';
 end
 $$;
-comment on function keyframe_worker.retry_prediction_later is 'Puts the present task off (later), fails the prediction when its failures are used up (failed), or finds it gone on (too_late). answered = false keeps the search for a run whose submit was never answered.';
+comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). answered = false keeps the search for a provider run whose submit is unanswered.';
 
--- Nothing new at the provider: look again after the poll interval. It did answer, so failures are no longer in a row.
+-- The provider has nothing new: poll again after the interval. It did answer, so consecutive failures restart at 0.
 create function keyframe_worker.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
 returns boolean
 language plpgsql
@@ -200,7 +199,7 @@ begin
   return found;
 end
 $$;
-comment on function keyframe_worker.poll_prediction_later is 'Gives a lease back and asks for the next poll. False: too late.';
+comment on function keyframe_worker.poll_prediction_later is 'Releases a lease and schedules the next poll. False: too late.';
 
 grant execute on function
   keyframe_worker.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),

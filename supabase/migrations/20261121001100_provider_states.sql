@@ -1,19 +1,17 @@
--- What the provider says about a run, whether in the answer to a submit, to a poll, or in a callback: one decision for all three.
+-- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
 
 create table keyframe_private.provider_callbacks (
   callback_id text primary key,
   received_at timestamptz not null default now()
 );
-comment on table keyframe_private.provider_callbacks is 'The webhook-id of each callback that was not recognised at once as saying nothing new, for a day: a replay changes nothing.';
+comment on table keyframe_private.provider_callbacks is 'The webhook-id of each callback that was not obviously unchanged, kept for a day: a replay changes nothing.';
 create index provider_callbacks_received_at_idx on keyframe_private.provider_callbacks (received_at);
 alter table keyframe_private.provider_callbacks enable row level security;
 
--- Records a provider run's state and answers what came of it:
--- recorded, unchanged (nothing new), duplicate (callback seen before), unknown (no such prediction, or another's run),
--- unproven (may be another's run), ended (the prediction was over or deleted), stale (the run is not the one the prediction
--- follows; it will be cancelled).
--- found_by is for runs found in the provider's list: 'name' when something in them names the prediction, 'text' when all there is
--- is an equal text.
+-- Records the state of a provider run and returns: recorded, unchanged (nothing new), duplicate (callback seen before), unknown
+-- (no such prediction, or the run of another), unproven (may be the run of another), ended (the prediction has ended or was
+-- deleted), stale (not the run that the prediction follows; it will be cancelled). found_by is for runs from the provider's list:
+-- 'name' when the input names the prediction, 'text' when only the text is equal.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid,
   attempt integer,
@@ -39,8 +37,8 @@ declare
   poll_after interval;
   moved boolean;
 begin
-  -- First without a lock: what says nothing new, as most callbacks do, writes nothing and waits for nobody. Nothing moves back, so
-  -- what is no news of the row that is read here is none of a later one.
+  -- Read without a lock first: a callback that changes nothing, as most do, writes nothing and waits for nothing. State never
+  -- moves backwards, so an update that changes nothing here changes nothing later.
   if exists (
     select from keyframe.predictions p
     where p.id = record_provider_state.prediction_id
@@ -62,7 +60,7 @@ begin
 
   select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
   if not found then
-    -- Deleted while a submit of it had no answer, it counts as ended then.
+    -- Deleted with an unanswered submit: treat it as ended.
     select s.prediction_id, s.attempt, s.unanswered_since, s.deleted_at
     into row_now.id, row_now.attempt, row_now.unanswered_since, row_now.completed_at
     from keyframe_private.unanswered_submits s where s.prediction_id = record_provider_state.prediction_id;
@@ -71,15 +69,15 @@ begin
     return 'unknown';
   end if;
   follows_run := coalesce(row_now.provider_prediction_id = record_provider_state.provider_prediction_id, false);
-  -- The signature does not cover the address. Under another prediction's a callback must not be noted as seen: its own would
-  -- then pass for a duplicate.
+  -- The signature does not cover the URL. A callback sent to another prediction's URL must not be recorded as seen: the genuine
+  -- one would be treated as a duplicate.
   if not follows_run and exists (
     select from keyframe_private.provider_runs r
     where r.provider_prediction_id = record_provider_state.provider_prediction_id and r.prediction_id <> row_now.id
   ) then
     return 'unknown';
   end if;
-  -- Before anything is noted: what may be another's is neither followed nor cancelled.
+  -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
   if found_by = 'text' and not follows_run
     and not keyframe_private.is_only_submit_of_its_text(row_now.id, row_now.unanswered_since) then
     return 'unproven';
@@ -91,7 +89,7 @@ begin
     end if;
   end if;
 
-  -- The run that an active prediction follows is noted, and nobody asks for its end.
+  -- The run that an active prediction follows is recorded already and needs no cancellation.
   if not follows_run or row_now.completed_at is not null then
     insert into keyframe_private.provider_runs as r (provider_prediction_id, prediction_id, attempt)
     values (record_provider_state.provider_prediction_id, row_now.id, record_provider_state.attempt)
@@ -99,11 +97,11 @@ begin
       set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
       where r.prediction_id = row_now.id;
     if not found then
-      return 'unknown'; -- the run was noted for another prediction just now
+      return 'unknown'; -- the run was recorded for another prediction at the same moment
     end if;
   end if;
 
-  -- The last submit has its answer, and the list was searched before it: there is nothing to look for any more.
+  -- The last submit is answered now, and the list was searched before it: the search has ended.
   if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null
     and record_provider_state.attempt = row_now.attempt then
     perform keyframe_worker.record_search_ended(row_now.id);
@@ -113,7 +111,7 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   if row_now.completed_at is not null then
-    -- The run of a prediction that succeeded is over, whatever an old callback says.
+    -- The run of a succeeded prediction is over, whatever a late callback reports.
     perform keyframe_private.cancel_run(record_provider_state.provider_prediction_id, run_is_over or row_now.status = 'succeeded');
     return 'ended';
   end if;
@@ -142,7 +140,7 @@ end
 $$;
 comment on function keyframe_worker.record_provider_state is 'Records what the provider says about a run and answers: recorded, unchanged, duplicate, unknown, unproven, ended or stale.';
 
--- Asks for a run to be cancelled at the provider, unless it is over.
+-- Schedules the cancellation of a provider run, unless it is over.
 create function keyframe_private.cancel_run(run text, run_is_over boolean)
 returns void
 language sql
@@ -153,8 +151,8 @@ as $$
   where r.provider_prediction_id = run and not run_is_over and r.cancel_due_at is null
 $$;
 
--- A prediction that ends before its run does leaves a run to cancel: cancelled by the user, past its deadline, given up
--- because the provider could not be asked any more, or deleted. Not so when it ended because the provider said the run was over.
+-- Cancels the provider run of a prediction that ends first: cancelled by its user, past its deadline, given up because the
+-- provider does not answer, or deleted. Not when the provider reported the end of the run.
 create function keyframe_private.cancel_abandoned_run()
 returns trigger
 language plpgsql
@@ -180,8 +178,8 @@ create trigger _400_cancel_abandoned_run after update of status on keyframe.pred
 create trigger _400_cancel_deleted_run after delete on keyframe.predictions
   for each row when (old.status in ('starting', 'processing')) execute function keyframe_private.cancel_abandoned_run();
 
--- The provider was asked to cancel a run: over, or asked again later, for a day: each run is given a time to end by itself, and
--- none is longer than that.
+-- Records an attempt to cancel a provider run. A failed attempt is repeated for a day: every run has a time limit, and none is
+-- longer.
 create function keyframe_worker.record_run_canceled(provider_prediction_id text, canceled boolean)
 returns boolean
 language plpgsql
@@ -198,7 +196,7 @@ begin
   return found;
 end
 $$;
-comment on function keyframe_worker.record_run_canceled is 'What came of asking the provider to cancel a run.';
+comment on function keyframe_worker.record_run_canceled is 'Records an attempt to cancel a provider run.';
 
 grant execute on function
   keyframe_worker.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text),

@@ -1,28 +1,28 @@
--- Files that nobody needs any more. Noted in the transaction that made them so, removed soon after by generate:
--- Storage lets go of a file only through its own API, which no transaction reaches.
--- A queue: every row is updated and deleted, none in place, and what is dead each look has to step over until vacuum comes.
+-- Files to remove from Storage. A removal is recorded in the transaction that makes the file unused and done later by generate,
+-- because Storage deletes only through its own API, outside any transaction. Every row is updated and deleted, never in place,
+-- and each claim must skip the dead entries until vacuum runs.
 create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
   prediction_id uuid,
   due_at timestamptz not null default now(),
-  written_under uuid,
+  writer_lease_token uuid,
   lease_token uuid,
   failures integer not null default 0,
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
-comment on table keyframe_private.file_removals is 'Files to remove from Storage. Tried until it works: Storage may be away for a day.';
-comment on column keyframe_private.file_removals.prediction_id is 'Whose end or deletion left the file; null: an image that no prediction used.';
-comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of who is removing it runs out.';
-comment on column keyframe_private.file_removals.written_under is 'The lease under which somebody may still be writing the file: it can only be removed for good after that.';
-comment on column keyframe_private.file_removals.lease_token is 'Under which it was handed out; then it may be gone already.';
-comment on column keyframe_private.file_removals.failures is 'How often it could not be removed.';
+comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
+comment on column keyframe_private.file_removals.prediction_id is 'The prediction whose end or deletion left the file; null for an image that no prediction used.';
+comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
+comment on column keyframe_private.file_removals.writer_lease_token is 'The lease under which a worker may still be writing the file: a removal is final only after it.';
+comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
+comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
 create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
-create index file_removals_written_under_idx on keyframe_private.file_removals (written_under) where written_under is not null;
+create index file_removals_writer_lease_token_idx on keyframe_private.file_removals (writer_lease_token) where writer_lease_token is not null;
 alter table keyframe_private.file_removals enable row level security;
 
--- The names under which the output of a prediction may lie in the bucket keyframe-outputs, before anybody has said which.
+-- The possible names of a prediction's output in the bucket keyframe-outputs, before a worker has reported which one it wrote.
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text
 language sql
@@ -33,7 +33,7 @@ as $$
   from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
 $$;
 
--- Serialises who begins to use a reference image of this owner and who finds one unused. Held to the end of the transaction.
+-- Serialises the first use of an owner's reference image and the check that it is unused, until the transaction ends.
 create function keyframe_private.lock_references(owner uuid)
 returns void
 language sql
@@ -43,21 +43,22 @@ as $$
   select pg_advisory_xact_lock(hashtextextended('keyframe references of ' || owner::text, 0))
 $$;
 
--- Notes what a worker may have written, or may yet write until its lease ends, for a prediction that will not get its output.
+-- Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its
+-- output.
 create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
 returns void
 language sql
 volatile
 set search_path = ''
 as $$
-  insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at, written_under)
+  insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at, writer_lease_token)
   select 'keyframe-outputs', name, prediction.id,
     case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end, prediction.lease_token
   from keyframe_private.output_names(prediction) as name
   on conflict do nothing
 $$;
 
--- A prediction ends while its output is copied.
+-- A prediction ends while its output is being copied.
 create function keyframe_private.remove_partial_output()
 returns trigger
 language plpgsql
@@ -74,8 +75,8 @@ create trigger _450_remove_partial_output after update of status on keyframe.pre
   for each row when (old.status = 'storing' and new.status in ('failed', 'canceled'))
   execute function keyframe_private.remove_partial_output();
 
--- Predictions are deleted, most often all of a project: their outputs go, and the reference images that no prediction uses any
--- more.
+-- Predictions are deleted, usually all of a project: removes their outputs, and the reference images that no other prediction
+-- uses.
 create function keyframe_private.remove_deleted_files()
 returns trigger
 language plpgsql
@@ -94,7 +95,7 @@ begin
   for owner in select distinct d.owner_id from deleted d where d.reference_image_path is not null order by 1 loop
     perform keyframe_private.lock_references(owner);
   end loop;
-  -- Under the lock: a prediction with the same image is either seen here, or finds the removal noted.
+  -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, prediction_id)
   select distinct on (d.reference_image_path) 'projects', substr(d.reference_image_path, 10), d.id
   from deleted d
@@ -112,7 +113,7 @@ create trigger _450_remove_deleted_files after delete on keyframe.predictions
   referencing old table as deleted
   for each statement execute function keyframe_private.remove_deleted_files();
 
--- A new prediction uses an image that was about to be removed: it stays. One that is being removed this moment is gone.
+-- Keeps an image that a new prediction uses although its removal was queued. An image whose removal is under way is lost.
 create function keyframe_private.keep_reference()
 returns trigger
 language plpgsql
@@ -129,15 +130,15 @@ begin
   ) then
     perform keyframe_private.raise_error('not_found', 'This reference image is being removed, for no project used it any more. Upload it again.');
   end if;
-  perform keyframe_private.require_reference(new.reference_image_path, new.owner_id); -- it may have gone since it was looked for
+  perform keyframe_private.require_reference(new.reference_image_path, new.owner_id); -- it may have been removed since the first check
   return new;
 end
 $$;
 create trigger _300_keep_reference before insert on keyframe.predictions
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference();
 
--- Leases up to 100 files to remove, as one task; null when there is nothing to do.
--- One task at a time: that is quick enough, and while Storage is away it keeps a long list from crowding out the predictions.
+-- Leases up to 100 files to remove, as one task; null when there are none. One task at a time is fast enough, and keeps a long
+-- list from crowding out predictions while Storage is down.
 create function keyframe_private.claim_removals(lease_seconds integer)
 returns jsonb
 language plpgsql
@@ -176,8 +177,8 @@ begin
 end
 $$;
 
--- What came of a task's removals: those that Storage refused (a list of {bucket, name}) are tried again later, the others are over.
--- Answers how many are over.
+-- Records a task's removals. Those that Storage refused (a list of {bucket, name}) are retried later; the others are done.
+-- Returns how many are done.
 create function keyframe_worker.record_files_removed(lease_token uuid, refused jsonb default '[]')
 returns integer
 language plpgsql
@@ -199,10 +200,10 @@ begin
   return counted;
 end
 $$;
-comment on function keyframe_worker.record_files_removed is 'What came of a task that removes files: those refused are put off, the others done. Answers how many are done.';
+comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
 
--- Notes reference images that no prediction uses: a month after their upload, or when their owner's account is gone.
--- Reads the whole list of images, since an index of ours may not stand on Storage's table: to be called now and then.
+-- Queues the removal of reference images that no prediction uses: unused_references_after their upload, or when the owner's
+-- account is deleted. Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
 returns integer
 language plpgsql
@@ -219,7 +220,7 @@ begin
   for owner, names in
     select o.owner_id, array_agg(o.name) from (
       select i.owner_id, i.name from (
-        -- Storage has text there. What is no user's is an administrator's, who knows what it is for.
+        -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept.
         select case when b.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then b.owner_id::uuid end as owner_id, b.name, b.created_at
         from storage.objects b where b.bucket_id = 'projects'
       ) i
@@ -234,7 +235,8 @@ begin
     group by o.owner_id order by o.owner_id
   loop
     perform keyframe_private.lock_references(owner);
-    -- Under the lock: a prediction that has begun to use one meanwhile is either seen here, or finds the removal noted.
+    -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
+    -- recorded.
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', unused.name from unnest(names) as unused (name)
     where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
@@ -246,7 +248,7 @@ begin
 end
 $$;
 
--- The holder of a lease writes no more: what it wrote in vain need not wait for the end of the lease.
+-- The worker stopped writing before its lease expired: its discarded files can be removed now.
 create function keyframe_worker.give_up_output(lease_token uuid)
 returns boolean
 language plpgsql
@@ -255,8 +257,8 @@ security definer
 set search_path = ''
 as $$
 begin
-  update keyframe_private.file_removals r set due_at = now(), written_under = null
-  where r.written_under = give_up_output.lease_token and r.lease_token is null;
+  update keyframe_private.file_removals r set due_at = now(), writer_lease_token = null
+  where r.writer_lease_token = give_up_output.lease_token and r.lease_token is null;
   if not found then
     return false;
   end if;
@@ -264,6 +266,6 @@ begin
   return true;
 end
 $$;
-comment on function keyframe_worker.give_up_output is 'Says that an output is no longer being written under this lease. True: it was in vain, and is removed now.';
+comment on function keyframe_worker.give_up_output is 'Reports that no output is being written under this lease any more. True: files were discarded and are removed now.';
 
 grant execute on function keyframe_worker.record_files_removed(uuid, jsonb), keyframe_worker.give_up_output(uuid) to service_role;

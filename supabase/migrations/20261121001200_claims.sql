@@ -1,16 +1,16 @@
--- Handing out work. A claim is one skip-locked statement: whatever many claim at once, nobody gets a row twice.
+-- Claiming tasks. A claim is one skip-locked statement, so simultaneous claims never get the same row.
 
--- Who is looking for work right now: while one is, new work needs no kick. Unlogged: after a crash nobody is looking.
--- One row for each function, updated at every look: room on the page keeps these updates in place.
+-- Which workers are running: new work then needs no kick. Unlogged: after a crash no worker is running. One row per function,
+-- updated at every claim; free space on the page keeps these updates in place.
 create unlogged table keyframe_private.worker_heartbeats (
   function_name text primary key,
   alive_until timestamptz not null default '-infinity'
 ) with (fillfactor = 50);
-comment on table keyframe_private.worker_heartbeats is 'Until when a running function has promised to look for work again.';
+comment on table keyframe_private.worker_heartbeats is 'Until when a worker will have claimed again.';
 alter table keyframe_private.worker_heartbeats enable row level security;
 
--- Notes the promise of a function to look again within so many milliseconds (0: this was its last look).
--- A row that another claim holds is left alone: that one has just made the same promise.
+-- Records a worker's heartbeat: it will claim again within heartbeat_ms (0: this is its last claim). A row locked by another
+-- claim is skipped: that claim records the same.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer)
 returns void
 language plpgsql
@@ -26,12 +26,12 @@ begin
   where l.function_name = (
     select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
   );
-  -- Looked for first: on conflict do nothing would wait for a claim that is just updating the row.
+  -- Read first: on conflict do nothing would wait for a claim that is updating the row.
   if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
     insert into keyframe_private.worker_heartbeats (function_name, alive_until) values (record_heartbeat.function_name, promised)
     on conflict do nothing;
   end if;
-  -- The first look since the last kick is how it was heard (keyframe_private.last_kicks). One that is just being made is no matter of ours.
+  -- The first claim after a kick acknowledges it (last_kicks). A kick that is being made now is skipped.
   update keyframe_private.last_kicks l
   set acknowledged_at = clock_timestamp()
   where l.function_name = (
@@ -41,9 +41,9 @@ begin
 end
 $$;
 
--- Waits until a prediction is due, at most so many milliseconds. A look in here costs a fraction of a call from outside, so it looks
--- often; where a look takes long, it rests longer, so that looking takes a tenth of the time at most. A waiting call holds a
--- connection: one waits at a time, and whoever else would gets back at once.
+-- Waits until a prediction is due, at most wait_ms. A check in the database costs a fraction of a call from outside, so it checks
+-- often; slow checks are spaced out to take a tenth of the time at most. A waiting call holds a connection, so one waits at a
+-- time and others return at once.
 create function keyframe_private.wait_for_task(wait_ms integer)
 returns void
 language plpgsql
@@ -73,9 +73,9 @@ begin
 end
 $$;
 
--- Leases what is due: predictions to submit, poll or store, runs to look for and to cancel at the provider, and files to remove.
--- A lease runs out at next_attempt_at, and then the row is due again: a worker that died delays a task, no more.
--- With nothing due it may wait for a prediction, at most wait_ms.
+-- Leases due tasks: predictions to submit, poll or store, provider runs to search for and to cancel, files to remove. A lease
+-- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
+-- wait for a prediction, at most wait_ms.
 create function keyframe_worker.claim_predictions(
   max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0
 )
@@ -90,13 +90,13 @@ declare
   at timestamptz;
 begin
   perform keyframe_private.wait_for_task(wait_ms);
-  -- Not now(): what became due while it waited is later than that.
+  -- Not now(): predictions that became due during the wait are later than that.
   at := clock_timestamp();
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
 
   for task in
   with due as (
-    select p.id, p.lease_token is not null as was_left
+    select p.id, p.lease_token is not null as lease_expired
     from keyframe.predictions p
     where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= at
     order by p.next_attempt_at
@@ -108,23 +108,23 @@ begin
         next_attempt_at = at + make_interval(secs => lease_seconds),
         attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
         unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, at) end,
-        failures = p.failures + case when due.was_left then 1 else 0 end,
-        retry_reason = case when due.was_left then 'lease_ran_out' else p.retry_reason end,
+        failures = p.failures + case when due.lease_expired then 1 else 0 end,
+        retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
         updated_at = at
     from due
     where p.id = due.id
-    returning p.*, due.was_left
+    returning p.*, due.lease_expired
   ), noted as (
     insert into keyframe_private.text_submits as t (prediction_id, prompt_hash, submitted_at)
     select c.id, hashtextextended(c.prompt, 0), at from claimed c
     where c.status = 'queued' and num_nonnulls(c.reference_image_path, c.first_frame_prediction_id, c.last_frame_prediction_id) = 0
     on conflict (prediction_id) do update set submitted_at = excluded.submitted_at
   )
-  select to_jsonb(c) - 'was_left' || jsonb_build_object(
+  select to_jsonb(c) - 'lease_expired' || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
-    -- An earlier submit may have been accepted without our hearing of it: look for it before this one.
+    -- The provider may have accepted an earlier unanswered submit: search for its run before submitting again.
     'search_since', case when c.status = 'queued' and c.unanswered_since < at then c.unanswered_since end,
-    'exhausted', c.was_left and c.failures >= (select s.max_failures from keyframe_private.settings s),
+    'exhausted', c.lease_expired and c.failures >= (select s.max_failures from keyframe_private.settings s),
     'first_frame_path', f.output_path,
     'last_frame_path', l.output_path,
     'model_settings', to_jsonb(m)
@@ -135,9 +135,9 @@ begin
   left join keyframe.predictions l on l.id = c.last_frame_prediction_id
   loop
     if (task ->> 'exhausted')::boolean then
-      -- Its workers died again and again: it would take the next one with it.
+      -- Its workers died repeatedly, and it may be the cause: do not give it to another.
       perform keyframe_private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
-        heard => task ->> 'task' <> 'submit');
+        provider_answered => task ->> 'task' <> 'submit');
     else
       return next task - 'exhausted';
     end if;
@@ -159,7 +159,7 @@ begin
     'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
   );
 
-  -- Ended while a submit had no answer: what the provider made of it is paid for, and nobody waits for it. After a day it is over.
+  -- Predictions that ended with an unanswered submit, for a day: its provider run is paid for and nobody wants it.
   return query
   with due as (
     select p.id from keyframe.predictions p
@@ -191,6 +191,6 @@ begin
   end if;
 end
 $$;
-comment on function keyframe_worker.claim_predictions is 'Leases due work for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
+comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 
 grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer) to service_role;

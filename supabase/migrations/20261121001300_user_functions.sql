@@ -1,9 +1,9 @@
--- What the api function calls with the caller's own token: one call per request. Row-level security decides, or the owner, whom a
--- definer function checks.
+-- Functions that api calls with the caller's token, one call per request. Row-level security decides, or a definer function
+-- checks the owner.
 
--- A prediction as its owner may see it, with its place in line. The columns are named: what is new is nobody's to see until it
--- stands here. json and not jsonb, here and in whatever answers with it: each layer of jsonb copies all that is inside value by
--- value, which was four fifths of a page of projects.
+-- A prediction as its owner sees it, with its queue position. The columns are listed, so that a new column stays private until it
+-- is added here. json, not jsonb, here and in every function that returns it: each layer of jsonb copies everything inside it,
+-- which took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions)
 returns json
 language plpgsql
@@ -30,7 +30,7 @@ end
 $$;
 grant execute on function keyframe_private.prediction_json(keyframe.predictions) to authenticated, service_role;
 
--- Refuses a session that names nobody: without a caller the triggers take who inserts for an administrator.
+-- Refuses a session that names no user: the triggers treat an insert without a caller as an administrator's.
 create function keyframe_private.require_user()
 returns void
 language plpgsql
@@ -44,7 +44,7 @@ begin
 end
 $$;
 
--- Definer, because users may not choose identifiers; a key's is known before the row.
+-- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', idempotency_key text default null, request_hash text default null
 )
@@ -78,7 +78,7 @@ end
 $$;
 comment on function keyframe.create_project is 'Creates a project of the caller.';
 
--- Definer, as create_project is; whose project it is the insert checks.
+-- Definer, like create_project; the insert checks whose project it is.
 create function keyframe.start_prediction(
   project_id uuid,
   step keyframe.generation_step,
@@ -125,10 +125,10 @@ begin
     'prediction', keyframe_private.prediction_json(started), 'replayed', replayed, 'rate', keyframe_private.rate_state('generate'));
 end
 $$;
-comment on function keyframe.start_prediction is 'Starts one run of a step of a project of the caller.';
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
 
--- Volatile, as every read that takes a token: PostgREST runs what is stable in a read-only transaction.
--- Definer, with the owner in the WHERE: under a policy no condition on the step may use an index (enum_eq is not leakproof).
+-- Volatile, because it takes a token: PostgREST runs stable functions in a read-only transaction. Definer with the owner in the
+-- query, because under a policy no condition on the step may use an index (enum_eq is not leakproof).
 create function keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid default null)
 returns json
 language plpgsql
@@ -149,16 +149,17 @@ begin
     select p.* into wanted from keyframe.predictions p
     where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
   end if;
-  -- All predictions of a project have its owner, so looking afterwards finds the same, and leads the planner to no other index.
+  -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
+  -- owner.
   if wanted.owner_id is distinct from auth.uid() or wanted.id is null then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', rate);
 end
 $$;
-comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest run of the step.';
+comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step.';
 
--- Definer, because users may not update predictions; the owner is checked in the WHERE.
+-- Definer, because users may not update predictions; the query checks the owner.
 create function keyframe.cancel_prediction(
   project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null
 )
@@ -194,11 +195,11 @@ begin
     'prediction', keyframe_private.prediction_json(wanted), 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. Repeating it is no error.';
+comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
 
--- Admits an upload before its body is read: counts it and names its file. With an Idempotency-Key it is called again when the body has
--- been read, with its hash. The same key gives the same file again and takes no second token, also when the body never came whole.
--- What is refused for its bytes afterwards has cost its token.
+-- Admits an upload before its body is read: takes a token and names the file. With an Idempotency-Key it is called again with the
+-- hash of the body. The same key returns the same file and takes no second token, even if the first body never arrived. An upload
+-- that is then refused for its content has used its token.
 create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql

@@ -1,8 +1,8 @@
--- What the api function calls for projects and the predictions of one: one call per request. Row-level security decides, but in the
--- lists: under a policy no condition on a step may use an index (enum_eq is not leakproof), and the planner does not know whose
--- rows it will read, so it may read and sort all of them for a page. The lists are definers and name the owner themselves.
+-- Functions that api calls for projects and their predictions, one call per request. Row-level security decides, except for the
+-- lists: under a policy no condition on a step may use an index (enum_eq is not leakproof), and the planner may read and sort all
+-- rows of an owner for one page. The lists are definer functions that name the owner in their query.
 
--- The latest prediction of each step of a project of the caller.
+-- The latest prediction of each step of the caller's project.
 create function keyframe_private.latest_predictions(project uuid)
 returns json
 language plpgsql
@@ -20,13 +20,13 @@ begin
       order by p.created_at desc, p.id desc
       limit 1
     ) latest
-    where (latest.prediction).owner_id = auth.uid() -- out here, where it cannot lead the planner to another index
+    where (latest.prediction).owner_id = auth.uid() -- checked outside the lateral query, so that the planner does not choose an index on the owner
   );
 end
 $$;
 grant execute on function keyframe_private.latest_predictions(uuid) to authenticated;
 
--- Newest first; the page goes on after (before_created_at, before_id).
+-- Newest first. The next page follows (before_created_at, before_id).
 create function keyframe.list_projects(
   max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null,
   with_predictions boolean default false
@@ -49,7 +49,7 @@ begin
   into page
   from (
     select p as project from keyframe.projects p
-    -- Without a cursor it begins before everything, so that every plan is a walk along the index.
+    -- Without a cursor it starts at infinity, so that every plan is a walk along the index.
     where p.owner_id = auth.uid() and (p.created_at, p.id)
       < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
     order by p.created_at desc, p.id desc
@@ -58,7 +58,7 @@ begin
   return json_build_object('projects', page, 'rate', rate);
 end
 $$;
-comment on function keyframe.list_projects is 'The caller''s projects, newest first, a page of at most 101 at a time; with_predictions adds the latest prediction of each step.';
+comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction of each step.';
 
 create function keyframe.read_project(project_id uuid)
 returns json
@@ -81,7 +81,7 @@ end
 $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction of each step.';
 
--- What is not given stays. The trigger on projects counts the change and dates it.
+-- An omitted field keeps its value. The trigger on projects counts the change and sets updated_at.
 create function keyframe.update_project(
   project_id uuid, title text default null, text_prompt text default null, description text default null
 )
@@ -106,9 +106,9 @@ begin
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function keyframe.update_project is 'Changes the texts of a project of the caller. Predictions that were started keep theirs.';
+comment on function keyframe.update_project is 'Changes the texts of the caller''s project. Existing predictions keep theirs.';
 
--- The triggers on projects and predictions count it, refuse it while something runs, and see to the files.
+-- The triggers on projects and predictions count it, refuse it while a prediction runs, and queue the files for removal.
 create function keyframe.delete_project(project_id uuid)
 returns jsonb
 language plpgsql
@@ -126,9 +126,9 @@ begin
   return jsonb_build_object('project', to_jsonb(deleted), 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function keyframe.delete_project is 'Deletes a project of the caller with its predictions; their files go soon after.';
+comment on function keyframe.delete_project is 'Deletes a project of the caller with its predictions; their files are removed soon after.';
 
--- Newest first, of one step or of all; the page goes on after (before_created_at, before_id).
+-- Newest first, of one step or of all. The next page follows (before_created_at, before_id).
 create function keyframe.list_predictions(
   project_id uuid, step keyframe.generation_step default null, max_rows integer default 20,
   before_created_at timestamptz default null, before_id uuid default null
@@ -148,7 +148,7 @@ begin
   if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  -- Two statements, so that each has a plan that walks along its own index.
+  -- Two statements, so that each plan walks along its own index.
   if step is null then
     page := array(
       select p from keyframe.predictions p
@@ -170,7 +170,7 @@ begin
     'rate', rate);
 end
 $$;
-comment on function keyframe.list_predictions is 'The predictions of a project of the caller, newest first, a page of at most 101 at a time.';
+comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page.';
 
 grant execute on function
   keyframe.list_projects(integer, timestamptz, uuid, boolean),

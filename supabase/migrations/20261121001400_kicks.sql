@@ -1,28 +1,26 @@
--- Waking the functions. A kick is a hint: it may be lost, late or doubled, and only changes when something happens.
+-- Kicks wake the functions. A kick may be lost, late or duplicated: it only changes when work happens.
 
--- The last kick of each function. What it was answered pg_net keeps for some hours, under its id. Unlogged, as pg_net's tables
--- are: after a crash its ids begin anew, and one from before would be somebody else's. Updated at every kick: room keeps that in
--- place.
+-- The last kick of each function. pg_net keeps the answer for some hours under request_id. Unlogged, like pg_net's tables: after
+-- a crash its ids restart, and an old id would refer to another request. Updated at every kick; free space keeps that in place.
 create unlogged table keyframe_private.last_kicks (
   function_name text primary key,
   made_at timestamptz not null,
   request_id bigint,
-  trouble text,
+  error text,
   acknowledged_at timestamptz,
-  constraint last_kick_is_made_or_in_trouble check ((request_id is null) = (trouble is not null)),
+  constraint last_kick_is_made_or_failed check ((request_id is null) = (error is not null)),
   constraint last_kick_is_acknowledged_after_it_is_made check (acknowledged_at is null or request_id is not null)
 ) with (fillfactor = 50);
-comment on table keyframe_private.last_kicks is 'The last kick of each function: for the figures of the service (docs/operate.md).';
-comment on column keyframe_private.last_kicks.made_at is 'When it was made; it goes out when that transaction commits.';
-comment on column keyframe_private.last_kicks.request_id is 'The id of its answer in net._http_response; null: it could not be made.';
-comment on column keyframe_private.last_kicks.trouble is 'Why it could not be made.';
-comment on column keyframe_private.last_kicks.acknowledged_at is 'When the function first looked for work since.';
+comment on table keyframe_private.last_kicks is 'The last kick of each function, for the figures of the service (docs/operate.md).';
+comment on column keyframe_private.last_kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
+comment on column keyframe_private.last_kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
+comment on column keyframe_private.last_kicks.error is 'Why it could not be made.';
+comment on column keyframe_private.last_kicks.acknowledged_at is 'When the function first claimed after it.';
 alter table keyframe_private.last_kicks enable row level security;
 
--- Notes the last kick of a function: one row written for each kick that is made, none for work that needs no kick. Waits for
--- nobody: a kick made by hand may stand in an open transaction. One with an older snapshot may not change the row, and leaves it
--- alone.
-create function keyframe_private.record_kick(function_name text, request_id bigint, trouble text)
+-- Records the last kick of a function: one write for each kick, none for work that needs no kick. It never waits: a kick made by
+-- hand may be in an open transaction. A transaction with an older snapshot may not update the row and skips it.
+create function keyframe_private.record_kick(function_name text, request_id bigint, error text)
 returns void
 language plpgsql
 volatile
@@ -33,21 +31,22 @@ begin
     return;
   end if;
   update keyframe_private.last_kicks l
-  set made_at = clock_timestamp(), request_id = record_kick.request_id, trouble = left(record_kick.trouble, 200), acknowledged_at = null
+  set made_at = clock_timestamp(), request_id = record_kick.request_id, error = left(record_kick.error, 200), acknowledged_at = null
   where l.function_name = (
     select k.function_name from keyframe_private.last_kicks k where k.function_name = record_kick.function_name for update skip locked
   );
-  -- Whoever writes the first one may keep its transaction open: a second insert would wait for it.
+  -- The transaction that writes the first row may stay open: a second insert would wait for it.
   if not found and not exists (select from keyframe_private.last_kicks k where k.function_name = record_kick.function_name)
     and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || record_kick.function_name, 0)) then
-    insert into keyframe_private.last_kicks (function_name, made_at, request_id, trouble)
-    values (record_kick.function_name, clock_timestamp(), record_kick.request_id, left(record_kick.trouble, 200))
+    insert into keyframe_private.last_kicks (function_name, made_at, request_id, error)
+    values (record_kick.function_name, clock_timestamp(), record_kick.request_id, left(record_kick.error, 200))
     on conflict do nothing;
   end if;
 end
 $$;
 
--- Signs and posts a kick as Standard Webhooks has it. Never fails its caller: the sweep makes up for a kick that could not be made.
+-- Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be
+-- made.
 create function keyframe_private.kick(function_name text)
 returns boolean
 language plpgsql
@@ -93,13 +92,13 @@ exception when others then
   begin
     perform keyframe_private.record_kick(function_name, null, sqlerrm);
   exception when others then
-    null; -- what was noted last stands
+    null; -- the previous record stays
   end;
   return false;
 end
 $$;
 
--- One kick per burst: not while a function is looking anyway, not while another transaction is kicking, once per transaction.
+-- One kick per burst: none while the worker's heartbeat is live or another transaction is kicking, and one per transaction.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void
 language plpgsql

@@ -1,4 +1,5 @@
--- Where a receiver listens. owner_id set: that user's own events; null: a service-wide receiver (a CRM), everyone's events.
+-- Webhook endpoints. With owner_id an endpoint gets that user's events; without it, it is service-wide (a CRM) and gets all
+-- events.
 
 create table keyframe.webhook_endpoints (
   id uuid primary key default gen_random_uuid(),
@@ -23,11 +24,11 @@ create table keyframe.webhook_endpoints (
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
   constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
 );
-comment on table keyframe.webhook_endpoints is 'Receivers of events. A row added here by hand works too: its secret is made with it (select keyframe_private.webhook_secret(id) shows it).';
+comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
 comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
-comment on column keyframe.webhook_endpoints.event_types is 'Which events it wants; empty: all.';
-comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be under way at once; one while it does nothing but fail.';
-comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets nothing at present: by_owner, gone (it answered 410), failing (five days of nothing but failures).';
+comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
+comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
+comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 
@@ -43,23 +44,23 @@ create table keyframe_private.webhook_secrets (
   created_at timestamptz not null default now(),
   expires_at timestamptz
 );
-comment on table keyframe_private.webhook_secrets is 'Which Vault entries sign for an endpoint: the one without an end, and those that sign on beside it until expires_at.';
+comment on table keyframe_private.webhook_secrets is 'The Vault entries that sign for an endpoint: the current one (expires_at is null), and older ones until expires_at.';
 create unique index webhook_secrets_one_current on keyframe_private.webhook_secrets (endpoint_id) where expires_at is null;
 create index webhook_secrets_endpoint_id_idx on keyframe_private.webhook_secrets (endpoint_id, created_at);
 create index webhook_secrets_expires_at_idx on keyframe_private.webhook_secrets (expires_at) where expires_at is not null;
 alter table keyframe_private.webhook_secrets enable row level security;
 
--- Deleting an endpoint deletes its row and its secrets, in milliseconds. Its deliveries, of which there may be millions, and its
--- tests have no foreign key to it: from then on nobody sends or sees them, and keyframe_private.prune_webhooks deletes them in batches
+-- Deleting an endpoint deletes its row and its secrets within milliseconds. Its deliveries, possibly millions, and its test
+-- events have no foreign key to it: they are neither sent nor visible, and prune_webhooks deletes them in batches
 -- (docs/decisions/0022-deleted-endpoints-leave-deliveries.md).
 create table keyframe_private.deleted_endpoints (
   endpoint_id uuid primary key,
   deleted_at timestamptz not null default now()
 );
-comment on table keyframe_private.deleted_endpoints is 'Endpoints that were deleted and may still have deliveries. The job keyframe-prune deletes those, and then the row here.';
+comment on table keyframe_private.deleted_endpoints is 'Deleted endpoints that may still have deliveries. The job keyframe-prune deletes those first, then the row.';
 alter table keyframe_private.deleted_endpoints enable row level security;
 
--- Whoever deletes it: its owner, an administrator, or the end of the account.
+-- Runs for every deletion: by the owner, by an administrator, or with the account.
 create function keyframe_private.record_deleted_endpoint()
 returns trigger
 language plpgsql
@@ -72,10 +73,10 @@ begin
   return null;
 end
 $$;
-create trigger _500_note_deleted after delete on keyframe.webhook_endpoints
+create trigger _500_record_deleted after delete on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_deleted_endpoint();
 
--- Makes a new current secret of an endpoint: whsec_ and the base64 of 32 random bytes, kept in the Vault alone.
+-- Creates the current secret of an endpoint: whsec_ and the base64 of 32 random bytes, stored only in the Vault.
 create function keyframe_private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
 returns void
 language plpgsql
@@ -91,7 +92,7 @@ begin
 end
 $$;
 
--- A secret leaves the Vault with its row.
+-- Deletes a secret from the Vault with its row.
 create function keyframe_private.delete_vault_secret()
 returns trigger
 language plpgsql
@@ -104,10 +105,10 @@ begin
   return null;
 end
 $$;
-create trigger _500_forget after delete on keyframe_private.webhook_secrets
+create trigger _500_delete_vault_secret after delete on keyframe_private.webhook_secrets
   for each row execute function keyframe_private.delete_vault_secret();
 
--- Checks a new endpoint's place among its owner's.
+-- Limits an owner to 20 endpoints.
 create function keyframe_private.prepare_webhook_endpoint()
 returns trigger
 language plpgsql
@@ -128,7 +129,8 @@ $$;
 create trigger _200_prepare before insert on keyframe.webhook_endpoints
   for each row execute function keyframe_private.prepare_webhook_endpoint();
 
--- Gives a new endpoint its secret. By hand it may be one that was deleted a moment ago: what that one left would be its own.
+-- Creates the secret of a new endpoint. Refuses the identifier of an endpoint whose deliveries are still being deleted: the new
+-- one would inherit them.
 create function keyframe_private.create_endpoint_secret()
 returns trigger
 language plpgsql
@@ -144,12 +146,12 @@ begin
   return null;
 end
 $$;
-create trigger _500_equip after insert on keyframe.webhook_endpoints
+create trigger _500_create_secret after insert on keyframe.webhook_endpoints
   for each row execute function keyframe_private.create_endpoint_secret();
 
--- Keeps enabled, disabled_at and disabled_reason together, so that one tick in Studio is enough. Switching an endpoint off
--- and on keeps failing_since: otherwise an owner who does so again and again would never be held to one request at a time, nor to the
--- five days. One that the service disabled gets five more days when it is enabled, with one request at a time until its first success.
+-- Keeps enabled, disabled_at and disabled_reason consistent, so that one tick in Studio is enough. Switching an endpoint off and
+-- on keeps failing_since: otherwise its owner could evade the limit of one request at a time and the disabling. An endpoint that
+-- the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
 create function keyframe_private.record_endpoint_switch()
 returns trigger
 language plpgsql
@@ -174,8 +176,8 @@ $$;
 create trigger _300_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_endpoint_switch();
 
--- The live secrets of endpoints, newest first: at most three of each. Nothing for an endpoint without one. For all in one
--- statement: each statement that decrypts costs more than what it decrypts.
+-- The live secrets of endpoints, newest first, at most three each; no row for an endpoint without one. One statement for all: a
+-- statement that decrypts costs more than each decryption in it.
 create function keyframe_private.live_webhook_secrets(endpoints uuid[], at timestamptz)
 returns table (endpoint_id uuid, secrets text[])
 language plpgsql
@@ -187,7 +189,8 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 begin
-  -- created_at is when a transaction began, so of two rotations at once it cannot tell the last; having no end can.
+  -- created_at is the start of a transaction, so it cannot order two simultaneous rotations; the row without expires_at is the
+  -- current one.
   return query
   select s.endpoint_id, array_agg(v.decrypted_secret order by (s.expires_at is null) desc, s.created_at desc)
   from keyframe_private.webhook_secrets s
@@ -197,7 +200,7 @@ begin
 end
 $$;
 
--- Those of one endpoint.
+-- The live secrets of one endpoint.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
 returns text[]
 language sql
@@ -219,8 +222,8 @@ as $$
   select (keyframe_private.webhook_secrets_of(endpoint))[1]
 $$;
 
--- Replaces the current secret by one with this id. The old one signs on beside it for overlap (0: it is gone at once). At most
--- three live at a time.
+-- Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). At most
+-- three are live at a time.
 create function keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void
 language plpgsql
@@ -232,7 +235,7 @@ begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
   delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
   if overlap <= interval '0' then
-    -- At once means every old one: whoever rotates without an overlap fears that a secret got out.
+    -- Without an overlap every old secret goes: the owner fears that one has leaked.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
     if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then

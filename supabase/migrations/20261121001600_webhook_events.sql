@@ -1,8 +1,8 @@
--- What happened, written in the transaction that made it happen, with one delivery for each endpoint that wants to know.
+-- Events, written in the transaction that causes them, with one delivery for each endpoint that gets them.
 
--- The identifiers of events and deliveries are UUIDs of version 7: 48 bits of milliseconds, then random ones. What is written and
--- changed of late then lies together in every index that begins with them, in pages that are in memory; random ones would touch
--- another page each, of an index of a month. What is pruned leaves whole pages empty. (Postgres has uuidv7() from 18 on.)
+-- Events and deliveries have UUIDs of version 7: 48 bits of milliseconds, then random bits. Recent rows then lie together in
+-- every index that begins with the id, in pages that are in memory; random ids would touch a different page each, of an index of
+-- a month. Pruning leaves whole pages empty. (Postgres has uuidv7() from version 18.)
 create table keyframe.webhook_events (
   id uuid primary key default encode(set_bit(set_bit(overlay(
     uuid_send(gen_random_uuid()) placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6
@@ -16,11 +16,11 @@ create table keyframe.webhook_events (
   created_at timestamptz not null default now(),
   constraint type_is_known check (type in ('project.created', 'generation.succeeded', 'generation.failed', 'webhook.test')),
   constraint payload_has_at_most_20_kB check (octet_length(payload::text) <= 20000)
--- Pruned by the minute: what a day of them leaves is reused after a vacuum, and a fifth of a month, the default, is six days.
+-- Pruned every minute: vacuum makes the space of a day reusable. At the default of 20 % it would run after six days.
 ) with (autovacuum_vacuum_scale_factor = 0.05);
 comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
-comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. Without a foreign key: what a deleted endpoint leaves is pruned.';
--- Exactly one of each, whatever races.
+comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
+-- Exactly one of each, even under concurrency.
 create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)
   where type in ('generation.succeeded', 'generation.failed');
 create unique index webhook_events_one_creation_per_project on keyframe.webhook_events (project_id) where type = 'project.created';
@@ -34,7 +34,7 @@ create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, c
 grant select on keyframe.webhook_events to authenticated, service_role;
 
 create type keyframe.delivery_status as enum ('pending', 'delivered', 'exhausted');
-comment on type keyframe.delivery_status is 'pending: to be sent or sent again; delivered: answered 2xx; exhausted: every attempt failed.';
+comment on type keyframe.delivery_status is 'pending: to be sent or retried; delivered: answered 2xx; exhausted: every attempt failed.';
 
 create table keyframe.webhook_deliveries (
   id uuid primary key default encode(set_bit(set_bit(overlay(
@@ -55,29 +55,28 @@ create table keyframe.webhook_deliveries (
   completed_at timestamptz,
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
--- One update in most rows' lives, and it is not HOT: what is delivered leaves the index of what is due. Who is sending what is
--- written elsewhere (keyframe_private.delivery_leases). What has to keep up is vacuum: dead entries in the small index of what is due are
--- what every claim steps over. By default it would come after 600,000 of them in three million rows. Statistics likewise: how few
--- are pending is what the plans are made of.
+-- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in delivery_leases.
+-- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of
+-- them in three million rows. Plans depend on statistics of how few rows are pending.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-comment on table keyframe.webhook_deliveries is 'One event for one endpoint, from commit to its end.';
-comment on column keyframe.webhook_deliveries.endpoint_id is 'For which endpoint. Without a foreign key: what a deleted endpoint leaves is pruned, and is nobody''s until then.';
-comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner: who may read it here.';
+comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
+comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then nobody sees it.';
+comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
 comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
-comment on column keyframe.webhook_deliveries.retries_from is 'At which attempt the retry schedule began: 0, or where somebody asked for it again.';
+comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
--- What is still to be done, by endpoint: the claim takes a few of each. Small, however many were delivered.
--- Entries of the same moment, of events written together, stay apart: put together in one they could not be marked as dead before
--- all of them are, and claims would look up the dead ones each time.
+-- Pending deliveries by endpoint: the claim takes a few of each. Small, however many were delivered. No deduplication: entries of
+-- events written together would share one tuple, which is marked dead only when all of them are, and claims would look up the
+-- dead ones each time.
 create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at) with (deduplicate_items = off)
   where status = 'pending';
--- For the pages of an endpoint's list: of one status, or of all three put together. Read backwards: what is written in rising order
--- leaves full pages behind it, in falling order half empty ones.
+-- For the pages of an endpoint's list, of one status or all three merged. Ascending and read backwards: inserts in ascending
+-- order leave full pages, in descending order half-empty ones.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, created_at, id);
 
 alter table keyframe.webhook_deliveries enable row level security;
--- What a deleted endpoint left is seen by nobody. The owner's endpoints are looked up once for a statement.
+-- Nobody sees what a deleted endpoint left. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
   using (owner_id = (select auth.uid()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
@@ -97,7 +96,7 @@ create table keyframe.webhook_attempts (
   constraint response_excerpt_has_at_most_1_KiB check (octet_length(response_excerpt) <= 1024)
 ) with (autovacuum_vacuum_scale_factor = 0.05); -- pruned with the events
 comment on table keyframe.webhook_attempts is 'One request of a delivery.';
-comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the answer.';
+comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the response.';
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 
 alter table keyframe.webhook_attempts enable row level security;
@@ -106,7 +105,7 @@ create policy webhook_attempts_select_owner on keyframe.webhook_attempts for sel
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 grant select on keyframe.webhook_attempts to authenticated, service_role;
 
--- Writes an event and its deliveries, and wakes deliver. False: the event was there already.
+-- Writes an event and its deliveries, and kicks deliver. False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null
 )
@@ -132,7 +131,7 @@ begin
   from keyframe.webhook_endpoints e
   where e.enabled and (e.owner_id = owner or e.owner_id is null)
     and (e.event_types = '{}' or emit_event.event_type = any (e.event_types))
-  -- An endpoint that is being deleted is waited for and then left out: nothing is written for it once its deliveries are pruned.
+  -- Waits for the deletion of an endpoint and then skips it: once its deliveries are pruned, none may be added.
   for key share of e;
   if found then
     perform keyframe_private.kick_unless_running('deliver');
@@ -141,7 +140,7 @@ begin
 end
 $$;
 
--- A time as events carry it: ISO 8601 in UTC with milliseconds.
+-- The format of times in events: ISO 8601 in UTC with milliseconds.
 create function keyframe_private.wire_time(at timestamptz)
 returns text
 language plpgsql
@@ -153,7 +152,7 @@ begin
 end
 $$;
 
--- project.created. A project near the largest sizes would not fit into 20 kB: its texts are then shortened, and truncated says so.
+-- project.created. A project near the size limits would exceed 20 kB: its texts are shortened, and truncated is set.
 create function keyframe_private.emit_project_created()
 returns trigger
 language plpgsql
@@ -181,8 +180,8 @@ $$;
 create trigger _700_emit_created after insert on keyframe.projects
   for each row execute function keyframe_private.emit_project_created();
 
--- Refuses the identifier of an earlier prediction that left an event, which would be taken for this one's; a run that may yet call
--- back; or a file that is still to be removed. After the insert, which has waited for a deletion that was under way.
+-- Refuses the identifier of an earlier prediction that left an event, a provider run that may call back, or a file to remove:
+-- they would be taken for those of the new one. After the insert, which has waited for a deletion under way.
 create function keyframe_private.refuse_used_id()
 returns trigger
 language plpgsql

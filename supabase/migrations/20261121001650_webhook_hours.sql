@@ -1,8 +1,7 @@
--- How endpoints fare, counted while it happens: a look at a day of an endpoint then reads some dozens of rows of it, and not one
--- for each delivery. docs/decisions/0015-endpoint-health-is-counted.md weighs what that costs.
+-- Delivery counts per endpoint and hour, updated as results are recorded: reading a day of an endpoint reads some dozens of rows
+-- instead of every delivery. docs/decisions/0015-endpoint-health-is-counted.md weighs the cost.
 
--- The low fillfactor keeps a row that is counted up again and again on its page: no index has a column of it but the key, so these
--- updates are HOT and write no index.
+-- The low fillfactor keeps the frequent updates on the same page: no index contains an updated column, so they are HOT.
 create table keyframe_private.webhook_hours (
   endpoint_id uuid not null,
   hour timestamptz not null,
@@ -18,13 +17,13 @@ create table keyframe_private.webhook_hours (
   failed_error text,
   primary key (endpoint_id, hour, slot)
 ) with (fillfactor = 50);
-comment on table keyframe_private.webhook_hours is 'What came of the deliveries of an endpoint, each in the hour (UTC) of its last attempt. An hour is the sum of its slots. Kept for two days, the last hour of an endpoint for webhook_retention; without a foreign key: who counts would wait for who deletes the endpoint, and that one for the deliveries.';
-comment on column keyframe_private.webhook_hours.slot is 'Transactions that count at the same time count in slots of their own, so that none waits for another. The counts of a single slot may be negative; their sum is not.';
+comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. An hour is the sum of its slots. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
+comment on column keyframe_private.webhook_hours.slot is 'Simultaneous transactions count in different slots, so that none waits for another. A count in one slot may be negative; the sum is not.';
 comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
-comment on column keyframe_private.webhook_hours.retrying is 'Failed, and tried again later.';
-comment on column keyframe_private.webhook_hours.exhausted is 'Failed as often as the retry schedule allows.';
-comment on column keyframe_private.webhook_hours.last_attempt_at is 'The latest attempt of the hour; last_status_code and last_error are what came of it.';
-comment on column keyframe_private.webhook_hours.failed_at is 'The latest attempt of the hour that failed; failed_status_code and failed_error are how.';
+comment on column keyframe_private.webhook_hours.retrying is 'Failed, to be retried.';
+comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the last attempt of the retry schedule.';
+comment on column keyframe_private.webhook_hours.last_attempt_at is 'The latest attempt of the hour; last_status_code and last_error are its result.';
+comment on column keyframe_private.webhook_hours.failed_at is 'The latest failed attempt of the hour; failed_status_code and failed_error are its result.';
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
 alter table keyframe_private.webhook_hours enable row level security;
 
@@ -37,9 +36,9 @@ create type keyframe_private.delivery_change as (
   status_code integer,
   error text
 );
-comment on type keyframe_private.delivery_change is 'From which hour and outcome a delivery went to which, and what came of its last attempt.';
+comment on type keyframe_private.delivery_change is 'The hour and outcome of a delivery before and after a change, with the result of its last attempt.';
 
--- As what a delivery is counted: delivered, retrying, exhausted; null for one that was delivered and is being sent once more.
+-- The outcome that counts a delivery: delivered, retrying or exhausted; null for a delivered one that is being sent again.
 create function keyframe_private.delivery_outcome(status keyframe.delivery_status, last_error text)
 returns text
 language sql
@@ -49,8 +48,8 @@ as $$
   select case status when 'pending' then case when last_error is not null then 'retrying' end else status::text end
 $$;
 
--- The first slot of eight that no transaction is counting in, so that one sender alone fills one. The last is shared, and waited
--- for.
+-- The first of eight slots that no other transaction uses, so a single sender fills one slot. The last slot is shared:
+-- transactions wait for it.
 create function keyframe_private.free_counter_slot()
 returns smallint
 language plpgsql
@@ -68,8 +67,8 @@ begin
 end
 $$;
 
--- Counts deliveries out of the hour they were in and into the one they are in now. Last in its transaction: whoever holds a slot
--- waits for no row any more that somebody else may hold who waits for the slot.
+-- Moves deliveries from their previous hour and outcome to the current ones. Call it last in a transaction: the holder of a slot
+-- must not wait for rows that others, who wait for the slot, may hold.
 create function keyframe_private.count_deliveries(changes keyframe_private.delivery_change[])
 returns void
 language plpgsql
@@ -111,8 +110,8 @@ begin
 end
 $$;
 
--- Whatever else changes a delivery: it is sent again, or an administrator has a hand in it. The recording of attempts, which adds
--- to them, and the recovery, which says so in a setting of its transaction, count many at once; one by one each would change the
+-- Counts any other change of a delivery: it is sent again, or an administrator changes it. Recording (which increases attempts)
+-- and recovery (which sets keyframe.deliveries_counted) count in batches instead, because counting one by one would update the
 -- same few rows thousands of times.
 create function keyframe_private.count_delivery()
 returns trigger
@@ -143,6 +142,6 @@ create trigger _500_count_changed after update of status, last_attempt_at, last_
     and (old.status, old.last_attempt_at, old.last_error) is distinct from (new.status, new.last_attempt_at, new.last_error)
     and current_setting('keyframe.deliveries_counted', true) is distinct from 'by the caller')
   execute function keyframe_private.count_delivery();
-create trigger _500_count_brought after insert on keyframe.webhook_deliveries
+create trigger _500_count_inserted after insert on keyframe.webhook_deliveries
   for each row when (new.last_attempt_at is not null) execute function keyframe_private.count_delivery();
 

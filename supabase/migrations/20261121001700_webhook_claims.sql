@@ -1,25 +1,25 @@
--- Claiming: what is due is handed out fairly, a few of each endpoint at a time. Time is an argument, so years fit in a test.
+-- Claiming deliveries: fairly, a few of each endpoint at a time. Time is an argument, so that tests can span years.
 
--- Who is sending what: an endpoint has max_in_flight places, and a place holds the lease of one delivery. The rows stay and are
--- written again and again; no index has a column of theirs but the key, and there is room on the page, so these updates are HOT.
--- Without a foreign key, and pruned: a claim must not wait for who deletes an endpoint, nor that one for the claim.
+-- An endpoint has max_in_flight slots; each slot holds the lease of one delivery. The rows are reused; no index contains an
+-- updated column and the page has free space, so updates are HOT. No foreign key (pruned instead): a claim and the deletion of an
+-- endpoint must not wait for each other.
 create table keyframe_private.delivery_leases (
   endpoint_id uuid not null,
-  place integer not null,
+  slot integer not null,
   delivery_id uuid,
   token uuid,
   leased_until timestamptz not null,
-  primary key (endpoint_id, place),
+  primary key (endpoint_id, slot),
   constraint token_if_and_only_if_leased check ((token is null) = (delivery_id is null))
 ) with (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-comment on table keyframe_private.delivery_leases is 'The requests under way, by endpoint. The rows stay: a place is used again and again.';
-comment on column keyframe_private.delivery_leases.place is 'From 1 to max_in_flight of the endpoint.';
-comment on column keyframe_private.delivery_leases.delivery_id is 'What is being sent; null when the place is free.';
-comment on column keyframe_private.delivery_leases.token is 'Whoever names it is believed about the request; null when the place is free.';
-comment on column keyframe_private.delivery_leases.leased_until is 'Then nobody is believed to send it any more.';
+comment on table keyframe_private.delivery_leases is 'The leases of open requests, by endpoint. The rows are reused.';
+comment on column keyframe_private.delivery_leases.slot is 'From 1 to max_in_flight of the endpoint.';
+comment on column keyframe_private.delivery_leases.delivery_id is 'The delivery being sent; null when the slot is free.';
+comment on column keyframe_private.delivery_leases.token is 'Required to record the result; null when the slot is free.';
+comment on column keyframe_private.delivery_leases.leased_until is 'When the lease expires.';
 alter table keyframe_private.delivery_leases enable row level security;
 
--- What of an endpoint is being sent now. One whose lease ran out is not among them: whether it was sent is not known.
+-- The deliveries of an endpoint that are being sent. One with an expired lease is not included: whether it was sent is unknown.
 create function keyframe_private.leased_deliveries(endpoint uuid)
 returns uuid[]
 language plpgsql
@@ -33,11 +33,10 @@ begin
 end
 $$;
 
--- Enabled endpoints that have something due that nobody is sending, in the falling order of their ids from start on, round to it
--- again. Walks the index from endpoint to endpoint: three probes for each with something pending, and one more for each delivery
--- that is looked at until one is found that nobody is sending; never a row for each delivery. One statement, for what a thousand
--- dead endpoints cost is paid at every look. It ends with the last that is wanted. Backwards, because what was sent of late left
--- dead entries at the beginning of each endpoint's part.
+-- Enabled endpoints with a due delivery that is not being sent, in descending order of ids from start, wrapping around. Walks the
+-- index from endpoint to endpoint: three probes for each with a pending delivery, one more for each delivery already being sent;
+-- it never reads all deliveries. One statement, because every claim pays for each unreachable endpoint. It stops after the last
+-- wanted one. Descending, because recent sends leave dead entries at the start of each endpoint's range.
 create function keyframe_private.endpoints_with_due(start uuid, most integer, at timestamptz)
 returns setof uuid
 language plpgsql
@@ -67,7 +66,7 @@ begin
     from down_to_start t where t.id is not null
   )
   select p.id from (select f.id from from_start f union all select t.id from down_to_start t) p
-  -- Single values, which no plan turns into a join that reads all endpoints first.
+  -- Scalar subqueries, because a join could read all endpoints first.
   where (select e.enabled from keyframe.webhook_endpoints e where e.id = p.id)
     and (select true from keyframe.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at
@@ -78,8 +77,8 @@ begin
 end
 $$;
 
--- How many more requests an endpoint may have under way. While it does nothing but fail that is one: else some dozens that hang
--- would hold all requests that a sender can have under way. Its first success gives it back what it had.
+-- How many more requests an endpoint may have open. An endpoint that only fails gets one: otherwise some dozens that hang would
+-- use up all requests that a worker can have open. Its first success restores max_in_flight.
 create function keyframe_private.endpoint_slots(endpoint uuid, at timestamptz)
 returns integer
 language plpgsql
@@ -93,9 +92,9 @@ begin
 end
 $$;
 
--- Leases due deliveries: at most max_in_flight of an endpoint at once, so one that hangs or floods delays only itself. A few
--- statements for all endpoints together, because one for each of twenty costs more than the rows it is about.
--- Deliveries are not locked: who holds an endpoint's advisory lock alone gives its places, and a result needs the lease.
+-- Leases due deliveries, at most max_in_flight of an endpoint at once, so an endpoint that hangs or floods delays only itself. A
+-- few statements for all endpoints, because one per endpoint costs more than its rows. Deliveries are not locked: only the holder
+-- of an endpoint's advisory lock assigns its slots, and a result requires the lease.
 create function keyframe_private.claim_deliveries(
   max_rows integer, lease_seconds integer, at timestamptz, out deliveries json, out endpoints json, out found_any boolean
 )
@@ -106,7 +105,7 @@ set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_bitmapscan = off
--- For one delivery, planning took as long as all the rest; with these settings no other values would have a better plan.
+-- For one delivery, planning took as long as everything else; these settings make a custom plan no better.
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -116,8 +115,8 @@ begin
   deliveries := '[]';
   endpoints := '{}';
   found_any := false;
-  -- Where another claim is at an endpoint, that one gives the places, and it is left to it. One without a free place is left to
-  -- whoever makes one: two calls of a busy sender then seldom want the same endpoints.
+  -- Skips endpoints that another claim is working on, and endpoints without a free slot, which are left to the call that frees
+  -- one: two calls of a busy worker then rarely want the same endpoints.
   select array_agg(o.id) into ours
   from keyframe_private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
   where case
@@ -126,20 +125,21 @@ begin
   if ours is null then
     return;
   end if;
-  -- Statements of their own: they see what those who held the locks before have committed. Whoever let a lease run out is believed
-  -- until here; from now on somebody else may have the delivery. One that is being recorded just now keeps its place.
+  -- Separate statements, so that they see what earlier holders of the locks have committed. A result counts under an expired
+  -- lease until this point; from here on another worker may get the delivery. A delivery that is being recorded now keeps its
+  -- slot.
   update keyframe_private.delivery_leases l set delivery_id = null, token = null
   from (
-    select o.endpoint_id, o.place from keyframe_private.delivery_leases o
+    select o.endpoint_id, o.slot from keyframe_private.delivery_leases o
     where o.endpoint_id = any (ours) and o.delivery_id is not null and o.leased_until <= at
     for update skip locked) o
-  where l.endpoint_id = o.endpoint_id and l.place = o.place;
+  where l.endpoint_id = o.endpoint_id and l.slot = o.slot;
   with line as materialized (
-    select o.id, o.turn, case when e.failing_since is null then e.max_in_flight else 1 end - cardinality(t.places) as free, t.places as taken, t.deliveries as sent
+    select o.id, o.turn, case when e.failing_since is null then e.max_in_flight else 1 end - cardinality(t.slots) as free, t.slots as taken, t.deliveries as sent
     from unnest(ours) with ordinality o (id, turn)
     join keyframe.webhook_endpoints e on e.id = o.id
     cross join lateral (
-      select coalesce(array_agg(l.place), '{}') as places, coalesce(array_agg(l.delivery_id), '{}') as deliveries
+      select coalesce(array_agg(l.slot), '{}') as slots, coalesce(array_agg(l.delivery_id), '{}') as deliveries
       from keyframe_private.delivery_leases l
       where l.endpoint_id = o.id and l.delivery_id is not null
     ) t
@@ -157,14 +157,14 @@ begin
       limit max_rows
     ) n
   ), leased as (
-    insert into keyframe_private.delivery_leases as l (endpoint_id, place, delivery_id, token, leased_until)
+    insert into keyframe_private.delivery_leases as l (endpoint_id, slot, delivery_id, token, leased_until)
     select d.endpoint_id, (
-        -- The nth place that is not taken.
-        select s.place from generate_series(1, cardinality(d.taken) + d.nth) s (place)
-        where s.place <> all (d.taken) order by s.place offset d.nth - 1 limit 1),
+        -- The nth free slot.
+        select s.slot from generate_series(1, cardinality(d.taken) + d.nth) s (slot)
+        where s.slot <> all (d.taken) order by s.slot offset d.nth - 1 limit 1),
       d.id, d.token, at + make_interval(secs => lease_seconds)
     from due d
-    on conflict (endpoint_id, place) do update
+    on conflict (endpoint_id, slot) do update
       set delivery_id = excluded.delivery_id, token = excluded.token, leased_until = excluded.leased_until
   )
   select

@@ -1,20 +1,19 @@
--- Recording: what came of requests, in batches, and when a failed delivery is tried again.
+-- Recording the results of requests in batches, and scheduling retries.
 
 alter table keyframe_private.settings
   add column webhook_retry_schedule interval[] not null
     default '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}',
   add column webhook_disable_after interval not null default interval '5 days',
   add column webhook_retention interval not null default interval '30 days',
-  -- Read by index, from 1: a list of lists has nothing there, and what failed once would be exhausted.
+  -- Read by index from 1: a two-dimensional array has no element there, and the first failure would exhaust the delivery.
   add constraint webhook_retry_schedule_is_a_list_of_intervals check (
     case when coalesce(array_ndims(webhook_retry_schedule), 1) > 1 or array_lower(webhook_retry_schedule, 1) <> 1 then false
       else interval '0' < all (webhook_retry_schedule) and array_position(webhook_retry_schedule, null) is null end);
-comment on column keyframe_private.settings.webhook_retry_schedule is 'How long after each failed attempt the next one comes (with 20 % jitter); after the last one a delivery is exhausted.';
+comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
 
--- When a failed delivery is tried again, or null when its attempts are used up.
--- What a receiver asks for by Retry-After (429, 503) is waited out, up to a day.
+-- When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz
 language sql
@@ -28,9 +27,9 @@ as $$
   where attempts <= cardinality(s.webhook_retry_schedule)
 $$;
 
--- Records what came of a batch of requests, each {id, lease_token, started_at, duration_ms, status_code, error,
--- response_excerpt, retry_after_seconds}. Only the holder of a lease is believed; the rest is dropped. Returns how many counted.
--- A session keeps its plan: made while the table was small, it would read all of it for good. Hence by the primary key, always.
+-- Records a batch of results, each {id, lease_token, started_at, duration_ms, status_code, error, response_excerpt,
+-- retry_after_seconds}. Results without a valid lease are dropped. Returns how many counted. The planner settings force the
+-- primary key: a session keeps its plan, and one made while the table was small would read all of it.
 create function keyframe_private.record_attempts(results jsonb, at timestamptz)
 returns integer
 language plpgsql
@@ -44,8 +43,8 @@ declare
   counted integer;
   changes keyframe_private.delivery_change[];
 begin
-  -- Endpoints that this may switch, before the deliveries and in one order: two that wait for each other end in an error for one of
-  -- them.
+  -- Locks the endpoints that this batch may switch, before the deliveries and in id order: two batches in different orders would
+  -- deadlock.
   perform from keyframe.webhook_endpoints e
   join (
     select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
@@ -58,7 +57,7 @@ begin
   for no key update of e;
 
   with held as (
-    select d.id, d.endpoint_id, l.place, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
+    select d.id, d.endpoint_id, l.slot, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
       d.last_attempt_at as was_at, d.status as was_status, d.last_error as was_error,
       r.started_at, r.duration_ms, r.status_code, r.error, r.response_excerpt, r.retry_after_seconds,
       coalesce(r.status_code between 200 and 299, false) as delivered
@@ -72,7 +71,7 @@ begin
   ), judged as materialized (
     select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
     from held h
-    where h.was_status = 'pending' -- one that an administrator gave up meanwhile stays so
+    where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code,
@@ -83,14 +82,15 @@ begin
     from judged j where d.id = j.id
   ), released as (
     update keyframe_private.delivery_leases l set delivery_id = null, token = null
-    from held h where l.endpoint_id = h.endpoint_id and l.place = h.place
+    from held h where l.endpoint_id = h.endpoint_id and l.slot = h.slot
   ), logged as (
     insert into keyframe.webhook_attempts
       (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code,
       case when not j.delivered then coalesce(j.error, 'http_status') end, j.response_excerpt
     from judged j
-    -- Only where somebody set a delivery's attempts back by hand. It must not keep the others of its batch from being recorded.
+    -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being
+    -- recorded.
     on conflict (delivery_id, attempt) do nothing
   ), by_endpoint as (
     select j.endpoint_id, bool_or(j.delivered) as some_delivered, coalesce(bool_or(j.status_code = 410), false) as gone
@@ -121,7 +121,7 @@ begin
 end
 $$;
 
--- Five days (a setting) of nothing but failures.
+-- Whether an endpoint has done nothing but fail for webhook_disable_after.
 create function keyframe_private.failed_too_long(failing_since timestamptz, at timestamptz)
 returns boolean
 language sql

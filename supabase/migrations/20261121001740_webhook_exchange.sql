@@ -1,8 +1,7 @@
--- What deliver calls: recording and claiming in one, and waiting for something to claim. And what is past its time is pruned.
+-- The calls of deliver: record and claim, or wait for something due. And pruning.
 
--- Waits until something is due at an endpoint with a free place, at most so many milliseconds. Looking here costs a fraction of a
--- call from outside, so it looks often; where a look takes long because many endpoints have something pending, it rests longer,
--- so that looking takes a tenth of the time at most.
+-- Waits until a delivery is due at an endpoint with a free slot, at most wait_ms. A check here costs a fraction of a call from
+-- outside, so it checks often; slow checks, with many pending endpoints, are spaced out to take a tenth of the time at most.
 create function keyframe_private.wait_for_delivery(wait_ms integer, at timestamptz)
 returns void
 language plpgsql
@@ -19,7 +18,7 @@ declare
   looked timestamptz;
   rest double precision;
 begin
-  -- One waits at a time: each waiting call holds a connection.
+  -- One call waits at a time: each waiting call holds a connection.
   if not pg_try_advisory_xact_lock(hashtextextended('keyframe deliver waits', 0)) then
     return;
   end if;
@@ -35,8 +34,7 @@ begin
 end
 $$;
 
--- One call of deliver: what came of the last requests is recorded, and what is due next is leased. Without results it may wait for
--- something to become due.
+-- Records the results of the last requests and leases the next due deliveries. Without results it may wait for a due one.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, at timestamptz default now(),
   wait_ms integer default 0
@@ -57,7 +55,7 @@ begin
   if results <> '[]' then
     counted := keyframe_private.record_attempts(results, at);
   else
-    -- The commit does not wait for the disk: leases of the last moments that a crash forgets are claimed again.
+    -- The commit does not wait for the disk: leases lost in a crash are claimed again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
       perform keyframe_private.wait_for_delivery(wait_ms, at);
@@ -68,7 +66,7 @@ begin
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms);
     select c.deliveries, c.endpoints, c.found_any into deliveries, endpoints, found_any
     from keyframe_private.claim_deliveries(max_rows, lease_seconds, until) c;
-    -- A run whose time is up may leave more than it takes: the next one begins now, and not with the sweep.
+    -- A worker at the end of its run time may leave due deliveries: kick the next one now instead of waiting for the sweep.
     if heartbeat_ms <= 0 and found_any then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
@@ -78,9 +76,9 @@ end
 $$;
 comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases the next due deliveries: { recorded, deliveries: [{ id, lease_token, attempt, endpoint_id, event_id, body }], endpoints: { <id>: { url, secrets } } }.';
 
--- Deletes some of what deleted endpoints left: their deliveries with the attempts, and their tests. Not while requests to an
--- endpoint are under way, so that whoever records them waits for nobody. Returns how many rows went, attempts aside.
--- By the indexes, in their order, so that a batch reads what it takes and not all that is left.
+-- Deletes a batch of what deleted endpoints left: deliveries with their attempts, and test events. Skips endpoints with open
+-- requests, so that recording never waits for it. Returns how many rows it deleted, without attempts. The planner settings force
+-- the indexes, so that a batch reads only what it deletes.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns integer
 language plpgsql
@@ -120,9 +118,9 @@ begin
 end
 $$;
 
--- Deletes events past their retention with their deliveries and attempts, some of what deleted endpoints left, counted hours after
--- two days (an endpoint's last one with its events), secrets past their overlap, and places of endpoints that are gone. Returns how
--- many events were past it.
+-- Deletes events past their retention with their deliveries and attempts, a batch of what deleted endpoints left, counted hours
+-- after two days (an endpoint's last hour with its events), expired secrets, and the slots of deleted endpoints. Returns how many
+-- events it deleted.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns integer
 language plpgsql
@@ -136,7 +134,7 @@ begin
   delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
   delete from keyframe_private.delivery_leases l
   where l.leased_until < now() - interval '1 hour' and not exists (select from keyframe.webhook_endpoints e where e.id = l.endpoint_id);
-  -- An endpoint's last hour says when it was last heard of. A single value, and the places of the rows: joins would read all hours.
+  -- An endpoint's last hour shows its latest attempt. A scalar subquery and ctids, because joins would read all hours.
   delete from keyframe_private.webhook_hours h where h.ctid = any (array(
     select o.ctid from keyframe_private.webhook_hours o
     where o.hour < now() - interval '2 days' and (

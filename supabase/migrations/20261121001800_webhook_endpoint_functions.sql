@@ -1,7 +1,7 @@
--- What the api function calls for webhooks: with the caller's own token, or with the secret key for service-wide endpoints.
--- Definer, because users may not write these tables; every function finds its rows through managed_endpoint or its owner.
+-- Functions that api calls for webhook endpoints: with the caller's token, or with the secret key for service-wide endpoints.
+-- Definer, because users may not write these tables; each function finds its rows through managed_endpoint or by owner.
 
--- Whose endpoints the caller manages: a user's own; with the secret key the service-wide ones, whose owner is null.
+-- Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.
 create function keyframe_private.is_managed(owner uuid)
 returns boolean
 language sql
@@ -11,8 +11,8 @@ as $$
   select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
 $$;
 
--- The endpoint when the caller manages it; otherwise not_found. Locked for what changes it or what hangs on it. The lock leaves
--- the foreign key of new deliveries alone: whoever creates a project does not wait for somebody who changes the endpoint.
+-- Returns the endpoint if the caller manages it; otherwise raises not_found. The lock does not block the foreign keys of new
+-- deliveries: creating a project does not wait for a change of an endpoint.
 create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints
 language plpgsql
@@ -79,7 +79,7 @@ declare
 begin
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
-  where e.owner_id = caller or (e.owner_id is null and by_service); -- each half by the index; together what is_managed says
+  where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
   return jsonb_build_object('endpoints', listed, 'rate', rate);
 end
 $$;
@@ -100,7 +100,7 @@ end
 $$;
 comment on function keyframe.read_webhook_endpoint is 'One endpoint of the caller.';
 
--- Changes what is given; null leaves a field as it is.
+-- An omitted field (null) keeps its value.
 create function keyframe.update_webhook_endpoint(
   endpoint_id uuid, url text default null, description text default null, event_types text[] default null, enabled boolean default null
 )
@@ -121,14 +121,14 @@ begin
       enabled = coalesce(update_webhook_endpoint.enabled, e.enabled)
   where e.id = changed.id
   returning e.* into changed;
-  -- What waited while it was off is due at once.
+  -- Deliveries that waited while it was off are due now.
   if update_webhook_endpoint.enabled then
     perform keyframe_private.kick_unless_running('deliver');
   end if;
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
 end
 $$;
-comment on function keyframe.update_webhook_endpoint is 'Changes what is given of an endpoint of the caller; null leaves a field as it is.';
+comment on function keyframe.update_webhook_endpoint is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
 
 create function keyframe.delete_webhook_endpoint(endpoint_id uuid)
 returns jsonb
@@ -161,7 +161,7 @@ begin
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
 end
 $$;
-comment on function keyframe.reveal_webhook_secret is 'The secret that signs for an endpoint of the caller now.';
+comment on function keyframe.reveal_webhook_secret is 'The current signing secret of an endpoint of the caller.';
 
 create function keyframe.rotate_webhook_secret(
   endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null
@@ -191,7 +191,7 @@ begin
   if not replayed then
     perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), secret_id);
   end if;
-  -- The one that this rotation made, and not whichever is current by now.
+  -- The secret that this rotation made, which may no longer be the current one.
   select v.decrypted_secret into secret
   from keyframe_private.webhook_secrets s
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
@@ -202,7 +202,7 @@ begin
   return jsonb_build_object('secret', secret, 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one signs on beside it for overlap_hours (0: every old one is gone at once).';
+comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
 
 grant execute on function
   keyframe.create_webhook_endpoint(text, text, text[], boolean, text, text), keyframe.list_webhook_endpoints(),

@@ -1,5 +1,4 @@
--- What the api function calls for the deliveries of an endpoint: test, list, send again. Definer, as the functions for endpoints
--- are.
+-- Functions that api calls for the deliveries of an endpoint: test, list, send again. Definer, like those for endpoints.
 
 -- A delivery with its attempts, as its owner sees it.
 create function keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
@@ -15,7 +14,8 @@ begin
 end
 $$;
 
--- The delivery when the caller manages its endpoint, and that is there; otherwise not_found. Locked for what changes it.
+-- Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found. May lock it for a
+-- change.
 create function keyframe_private.managed_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries
 language plpgsql
@@ -38,7 +38,7 @@ begin
 end
 $$;
 
--- Sends webhook.test to the endpoint, also when it does not list that type; not when it is disabled.
+-- Sends webhook.test, even when the endpoint's event_types exclude it, but not when it is disabled.
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
@@ -76,9 +76,9 @@ begin
   return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
 end
 $$;
-comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to an endpoint of the caller, and to no other.';
+comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller.';
 
--- Newest first; the page goes on after (before_created_at, before_id).
+-- Newest first. The next page follows (before_created_at, before_id).
 create function keyframe.list_webhook_deliveries(
   endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20,
   before_created_at timestamptz default null, before_id uuid default null
@@ -94,8 +94,8 @@ declare
   endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
   listed jsonb;
 begin
-  -- A walk along the index for each status that is wanted, none longer than the page: few exhausted among a million are found as
-  -- quickly as many. Without a cursor it begins before everything, so that every plan is such a walk.
+  -- Walks the index once for each wanted status, at most a page each: a few exhausted among a million are found as quickly as
+  -- many. Without a cursor it starts at infinity, so that every plan is such a walk.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
   from (
     select w.delivery
@@ -106,7 +106,7 @@ begin
       where d.endpoint_id = endpoint.id and d.status = wanted.status and (d.created_at, d.id)
         < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
       order by d.created_at desc, d.id desc
-      limit least(max_rows, 101) -- a page of 100, and the one that tells of a next page
+      limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
     ) w
     order by (w.delivery).created_at desc, (w.delivery).id desc
     limit least(max_rows, 101)
@@ -116,7 +116,7 @@ end
 $$;
 comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
 
--- Sends one delivery again, whatever came of it, with the retry schedule from its beginning.
+-- Sends one delivery again, whatever its outcome, with the retry schedule from its beginning.
 create function keyframe.redeliver_webhook(delivery_id uuid, idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
@@ -137,7 +137,7 @@ begin
   end if;
   perform keyframe_private.take_token('change');
   again := keyframe_private.managed_delivery(delivery_id, lock => true);
-  -- A delivery that is being sent right now stays with who sends it; its retries begin anew.
+  -- A delivery that is being sent now keeps its lease; its retries restart.
   update keyframe.webhook_deliveries d
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
   where d.id = again.id
@@ -146,10 +146,10 @@ begin
   return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever came of it.';
+comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome.';
 
--- Sends again what failed since a time, and what happened while the endpoint was disabled. Not what is past its retention, or will
--- be within the minute: it may be being deleted just now, and who waited for that would be refused for what is gone.
+-- Sends again what failed since a time, and what happened while the endpoint was disabled. Excludes what is past its retention or
+-- within a minute of it: waiting for a row that is being pruned would end in an error.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null
 )
@@ -165,7 +165,7 @@ declare
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
   changes keyframe_private.delivery_change[];
-  given_up integer;
+  exhausted integer;
   retried integer;
   missed integer;
   recovered integer;
@@ -178,7 +178,7 @@ begin
   end if;
   perform keyframe_private.take_token('change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
-  -- Those that were given up change the hours they were counted in. All at once: counted one by one, ten thousand take seconds.
+  -- Exhausted deliveries change the hours they are counted in. Counted in one batch: one by one, ten thousand take seconds.
   perform set_config('keyframe.deliveries_counted', 'by the caller', true);
   with failed as (
     update keyframe.webhook_deliveries d
@@ -189,7 +189,7 @@ begin
   select count(*), array_agg(row(
     f.endpoint_id, f.last_attempt_at, 'exhausted', f.last_attempt_at, keyframe_private.delivery_outcome(f.status, f.last_error),
     f.last_status_code, f.last_error)::keyframe_private.delivery_change)
-  into given_up, changes from failed f;
+  into exhausted, changes from failed f;
   perform set_config('keyframe.deliveries_counted', '', true);
   update keyframe.webhook_deliveries d
   set retries_from = d.attempts, next_attempt_at = now()
@@ -204,7 +204,7 @@ begin
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
   get diagnostics missed = row_count;
-  recovered := given_up + retried + missed;
+  recovered := exhausted + retried + missed;
   perform keyframe_private.count_deliveries(changes);
   perform keyframe_private.kick_unless_running('deliver');
   if idempotency_key is not null then
@@ -213,7 +213,7 @@ begin
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed since a time, and what it missed.';
+comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed or was missed since a time.';
 
 grant execute on function
   keyframe.test_webhook_endpoint(uuid, text, text),

@@ -1,9 +1,9 @@
--- How the caller's endpoints fare, at a glance: what came of the last 24 hours, by hour. For the dashboard, through the Data API.
+-- The health of the caller's endpoints in the last 24 hours, by hour. For the dashboard, through the Data API.
 
--- Counts each delivery once, in the hour (UTC) of its last attempt: delivered; retrying (failed, and tried again); exhausted. The
--- window begins with the hour that began 23 hours ago; hours without an attempt are left out. One that was delivered and is being
--- sent once more is in none of the three. `last` is the latest attempt of all, null before the first.
--- Definer, because nobody reads the counted hours themselves; the owner is named in the WHERE.
+-- Counts each delivery once, in the hour (UTC) of its last attempt: delivered, retrying (failed, to be retried) or exhausted. The
+-- window begins with the hour that began 23 hours ago; hours without an attempt are omitted. A delivered one that is being sent
+-- again is in none of the three. `last` is the latest attempt, null before the first. Definer, because users may not read the
+-- counts; the query names the owner.
 create function keyframe.webhook_health(endpoint_id uuid default null)
 returns jsonb
 language plpgsql
@@ -38,6 +38,6 @@ begin
   return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
 end
 $$;
-comment on function keyframe.webhook_health is 'What came of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
+comment on function keyframe.webhook_health is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
 
 grant execute on function keyframe.webhook_health(uuid) to authenticated;

@@ -1,6 +1,7 @@
--- Housekeeping by pg_cron: whatever was lost is noticed here, and what is only kept for a while goes.
+-- The sweep finds overdue work, so a lost kick only delays it. Pruning deletes what is kept for a limited time. pg_cron runs
+-- both.
 
--- Fails what is past its deadline.
+-- Fails predictions past their deadline.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer
 language plpgsql
@@ -20,16 +21,16 @@ begin
     for update skip locked
   loop
     perform keyframe_private.mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
-      heard => false);
+      provider_answered => false);
     failed := failed + 1;
   end loop;
   return failed;
 end
 $$;
 
--- Owners with a prediction in line, in the falling order of their ids from start on, round to it again. Walks the index from owner
--- to owner: one probe for each, however long its line is, and it ends with the last that is wanted. Backwards, because who was
--- admitted of late left dead entries at the beginning of each owner's part.
+-- Owners with a waiting prediction, in descending order of ids from start, wrapping around. Walks the index from owner to owner:
+-- one probe each, however long the line, and stops after the last wanted one. Descending, because recent admissions leave dead
+-- entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid
 language plpgsql
@@ -65,9 +66,9 @@ begin
 end
 $$;
 
--- Admits who waits although there is a place: after max_active_per_owner was raised, a running prediction was deleted, or who had
--- the next turn was just being cancelled and then was not. Looks at each waiting owner once, and begins anywhere: owners without a
--- free place, as many as it looks at, would otherwise keep all behind them from their turn.
+-- Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the
+-- next in line was locked by a cancellation that failed. Looks at each waiting owner once and starts at a random one: otherwise
+-- as many owners without a free slot as it looks at would block all behind them.
 create function keyframe_private.admit_all_waiting(max_owners integer default 500)
 returns integer
 language plpgsql
@@ -86,8 +87,8 @@ begin
 end
 $$;
 
--- Forgets the submits of ended predictions that were unanswered for a day: they are looked for no more, and each claim would step
--- over them. No trigger is about this column: nobody is told. One that somebody holds, or is still looking for, has time.
+-- Ends the search for submits that were unanswered for a day, so that claims need not skip them. No trigger depends on this
+-- column. Skips rows that are locked or still leased.
 create function keyframe_private.expire_unanswered_submits(max_rows integer)
 returns void
 language plpgsql
@@ -107,7 +108,7 @@ begin
 end
 $$;
 
--- Deletes what is only kept for a while, in small batches.
+-- Deletes what is kept for a limited time, in small batches.
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void
 language plpgsql
@@ -126,20 +127,19 @@ begin
   delete from keyframe_private.unanswered_submits s where s.prediction_id = any (array(
     select o.prediction_id from keyframe_private.unanswered_submits o
     where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows));
-  -- Whether one text was submitted twice is asked up to two hours later.
+  -- is_only_submit_of_its_text reads up to two hours back.
   delete from keyframe_private.text_submits t where t.prediction_id = any (array(
     select o.prediction_id from keyframe_private.text_submits o
     where o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows));
   perform keyframe_private.prune_webhooks();
-  -- Last, and it waits for nobody: the deletion of an account may wait for these rows and hold what the others wait for.
-  -- Few at a time: each is written to all indexes of predictions anew.
+  -- Last, and without waiting: the deletion of an account may wait for these rows while it holds others. A small batch, because
+  -- each update writes to all indexes of predictions.
   perform keyframe_private.expire_unanswered_submits(least(max_rows, 1000));
 end
 $$;
 
--- Deletes the buckets of the rate limits that nobody took from for a day and that are full again, as one that is not there is.
--- Reads all of them, one for each owner and class that asked for anything lately: hardly worth an index, which would end HOT
--- updates.
+-- Deletes full buckets unused for a day: a missing bucket is a full one. Reads all rows, one per active owner and class; an index
+-- on refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets()
 returns void
 language plpgsql
@@ -154,7 +154,7 @@ begin
 end
 $$;
 
--- What pg_cron runs every five seconds: whatever was lost, it is noticed here.
+-- Runs every five seconds by pg_cron.
 create function keyframe_private.sweep()
 returns void
 language plpgsql
@@ -189,7 +189,7 @@ $$;
 
 
 select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
--- Every minute, so that small batches keep up with some 30 events a second.
+-- Every minute: small batches then keep up with about 30 events a second.
 select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
 select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()');
 select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()');

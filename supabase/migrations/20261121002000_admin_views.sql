@@ -1,7 +1,7 @@
--- What an administrator looks at in Studio (schema keyframe_private): what waits and why, how the endpoints fare, what each owner uses.
--- security_invoker: whoever looks needs the rights on the tables themselves, so a grant by mistake opens nothing.
+-- Views for administrators in Studio: the queue, webhook health, usage. security_invoker: readers need the rights on the tables,
+-- so a mistaken grant on a view reveals nothing.
 
--- Both halves read nothing but what is active, through the partial indexes of the queue, however much has ended.
+-- Both halves read active rows only, through the partial indexes of the queue.
 create view keyframe_private.admin_queue with (security_invoker = true) as
 select
   p.id as prediction_id, p.owner_id, p.project_id, p.step, p.model, p.status,
@@ -14,7 +14,7 @@ select
   end as why,
   now() - p.created_at as since_created,
   now() - p.updated_at as since_changed,
-  null::bigint as place_in_line,
+  null::bigint as queue_position,
   p.attempt, p.failures, p.retry_reason,
   case when p.lease_token is not null then p.next_attempt_at end as leased_until,
   p.next_attempt_at, p.deadline_at, p.provider_prediction_id
@@ -22,42 +22,42 @@ from keyframe.predictions p
 where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
 union all
 select
-  p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'in_line',
+  p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'waiting',
   now() - p.created_at, now() - p.updated_at,
   row_number() over (partition by p.owner_id order by p.created_at, p.id),
   p.attempt, p.failures, p.retry_reason, null, null, null, null
 from keyframe.predictions p
 where p.admitted_at is null and p.status = 'queued';
-comment on view keyframe_private.admin_queue is 'For administrators: every prediction that has not ended, how long it has been there and why it waits.';
+comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, since when, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'The id in keyframe.predictions.';
-comment on column keyframe_private.admin_queue.owner_id is 'Whose it is: the id in auth.users.';
+comment on column keyframe_private.admin_queue.owner_id is 'Its owner: the id in auth.users.';
 comment on column keyframe_private.admin_queue.project_id is 'The id in keyframe.projects.';
 comment on column keyframe_private.admin_queue.step is 'What it makes: first-frame, last-frame or video.';
 comment on column keyframe_private.admin_queue.model is 'Which model makes it.';
 comment on column keyframe_private.admin_queue.status is 'queued, starting, processing or storing.';
-comment on column keyframe_private.admin_queue.why is 'worked_on: somebody holds its lease. lease_ran_out: whoever held it died; it is handed out again. due: nobody has taken it yet. backing_off: tried again at next_attempt_at because of retry_reason. at_the_provider: runs there, asked about at next_attempt_at. in_line: its owner has as many running as max_active_per_owner allows.';
-comment on column keyframe_private.admin_queue.since_created is 'How long ago it was asked for.';
-comment on column keyframe_private.admin_queue.since_changed is 'How long ago anything about it changed.';
-comment on column keyframe_private.admin_queue.place_in_line is '1: the next of its owner to run; null once it has a place.';
-comment on column keyframe_private.admin_queue.attempt is 'How often the run was handed to the provider.';
-comment on column keyframe_private.admin_queue.failures is 'Failures of the present task in a row.';
-comment on column keyframe_private.admin_queue.retry_reason is 'The code of the last failure of the present task.';
-comment on column keyframe_private.admin_queue.leased_until is 'Until when whoever works on it may take; null when nobody does.';
-comment on column keyframe_private.admin_queue.next_attempt_at is 'When somebody looks at it next; null while it is in line.';
-comment on column keyframe_private.admin_queue.deadline_at is 'When it is failed if it has not ended; null while it is in line.';
-comment on column keyframe_private.admin_queue.provider_prediction_id is 'The run at the provider, once there is one.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_ran_out: the worker died; another will claim it. due: not claimed yet. backing_off: retried at next_attempt_at because of retry_reason. at_the_provider: running there, polled at next_attempt_at. waiting: its owner has max_active_per_owner predictions running.';
+comment on column keyframe_private.admin_queue.since_created is 'The time since it was requested.';
+comment on column keyframe_private.admin_queue.since_changed is 'The time since its last change.';
+comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
+comment on column keyframe_private.admin_queue.attempt is 'How often it was submitted to the provider.';
+comment on column keyframe_private.admin_queue.failures is 'Consecutive failures of the current task.';
+comment on column keyframe_private.admin_queue.retry_reason is 'The code of the last failure of the current task.';
+comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
+comment on column keyframe_private.admin_queue.next_attempt_at is 'When its next task is due; null while it waits for a slot.';
+comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
+comment on column keyframe_private.admin_queue.provider_prediction_id is 'The provider run, once there is one.';
 
--- By what was counted for each endpoint (keyframe_private.webhook_hours), and through the index of what is pending.
+-- Reads the counts in webhook_hours, and the index of pending deliveries.
 create view keyframe_private.admin_webhook_health with (security_invoker = true) as
 select
   e.id as endpoint_id, e.owner_id, e.url, e.description, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.failing_since,
-  h.delivered, h.retrying, h.given_up, h.last_attempt_at, f.last_error, f.last_error_status, f.last_error_at,
+  h.delivered, h.retrying, h.exhausted, h.last_attempt_at, f.last_error, f.last_error_status, f.last_error_at,
   w.due, w.oldest_due_at
 from keyframe.webhook_endpoints e
 cross join lateral (
   select
     coalesce(sum(c.delivered), 0)::bigint as delivered, coalesce(sum(c.retrying), 0)::bigint as retrying,
-    coalesce(sum(c.exhausted), 0)::bigint as given_up, max(c.last_attempt_at) as last_attempt_at
+    coalesce(sum(c.exhausted), 0)::bigint as exhausted, max(c.last_attempt_at) as last_attempt_at
   from keyframe_private.webhook_hours c
   where c.endpoint_id = e.id and c.hour >= date_trunc('hour', now(), 'UTC') - interval '23 hours'
 ) h
@@ -80,27 +80,27 @@ cross join lateral (
   ) o on true
   group by s.ids
 ) w;
-comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, what came of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
+comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column keyframe_private.admin_webhook_health.endpoint_id is 'The id in keyframe.webhook_endpoints.';
 comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column keyframe_private.admin_webhook_health.url is 'Where it listens.';
-comment on column keyframe_private.admin_webhook_health.description is 'What its owner wrote about it.';
-comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it wants; empty: all.';
-comment on column keyframe_private.admin_webhook_health.enabled is 'Whether it gets anything at present.';
+comment on column keyframe_private.admin_webhook_health.description is 'Its owner''s description.';
+comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it gets; empty: all.';
+comment on column keyframe_private.admin_webhook_health.enabled is 'Whether it gets events.';
 comment on column keyframe_private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
-comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets nothing.';
-comment on column keyframe_private.admin_webhook_health.delivered is 'Arrived: answered 2xx.';
-comment on column keyframe_private.admin_webhook_health.retrying is 'Failed, and tried again.';
-comment on column keyframe_private.admin_webhook_health.given_up is 'Failed as often as the retry schedule allows (exhausted).';
-comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'Since the hour that began 23 hours ago; null: none.';
-comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours; what failed may have arrived since: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
-comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that answer; null when there was none.';
-comment on column keyframe_private.admin_webhook_health.last_error_at is 'When that was.';
+comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets none.';
+comment on column keyframe_private.admin_webhook_health.delivered is 'Answered 2xx.';
+comment on column keyframe_private.admin_webhook_health.retrying is 'Failed, to be retried.';
+comment on column keyframe_private.admin_webhook_health.exhausted is 'Failed at the last attempt of the retry schedule (exhausted).';
+comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'The latest attempt in these hours; null: none.';
+comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours, even if a retry succeeded: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that response; null without a response.';
+comment on column keyframe_private.admin_webhook_health.last_error_at is 'The time of that error.';
 comment on column keyframe_private.admin_webhook_health.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that should have been sent by now and are not being sent, counted up to 10,000. Those of an endpoint that is not enabled wait until it is.';
-comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'Since when the oldest of them is due.';
+comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that are due and not being sent, counted up to 10,000. Those of a disabled endpoint wait until it is enabled.';
+comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'When the oldest of them became due.';
 
--- For a span of days without reading the rest.
+-- To read a range of days only.
 create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
 
 create view keyframe_private.admin_usage with (security_invoker = true) as
@@ -118,17 +118,17 @@ select
   sum(p.attempt) as submits
 from keyframe.predictions p
 group by (p.created_at at time zone 'UTC')::date, date_trunc('month', (p.created_at at time zone 'UTC'))::date, p.owner_id, p.step;
-comment on view keyframe_private.admin_usage is 'For administrators: what each owner started, by day (UTC), month and step. Always name the days: where day >= … reads only those. What was deleted with its project is not counted.';
-comment on column keyframe_private.admin_usage.day is 'The day (UTC) the predictions were started.';
-comment on column keyframe_private.admin_usage.month is 'The first day of that month, to group by. Not to search by: use day.';
-comment on column keyframe_private.admin_usage.owner_id is 'Whose predictions: the id in auth.users.';
+comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Predictions deleted with their project are not counted.';
+comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
+comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
+comment on column keyframe_private.admin_usage.owner_id is 'Their owner: the id in auth.users.';
 comment on column keyframe_private.admin_usage.step is 'What they make: first-frame, last-frame or video.';
 comment on column keyframe_private.admin_usage.started is 'How many were started.';
-comment on column keyframe_private.admin_usage.succeeded is 'How many have their output.';
+comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
 comment on column keyframe_private.admin_usage.failed is 'How many failed.';
-comment on column keyframe_private.admin_usage.canceled is 'How many were cancelled.';
-comment on column keyframe_private.admin_usage.active is 'Not ended yet.';
-comment on column keyframe_private.admin_usage.stored_bytes is 'The size of their outputs in the bucket keyframe-outputs.';
-comment on column keyframe_private.admin_usage.provider_runs is 'How many runs the provider accepted: what it may charge for.';
-comment on column keyframe_private.admin_usage.submits is 'How often a run was handed to the provider, those it did not accept included.';
+comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
+comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
+comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
+comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted: what the provider may charge for.';
+comment on column keyframe_private.admin_usage.submits is 'How often they were submitted to the provider, including refused submits.';
 

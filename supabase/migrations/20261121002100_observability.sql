@@ -1,7 +1,7 @@
--- How the service fares, in figures: for GET /api/health?deep=1 and GET /api/metrics, in one call. docs/operate.md says what they
--- mean. Every count reads what is active, pending or recent through an index, never all that ever was.
+-- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; docs/operate.md explains them. Every
+-- count reads active, pending or recent rows through an index, never a whole table.
 
--- Seconds from a moment until now; 0 for one that is yet to come, null for none.
+-- Seconds from a moment until now; 0 for a future one, null for none.
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric
 language sql
@@ -11,7 +11,7 @@ as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
 $$;
 
--- Predictions that have not ended. Waiting ones are counted in their index alone.
+-- Active predictions. Waiting ones are counted from their index alone.
 create function keyframe_private.prediction_figures()
 returns jsonb
 language sql
@@ -40,12 +40,12 @@ as $$
   ) w
 $$;
 
--- The few endpoints that fail, or that the service has switched off.
+-- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
 
--- Deliveries that have not ended. Steps from endpoint to endpoint, and reads at most 10,000 deliveries of each: a receiver that
--- has been away for days must not make every look slow.
+-- Pending deliveries. Steps from endpoint to endpoint and reads at most 10,000 deliveries of each: a receiver that has been down
+-- for days must not make this slow.
 create function keyframe_private.delivery_figures()
 returns jsonb
 language sql
@@ -76,7 +76,7 @@ as $$
   from pending p
   join keyframe.webhook_endpoints e on e.id = p.endpoint_id
   cross join lateral (
-    -- Counted by the index alone; what is being sent is due as well. Only the oldest is looked for in the table.
+    -- Counted from the index alone; deliveries being sent are due as well. Only the oldest one is read from the table.
     select count(o.next_attempt_at) as pending, greatest(count(*) filter (where o.next_attempt_at <= now()) - cardinality(s.ids), 0) as due, (
         select d.next_attempt_at from keyframe.webhook_deliveries d
         where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= now() and d.id <> all (s.ids)
@@ -90,7 +90,7 @@ as $$
   ) c
 $$;
 
--- What happened in the last five minutes, by the events of it.
+-- What happened in the last five minutes, counted from events.
 create function keyframe_private.event_figures()
 returns jsonb
 language sql
@@ -105,8 +105,8 @@ as $$
   where v.created_at > now() - interval '5 minutes'
 $$;
 
--- What pg_net tells of kicks: its queue names the kick in a header; an answer names nothing, but a kick that was accepted or
--- refused is known by our envelope. A request without an answer may have been anybody's who uses pg_net in this project.
+-- Kicks in pg_net. Its queue shows a header that names the kick. Its answers name nothing, but an accepted or refused kick has
+-- our envelope. A request without an answer may belong to any user of pg_net in this project.
 create function keyframe_private.kick_figures()
 returns jsonb
 language sql
@@ -116,7 +116,7 @@ as $$
   select jsonb_build_object(
     'unsent', u.unsent, 'oldestUnsentSeconds', keyframe_private.seconds_since(u.oldest_at),
     'accepted', r.accepted, 'refused', r.refused, 'failed', r.failed,
-    -- pg_net's worker serves one database of the server: from another one nothing is ever sent.
+    -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
       from pg_catalog.pg_extension e where e.extname = 'pg_net'),
@@ -140,9 +140,8 @@ as $$
   ) r
 $$;
 
--- The last kick of a function: when it was made, what came of it, and how long until the function looked for work. Its answer is
--- looked for by time, for ids have no index there, among the five minutes after it: pg_net keeps answers for hours, and others
--- use it too.
+-- The last kick of a function: when it was made, its outcome, and how long until the worker claimed. Its answer is searched for
+-- among five minutes of answers, because ids have no index there and pg_net keeps everybody's answers for hours.
 create function keyframe_private.last_kick_figures(function_name text)
 returns jsonb
 language sql
@@ -156,14 +155,14 @@ as $$
       when a.id is null then 'unanswered'
       when a.status_code = 202 and a.content like '{"success":true,"data":{"accepted":true}%' then 'accepted'
       when a.status_code is not null then 'answered'
-      -- Nobody was reached: as when nobody listens.
+      -- No connection was made, as when nothing listens.
       when a.error_msg like 'Timeout%, HTTP Request/Response time: 0.000000 ms)' then 'failed'
-      -- Older releases leave timed_out null.
+      -- Older releases of pg_net leave timed_out null.
       when a.timed_out or a.error_msg ilike 'timeout%' then 'timed_out'
       else 'failed'
     end,
     'status', a.status_code,
-    'error', left(coalesce(k.trouble, a.error_msg), 200),
+    'error', left(coalesce(k.error, a.error_msg), 200),
     'madeSeconds', keyframe_private.seconds_since(k.made_at),
     'acknowledgedAfterSeconds', round(extract(epoch from k.acknowledged_at - k.made_at), 3))
   from (select) only_one
@@ -171,13 +170,13 @@ as $$
   left join lateral (
     select n.id, n.status_code, n.content, n.timed_out, n.error_msg
     from net._http_response n
-    -- Its time is the beginning of pg_net's transaction, which may have been under way when the kick was made.
+    -- created is the start of pg_net's transaction, which may be before the kick.
     where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id
     limit 1
   ) a on true
 $$;
 
--- How a job of pg_cron ran of late. Looks at the last 1,000 runs of all jobs, more than half an hour of ours: null is long ago.
+-- The recent runs of a pg_cron job. Reads the last 1,000 runs of all jobs, more than half an hour of ours: null means longer ago.
 create function keyframe_private.cron_figures(job_name text)
 returns jsonb
 language sql
@@ -195,7 +194,7 @@ as $$
   where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
 $$;
 
--- Files that are to be removed from Storage; counted up to 10,000, the oldest first.
+-- Files to remove from Storage; counts the oldest 10,000 at most.
 create function keyframe_private.file_figures()
 returns jsonb
 language sql
@@ -208,7 +207,7 @@ as $$
   from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
 $$;
 
--- Definer: the secret key alone may call it, and reads no table for it.
+-- Definer: only the secret key may call it, and it needs no right on the tables.
 create function keyframe.service_figures()
 returns jsonb
 language sql
@@ -227,6 +226,6 @@ as $$
     'prune', keyframe_private.cron_figures('keyframe-prune'),
     'fileRemovals', keyframe_private.file_figures())
 $$;
-comment on function keyframe.service_figures is 'How the service fares, in figures (docs/operate.md): for GET /api/health?deep=1 and GET /api/metrics.';
+comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 
 grant execute on function keyframe.service_figures() to service_role;

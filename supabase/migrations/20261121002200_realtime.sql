@@ -1,6 +1,6 @@
--- Realtime, where the platform has it: apps may subscribe to their own predictions (docs/realtime.md).
--- What a subscriber gets is decided by the table's policies and grants, as for a select. The replica identity stays the primary
--- key: deletions are told to every subscriber, and then tell no more than an identifier.
+-- Realtime, where the platform has it: apps may subscribe to their own predictions (docs/realtime.md). The policies and grants of
+-- the table decide what a subscriber gets, as for a select. Deletions go to every subscriber, so the replica identity stays the
+-- primary key: they reveal an identifier only.
 
 do $$
 begin

@@ -38,7 +38,7 @@ describe("admin_queue", () => {
       { lease_token: null, next_attempt_at: inSeconds(30), failures: 0, retry_reason: "provider_rate_limited" },
     ],
     ["at_the_provider", "processing", { lease_token: null, next_attempt_at: inSeconds(30) }],
-    ["in_line", "queued", { lease_token: null, admitted_at: null, deadline_at: null }],
+    ["waiting", "queued", { lease_token: null, admitted_at: null, deadline_at: null }],
   ])("%s: %s → it says so", async (why, status, columns) => {
     const { id } = await seedPrediction(db.sql, world, { status, columns });
     const row = await whyOf(id);
@@ -65,13 +65,13 @@ describe("admin_queue", () => {
         columns: { admitted_at: null, deadline_at: null, lease_token: null, created_at: inSeconds(-ago) },
       });
     const [second, first, others] = [await waiting(world, 10), await waiting(world, 600), await waiting(other, 5)];
-    const rows = await db.sql<{ id: string; place: string; minutes: number }[]>`
-      select prediction_id as id, place_in_line as place, extract(epoch from since_created)::int / 60 as minutes
+    const rows = await db.sql<{ id: string; position: string; minutes: number }[]>`
+      select prediction_id as id, queue_position as position, extract(epoch from since_created)::int / 60 as minutes
       from keyframe_private.admin_queue order by since_created desc`;
     expect([...rows]).toEqual([
-      { id: first.id, place: "1", minutes: 10 },
-      { id: second.id, place: "2", minutes: 0 },
-      { id: others.id, place: "1", minutes: 0 },
+      { id: first.id, position: "1", minutes: 10 },
+      { id: second.id, position: "2", minutes: 0 },
+      { id: others.id, position: "1", minutes: 0 },
     ]);
   });
 });
@@ -91,7 +91,7 @@ describe("admin_webhook_health", () => {
       url: "https://receiver.example/hook",
       delivered: "0",
       retrying: "0",
-      given_up: "0",
+      exhausted: "0",
       due: "0",
       last_attempt_at: null,
       last_error: null,
@@ -117,7 +117,7 @@ describe("admin_webhook_health", () => {
     await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: inSeconds(-120) });
     const row = await healthOf(endpoint);
     expect(row).toMatchObject({
-      ...{ owner_id: world.owner, delivered: "1", retrying: "2", given_up: "1", due: "1" },
+      ...{ owner_id: world.owner, delivered: "1", retrying: "2", exhausted: "1", due: "1" },
       ...{ last_error: "timeout", last_error_status: null },
     });
     expect(row?.failing_since).toBeInstanceOf(Date);

@@ -25,7 +25,7 @@ const WAITS = { admitted_at: null, deadline_at: null, lease_token: null };
 
 const addWaiting = (owner: string, columns: object = {}) =>
   seedPrediction(db.sql, { ...world, owner }, { columns: { ...WAITS, ...columns } });
-/** So many owners from `first` on, each with so many predictions in line, and one running where they have no place. */
+/** So many owners from `first` on, each with so many predictions in line, and one running where they have no slot. */
 async function addOwners(count: number, { first = 1, lines = 1, runs = false } = {}): Promise<void> {
   const { id: waiting } = await addWaiting(world.owner);
   const { id: running } = await seedPrediction(db.sql, world, { status: "processing" });
@@ -52,7 +52,7 @@ const walk = async (start: string, most: number) =>
 const isAdmitted = async (id: string) =>
   (await db.sql`select from keyframe.predictions where id = ${id} and admitted_at is not null`).count === 1;
 
-test("500 owners without a free place are in line before one who has one, and after → a sweep soon begins with that one", async () => {
+test("500 owners without a free slot are in line before one who has one, and after → a sweep soon begins with that one", async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
   await addOwners(500, { runs: true });
   await addOwners(500, { runs: true, first: 0xfffffe00 });
@@ -64,7 +64,7 @@ test("500 owners without a free place are in line before one who has one, and af
   expect(count).toBe(1000);
 });
 
-test("more owners than one sweep looks at, all with a place → so many at a time, no one twice, until nobody waits", async () => {
+test("more owners than one sweep looks at, all with a slot → so many at a time, no one twice, until nobody waits", async () => {
   await addOwners(7);
   const admitted: number[] = [];
   for (let run = 0; run < 4; run++) {

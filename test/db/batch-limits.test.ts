@@ -65,7 +65,7 @@ const CLAIMED: [what: string, table: string, addRow: () => Promise<unknown>][] =
     "search",
     "keyframe_private.unanswered_submits",
     () => db.sql`
-      insert into keyframe_private.unanswered_submits (prediction_id, attempt, sought, unanswered_since, next_search_at)
+      insert into keyframe_private.unanswered_submits (prediction_id, attempt, search_task, unanswered_since, next_search_at)
       values (gen_random_uuid(), 1, '{}', now(), now())`,
   ],
 ];

@@ -39,7 +39,7 @@ test("10,000 waiting predictions of one owner → another owner's is claimed at 
       expect((await claim(sql)).map((task) => task.id)).toEqual([id]);
     }
   });
-  const claims = plans.filter((plan) => plan.includes("was_left") && plan.includes("LockRows"));
+  const claims = plans.filter((plan) => plan.includes("lease_expired") && plan.includes("LockRows"));
   expect(claims.length).toBe(8);
   for (const plan of claims) {
     expect(plan).toContain("predictions_due_idx");

@@ -31,9 +31,9 @@ const seedUnanswered = (columns: Row = {}) =>
 /** What is to be looked for at the provider. */
 const searches = async () => (await claim(db.sql)).filter(({ task }) => task === "search");
 const letTheLeaseEnd = () =>
-  db.sql`update keyframe_private.unanswered_submits set next_search_at = now() where sought is not null`;
-const left = () => db.sql<{ runs: number; sought: unknown }[]>`
-  select prediction_id, sought is not null as sought from keyframe_private.unanswered_submits`;
+  db.sql`update keyframe_private.unanswered_submits set next_search_at = now() where search_task is not null`;
+const left = () => db.sql<{ runs: number; searching: boolean }[]>`
+  select prediction_id, search_task is not null as searching from keyframe_private.unanswered_submits`;
 
 /** Who deletes it, and how. The user has to cancel first: their own deletion is refused while it runs. */
 const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
@@ -80,7 +80,7 @@ describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_ho
     expect(await db.sql`select keyframe_worker.record_search_ended(${id}) as done`).toEqual([{ done: false }]);
     expect(await searches()).toEqual([]);
     // The prompt has gone with it; a run that calls back late is known all the same.
-    expect(await left()).toEqual([{ prediction_id: id, sought: false }]);
+    expect(await left()).toEqual([{ prediction_id: id, searching: false }]);
     expect(await providerSays(db.sql, { id, run: "run-late", callback: `msg-${id}` })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
   });

@@ -39,7 +39,7 @@ async function startMany(world: World, count: number): Promise<string[]> {
   return ids;
 }
 
-test("seven predictions of one owner → four have a place, the rest wait in the order they came", async () => {
+test("seven predictions of one owner → four have a slot, the rest wait in the order they came", async () => {
   const world = await addWorld(db);
   await startMany(world, 7);
   expect(await positions(world)).toEqual([0, 0, 0, 0, 1, 2, 3]);
@@ -63,14 +63,14 @@ test("a line of 1,200 → its places are counted up to 1000, which means that or
   expect([places.length, places[0], places[998], places[999], places[1199]]).toEqual([1200, 1, 999, 1000, 1000]);
 });
 
-test("the answer to a request that has to wait → says its place in line", async () => {
+test("the answer to a request that has to wait → says its position in line", async () => {
   const world = await addWorld(db);
   await startMany(world, 4);
   const { prediction } = await start(db, world);
   expect(prediction).toMatchObject({ status: "queued", admitted_at: null, queue_position: 1 });
 });
 
-test("a prediction that runs has no place in line", async () => {
+test("a prediction that runs has no position in line", async () => {
   const world = await addWorld(db);
   await seedPrediction(db.sql, world, { status: "processing" });
   expect(await positions(world)).toEqual([null]);
@@ -94,7 +94,7 @@ test("the deadline counts from the admission: none while waiting, a frame's 15 m
   expect(await minutes("video")).toBe(null);
 });
 
-test("one succeeds → the one that waited longest gets its place, with a deadline, due at once", async () => {
+test("one succeeds → the one that waited longest gets its slot, with a deadline, due at once", async () => {
   const world = await addWorld(db);
   const ids = await startMany(world, 6);
   const task = (await claim(db.sql, 1))[0];
@@ -108,23 +108,20 @@ test("one succeeds → the one that waited longest gets its place, with a deadli
   expect((await claim(db.sql)).map(({ id }) => id)).toEqual([ids[4]]);
 });
 
-test.each(["fails", "is cancelled", "is past its deadline"])(
-  "one %s → the next in line gets its place",
-  async (how) => {
-    const world = await addWorld(db);
-    const [first = ""] = await startMany(world, 5);
-    if (how === "is cancelled") await cancel(world, first);
-    if (how === "fails") {
-      const task = (await claim(db.sql, 100)).find(({ id }) => id === first);
-      await providerSays(db.sql, { id: first, attempt: task?.attempt ?? 0, run: "run-x", status: "failed" });
-    }
-    if (how === "is past its deadline") {
-      await db.sql`update keyframe.predictions set deadline_at = now() where id = ${first}`;
-      await db.sql`select keyframe_private.fail_overdue()`;
-    }
-    expect(await positions(world)).toEqual([null, 0, 0, 0, 0]);
-  },
-);
+test.each(["fails", "is cancelled", "is past its deadline"])("one %s → the next in line gets its slot", async (how) => {
+  const world = await addWorld(db);
+  const [first = ""] = await startMany(world, 5);
+  if (how === "is cancelled") await cancel(world, first);
+  if (how === "fails") {
+    const task = (await claim(db.sql, 100)).find(({ id }) => id === first);
+    await providerSays(db.sql, { id: first, attempt: task?.attempt ?? 0, run: "run-x", status: "failed" });
+  }
+  if (how === "is past its deadline") {
+    await db.sql`update keyframe.predictions set deadline_at = now() where id = ${first}`;
+    await db.sql`select keyframe_private.fail_overdue()`;
+  }
+  expect(await positions(world)).toEqual([null, 0, 0, 0, 0]);
+});
 
 test("one that waits is cancelled → those behind it move up, nobody is admitted too many", async () => {
   const world = await addWorld(db);
@@ -133,7 +130,7 @@ test("one that waits is cancelled → those behind it move up, nobody is admitte
   expect(await positions(world)).toEqual([0, 0, 0, 0, null, 1, 2]);
 });
 
-test("the next in line is being cancelled while a place frees → the one after it gets the place", async () => {
+test("the next in line is being cancelled while a slot frees → the one after it gets the slot", async () => {
   const world = await addWorld(db);
   const [first = "", , , , fifth = "", sixth = ""] = await startMany(world, 6);
   await db.sql.begin(async (canceling) => {
@@ -180,7 +177,7 @@ test("20 rows in one insert through the Data API → exactly four are admitted",
   expect(await admitted(world)).toBe(4);
 });
 
-test("an insert while another of the same owner is not committed → waits for it, and counts its place", async () => {
+test("an insert while another of the same owner is not committed → waits for it, and counts its slot", async () => {
   const world = await addWorld(db);
   await startMany(world, 3);
   // An administrator's inserts: they take no token, so nothing but the count itself keeps them apart.
@@ -218,7 +215,7 @@ test("all places freed at once → they are filled by the next four, no more", a
   expect(await positions(world)).toEqual([null, null, null, null, 0, 0, 0, 0, 1, 2]);
 });
 
-test("a new request while others wait → goes behind them, even when a place is free", async () => {
+test("a new request while others wait → goes behind them, even when a slot is free", async () => {
   const world = await addWorld(db);
   await startMany(world, 6);
   await db.sql`update keyframe_private.settings set max_active_per_owner = 5`;

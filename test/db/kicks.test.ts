@@ -175,32 +175,32 @@ describe("while a function has promised to look again", () => {
 });
 
 describe("the last kick is kept", () => {
-  type LastKick = { request: string | null; trouble: string | null; heard: boolean; version: string };
+  type LastKick = { request: string | null; error: string | null; acknowledged: boolean; version: string };
   const lastKick = async (name = "generate") => {
     const [row] = await db.sql<LastKick[]>`
-      select request_id as request, trouble, acknowledged_at is not null as heard, ctid || ' ' || xmin as version
+      select request_id as request, error, acknowledged_at is not null as acknowledged, ctid || ' ' || xmin as version
       from keyframe_private.last_kicks where function_name = ${name}`;
     return row;
   };
   const lastRequest = async () => (await db.sql`select max(id) as id from net.http_request_queue`)[0]?.id;
 
-  test("with the id that pg_net gave it; the first look for work since is when it was heard", async () => {
+  test("with the id that pg_net gave it; the first look for work since is when it was acknowledged", async () => {
     expect(await lastKick()).toBeUndefined();
     await start(db, world);
-    expect(await lastKick()).toMatchObject({ request: await lastRequest(), trouble: null, heard: false });
+    expect(await lastKick()).toMatchObject({ request: await lastRequest(), error: null, acknowledged: false });
     await claim(db.sql, 1);
-    const heard = await lastKick();
-    expect(heard).toMatchObject({ heard: true });
+    const acknowledged = await lastKick();
+    expect(acknowledged).toMatchObject({ acknowledged: true });
     await claim(db.sql, 1);
-    expect((await lastKick())?.version).toBe(heard?.version);
+    expect((await lastKick())?.version).toBe(acknowledged?.version);
     await start(db, world);
-    expect(await lastKick()).toMatchObject({ request: await lastRequest(), heard: false });
+    expect(await lastKick()).toMatchObject({ request: await lastRequest(), acknowledged: false });
   });
 
   test("of each function: a look for deliveries does not hear a kick to generate", async () => {
     await start(db, world);
     await db.sql`select keyframe_private.record_heartbeat('deliver', 0)`;
-    expect(await lastKick()).toMatchObject({ heard: false });
+    expect(await lastKick()).toMatchObject({ acknowledged: false });
     expect(await lastKick("deliver")).toBeUndefined();
   });
 
@@ -220,14 +220,14 @@ describe("the last kick is kept", () => {
     expect(await lastKick()).toEqual(before);
   });
 
-  test("a kick that cannot be made → why, and nothing that could be heard", async () => {
+  test("a kick that cannot be made → why, and nothing that could be acknowledged", async () => {
     await rolledBack(db.sql, async (sql) => {
       await sql`delete from vault.secrets`;
       await sql`select keyframe_private.kick('generate'), keyframe_private.record_heartbeat('generate', 0)`;
-      expect((await sql`select request_id, trouble, acknowledged_at from keyframe_private.last_kicks`)[0]).toEqual({
+      expect((await sql`select request_id, error, acknowledged_at from keyframe_private.last_kicks`)[0]).toEqual({
         ...{
           request_id: null,
-          trouble: "The Vault lacks keyframe_functions_url or keyframe_kick_secret.",
+          error: "The Vault lacks keyframe_functions_url or keyframe_kick_secret.",
           acknowledged_at: null,
         },
       });
@@ -235,7 +235,7 @@ describe("the last kick is kept", () => {
     await rolledBack(db.sql, async (sql) => {
       await sql`select vault.update_secret((select id from vault.secrets where name = 'keyframe_functions_url'), 'not a url')`;
       await sql`select keyframe_private.kick('generate')`;
-      expect((await sql`select trouble from keyframe_private.last_kicks`)[0]?.trouble).toMatch(/URL/);
+      expect((await sql`select error from keyframe_private.last_kicks`)[0]?.error).toMatch(/URL/);
     });
   });
 

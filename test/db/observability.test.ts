@@ -77,7 +77,7 @@ describe("predictions", () => {
     const inLine = { admitted_at: null, deadline_at: null, lease_token: null };
     await seedPrediction(db.sql, world, { columns: { ...inLine, created_at: ago(300) } });
     await seedPrediction(db.sql, world, { columns: { ...inLine, created_at: ago(20) } });
-    // One that was cancelled in line never had a place either.
+    // One that was cancelled in line never had a slot either.
     await seedPrediction(db.sql, world, { status: "canceled", columns: { ...inLine, created_at: ago(900) } });
     const { predictions } = await read();
     expect(predictions).toMatchObject({ queued: 0, due: 0, waiting: 2 });
@@ -257,7 +257,7 @@ describe("the last kick of a function", () => {
   });
 
   test("could not be made → why", async () => {
-    await made(3, { request_id: null, trouble: "The Vault lacks it." });
+    await made(3, { request_id: null, error: "The Vault lacks it." });
     expect((await read()).lastKicks.generate).toMatchObject({ outcome: "not_made", error: "The Vault lacks it." });
   });
 

@@ -183,7 +183,7 @@ test("20,000 texts of the last hours → a run is compared with those of its own
 describe("cancelled during a submit", () => {
   const searches = async () => {
     await db.sql`update keyframe.predictions set next_attempt_at = now()`;
-    await db.sql`update keyframe_private.unanswered_submits set next_search_at = now() where sought is not null`;
+    await db.sql`update keyframe_private.unanswered_submits set next_search_at = now() where search_task is not null`;
     return (await claim(db.sql, 100)).flatMap(({ task, id }) => (task === "search" ? [id] : []));
   };
   const ENDS: [string, (id: string) => Promise<unknown>][] = [

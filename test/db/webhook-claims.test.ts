@@ -96,7 +96,7 @@ describe("the cap of an endpoint", () => {
     expect([counts.get(narrow), counts.get(wide)]).toEqual([1, 100]);
   });
 
-  test("while it does nothing but fail → one place, so that many that hang cannot take them all; a success → as many as before", async () => {
+  test("while it does nothing but fail → one slot, so that many that hang cannot take them all; a success → as many as before", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 100);
     const { deliveries } = await exchange(db.sql);
     const [last, ...others] = deliveries.map((held) => resultOf(held, { error: "timeout" }));
@@ -126,7 +126,7 @@ describe("a lease", () => {
     expect(second?.lease_token).not.toBe(first?.lease_token);
   });
 
-  test("of a worker that died with all places of an endpoint → they are free again when it ran out", async () => {
+  test("of a worker that died with all slots of an endpoint → they are free again when it ran out", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 20);
     const lost = (await exchange(db.sql, { leaseSeconds: 30 })).deliveries;
@@ -235,7 +235,7 @@ describe("fairness", () => {
     );
   });
 
-  test("an endpoint that hangs with its places full → costs the others none of a claim", async () => {
+  test("an endpoint that hangs with its slots full → costs the others none of a claim", async () => {
     const [hanging = "", healthy = ""] = await addEndpoints(2);
     await seedDeliveries(db.sql, hanging, 100, { next_attempt_at: fromNow(-3600) });
     await exchange(db.sql, { leaseSeconds: 600 });
@@ -278,7 +278,7 @@ describe("fairness", () => {
 });
 
 describe("a disabled endpoint", () => {
-  test("→ is passed over, and takes no place from others", async () => {
+  test("→ is passed over, and takes no slot from others", async () => {
     const [off = "", on = ""] = await addEndpoints(2);
     await seedDeliveries(db.sql, off, 50, { next_attempt_at: fromNow(-3600) });
     await seedDeliveries(db.sql, on, 2);
@@ -307,33 +307,33 @@ test("the promise of deliver to look again → is noted by a claim, and taken ba
   expect(await looking()).toBe(false);
 });
 
-describe("the places of an endpoint", () => {
-  const places = () =>
-    db.sql<{ place: number; delivery_id: string | null }[]>`
-      select place, delivery_id from keyframe_private.delivery_leases order by endpoint_id, place`;
+describe("the slots of an endpoint", () => {
+  const slots = () =>
+    db.sql<{ slot: number; delivery_id: string | null }[]>`
+      select slot, delivery_id from keyframe_private.delivery_leases order by endpoint_id, slot`;
 
-  test("used again and again → as many rows as places, all free in the end", async () => {
+  test("used again and again → as many rows as slots, all free in the end", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { max_in_flight: 3 }), 20);
     let sent = 0;
     for (let results: object[] = []; ; ) {
       const { deliveries } = await exchange(db.sql, { results });
       if (deliveries.length === 0) break;
       sent += deliveries.length;
-      // Not all at once, so that places are given out of turn.
+      // Not all at once, so that slots are given out of turn.
       results = deliveries.toReversed().map((held) => resultOf(held, { status_code: 200 }));
     }
     expect(sent).toBe(20);
-    expect([...(await places())]).toEqual([1, 2, 3].map((place) => ({ place, delivery_id: null })));
+    expect([...(await slots())]).toEqual([1, 2, 3].map((slot) => ({ slot, delivery_id: null })));
   });
 
   test("one free between two taken → is the one that is given", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { max_in_flight: 3 }), 4);
     const { deliveries } = await exchange(db.sql);
-    const [, second] = [...(await places())];
+    const [, second] = [...(await slots())];
     const held = deliveries.find(({ id }) => id === second?.delivery_id);
-    if (!held) throw new Error("Nobody is in the second place.");
+    if (!held) throw new Error("Nobody is in the second slot.");
     const [next] = (await exchange(db.sql, { results: [resultOf(held, { status_code: 200 })] })).deliveries;
-    expect((await places())[1]).toEqual({ place: 2, delivery_id: next?.id });
+    expect((await slots())[1]).toEqual({ slot: 2, delivery_id: next?.id });
   });
 
   test("fewer are allowed while more are under way → nothing until enough have ended", async () => {
@@ -347,7 +347,7 @@ describe("the places of an endpoint", () => {
     expect((await end(1)).deliveries).toHaveLength(1);
   });
 
-  test("a lease that ran out, its delivery now in another place → the old token is worth nothing, wherever it stood", async () => {
+  test("a lease that ran out, its delivery now in another slot → the old token is worth nothing, wherever it stood", async () => {
     const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 2 });
     const [late = ""] = await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: fromNow(-5) });
     await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: fromNow(-10) });
@@ -369,7 +369,7 @@ describe("the places of an endpoint", () => {
     await db.sql`delete from keyframe.webhook_endpoints where id = ${gone}`;
     const left = async () => {
       await db.sql`select keyframe_private.prune_webhooks()`;
-      return (await places()).length;
+      return (await slots()).length;
     };
     expect(await left()).toBe(4);
     await db.sql`update keyframe_private.delivery_leases set leased_until = now() - interval '61 minutes'`;

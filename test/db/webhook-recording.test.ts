@@ -101,7 +101,7 @@ describe("the holder of a lease alone is believed", () => {
     expect((await attemptsOf(id)).length).toBe(1);
   });
 
-  test("a delivery that an administrator gave up while it was sent → stays given up, the result is dropped, its place is free", async () => {
+  test("a delivery that an administrator gave up while it was sent → stays given up, the result is dropped, its slot is free", async () => {
     const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
     await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${id}`;

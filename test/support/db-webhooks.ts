@@ -115,7 +115,7 @@ export async function readDelivery(sql: AnySql, id: string): Promise<Row> {
 
 /**
  * Under which token somebody is sending a delivery; null when nobody is. Of a lease that ran out the token is there
- * until its place is given away.
+ * until its slot is given to another.
  */
 export async function leaseOf(sql: AnySql, delivery: string): Promise<string | null> {
   const [row] = await sql<
@@ -127,7 +127,7 @@ export async function leaseOf(sql: AnySql, delivery: string): Promise<string | n
 /** Leases a delivery as a claim does, until the time given. */
 export async function lease(sql: AnySql, delivery: string, until: Date): Promise<void> {
   await sql`
-    insert into keyframe_private.delivery_leases (endpoint_id, place, delivery_id, token, leased_until)
+    insert into keyframe_private.delivery_leases (endpoint_id, slot, delivery_id, token, leased_until)
     select d.endpoint_id, 1, d.id, gen_random_uuid(), ${until} from keyframe.webhook_deliveries d where d.id = ${delivery}`;
 }
 

@@ -57,7 +57,7 @@ export const TABLES: Record<string, TableRights> = {
     "id delivery_id owner_id attempt started_at duration_ms status_code error response_excerpt",
   ),
   "keyframe_private.admin_queue": internal(
-    "prediction_id owner_id project_id step model status why since_created since_changed place_in_line attempt failures " +
+    "prediction_id owner_id project_id step model status why since_created since_changed queue_position attempt failures " +
       "retry_reason next_attempt_at leased_until deadline_at provider_prediction_id",
   ),
   "keyframe_private.admin_usage": internal(
@@ -65,13 +65,15 @@ export const TABLES: Record<string, TableRights> = {
   ),
   "keyframe_private.admin_webhook_health": internal(
     "endpoint_id owner_id url description event_types enabled disabled_at disabled_reason failing_since delivered retrying " +
-      "given_up due oldest_due_at last_attempt_at last_error last_error_status last_error_at",
+      "exhausted due oldest_due_at last_attempt_at last_error last_error_status last_error_at",
   ),
   "keyframe_private.deleted_endpoints": internal("endpoint_id deleted_at"),
-  "keyframe_private.delivery_leases": internal("endpoint_id place delivery_id token leased_until"),
-  "keyframe_private.file_removals": internal("bucket name prediction_id due_at written_under lease_token failures"),
+  "keyframe_private.delivery_leases": internal("endpoint_id slot delivery_id token leased_until"),
+  "keyframe_private.file_removals": internal(
+    "bucket name prediction_id due_at writer_lease_token lease_token failures",
+  ),
   "keyframe_private.idempotency_keys": internal("resource_id owner_id key request_hash answer created_at"),
-  "keyframe_private.last_kicks": internal("function_name made_at request_id trouble acknowledged_at"),
+  "keyframe_private.last_kicks": internal("function_name made_at request_id error acknowledged_at"),
   "keyframe_private.worker_heartbeats": internal("function_name alive_until"),
   "keyframe_private.prediction_moves": internal("from_status to_status"),
   "keyframe_private.provider_callbacks": internal("callback_id received_at"),
@@ -86,7 +88,7 @@ export const TABLES: Record<string, TableRights> = {
   ),
   "keyframe_private.text_submits": internal("prediction_id prompt_hash submitted_at"),
   "keyframe_private.unanswered_submits": internal(
-    "prediction_id attempt sought unanswered_since next_search_at deleted_at",
+    "prediction_id attempt search_task unanswered_since next_search_at deleted_at",
   ),
   "keyframe_private.webhook_hours": internal(
     "endpoint_id hour slot delivered retrying exhausted last_attempt_at last_status_code last_error failed_at " +
