@@ -131,6 +131,7 @@ create table keyframe.predictions (
   owner_id uuid not null,
   step keyframe.generation_step not null,
   status keyframe.prediction_status not null default 'queued'::keyframe.prediction_status,
+  is_active boolean not null generated always as ((status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status]))) stored,
   prompt text not null,
   reference_image_path text,
   first_frame_prediction_id uuid,
@@ -168,7 +169,7 @@ create table keyframe.predictions (
   constraint predictions_last_frame_prediction_id_fkey FOREIGN KEY (last_frame_prediction_id) REFERENCES keyframe.predictions(id) ON DELETE SET NULL,
   constraint predictions_model_fkey FOREIGN KEY (step, model) REFERENCES keyframe.models(step, model) ON UPDATE CASCADE,
   constraint predictions_project_fkey FOREIGN KEY (project_id, owner_id) REFERENCES keyframe.projects(id, owner_id) ON DELETE CASCADE,
-  constraint completed_at_if_and_only_if_ended CHECK (((completed_at IS NOT NULL) = (status = ANY (ARRAY['succeeded'::keyframe.prediction_status, 'failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])))),
+  constraint completed_at_if_and_only_if_ended CHECK (((completed_at IS NOT NULL) = (NOT is_active))),
   constraint deadline_if_and_only_if_admitted CHECK (((deadline_at IS NULL) = (admitted_at IS NULL))),
   constraint error_if_and_only_if_failed CHECK (
 CASE
@@ -176,7 +177,7 @@ CASE
     ELSE (num_nonnulls(error_code, error_message, error_retryable) = 0)
 END),
   constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR (first_frame_prediction_id IS NULL))),
-  constraint lease_only_while_active CHECK (((lease_token IS NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])))),
+  constraint lease_only_while_active CHECK (((lease_token IS NULL) OR is_active)),
   constraint only_video_has_a_duration CHECK (((duration_seconds IS NULL) OR (step = 'video'::keyframe.generation_step))),
   constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (last_frame_prediction_id IS NULL))),
   constraint output_duration_if_and_only_if_a_video_succeeded CHECK (((output_duration_seconds IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
@@ -189,14 +190,15 @@ END),
   constraint prompt_has_1_to_4000_characters CHECK (((char_length(prompt) >= 1) AND (char_length(prompt) <= 4000))),
   constraint prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character(prompt)),
   constraint prompt_is_plain_text CHECK (keyframe_private.is_plain_text(prompt)),
-  constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((status <> ALL (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
-  constraint reference_image_path_is_in_projects CHECK ((reference_image_path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$'::text)),
+  constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((NOT is_active) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
+  constraint reference_image_path_is_in_projects CHECK (keyframe_private.is_reference_path(reference_image_path)),
   constraint started_at_is_set_once_it_ran CHECK (((status <> ALL (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status, 'succeeded'::keyframe.prediction_status])) OR (started_at IS NOT NULL))),
   constraint storing_has_an_output_url CHECK (((status <> 'storing'::keyframe.prediction_status) OR (provider_output_url IS NOT NULL))),
-  constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (first_frame_prediction_id IS NOT NULL) OR (status = ANY (ARRAY['succeeded'::keyframe.prediction_status, 'failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])))),
+  constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (first_frame_prediction_id IS NOT NULL) OR (NOT is_active))),
   constraint waiting_only_while_queued CHECK (((admitted_at IS NOT NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status, 'failed'::keyframe.prediction_status]))))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
+comment on column keyframe.predictions.is_active is 'Whether it has not ended: queued, starting, processing or storing.';
 comment on column keyframe.predictions.prompt is 'The prompt of the request, or the project''s text_prompt when it had none.';
 comment on column keyframe.predictions.reference_image_path is 'projects/<file_name>: an image in the bucket projects that belongs to the owner.';
 comment on column keyframe.predictions.first_frame_prediction_id is 'Video: its first image. Last frame: the image whose look it keeps.';
@@ -219,9 +221,9 @@ CREATE INDEX predictions_reference_image_path_idx ON keyframe.predictions USING 
 CREATE INDEX predictions_step_model_idx ON keyframe.predictions USING btree (step, model);
 CREATE INDEX predictions_first_frame_prediction_id_idx ON keyframe.predictions USING btree (first_frame_prediction_id) WHERE (first_frame_prediction_id IS NOT NULL);
 CREATE INDEX predictions_last_frame_prediction_id_idx ON keyframe.predictions USING btree (last_frame_prediction_id) WHERE (last_frame_prediction_id IS NOT NULL);
-CREATE INDEX predictions_due_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])));
-CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadline_at) WHERE ((admitted_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])));
-CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])));
+CREATE INDEX predictions_due_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND is_active);
+CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadline_at) WHERE ((admitted_at IS NOT NULL) AND is_active);
+CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND is_active);
 CREATE INDEX predictions_waiting_idx ON keyframe.predictions USING btree (owner_id, created_at, id) WHERE ((admitted_at IS NULL) AND (status = 'queued'::keyframe.prediction_status));
 CREATE INDEX predictions_unanswered_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((unanswered_since IS NOT NULL) AND (status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])));
 CREATE INDEX predictions_created_day_idx ON keyframe.predictions USING btree ((((created_at AT TIME ZONE 'UTC'::text))::date), owner_id);
@@ -268,7 +270,7 @@ create table keyframe.webhook_endpoints (
   constraint disabled_if_and_only_if_not_enabled CHECK (((enabled = (disabled_at IS NULL)) AND ((disabled_at IS NULL) = (disabled_reason IS NULL)))),
   constraint disabled_reason_is_known CHECK ((disabled_reason = ANY (ARRAY['by_owner'::text, 'gone'::text, 'failing'::text]))),
   constraint event_types_are_a_list_of_at_most_4 CHECK (((COALESCE(array_ndims(event_types), 1) = 1) AND (cardinality(event_types) <= 4))),
-  constraint event_types_are_known CHECK ((event_types <@ ARRAY['project.created'::text, 'generation.succeeded'::text, 'generation.failed'::text, 'webhook.test'::text])),
+  constraint event_types_are_known CHECK ((event_types <@ keyframe_private.event_types())),
   constraint max_in_flight_is_1_to_100 CHECK (((max_in_flight >= 1) AND (max_in_flight <= 100))),
   constraint url_is_https_or_local_http CHECK (((url ~ '^https?://[^\s#@]+$'::text) AND (char_length(url) <= 2048)))
 );
@@ -292,7 +294,7 @@ CREATE TRIGGER _500_create_secret AFTER INSERT ON keyframe.webhook_endpoints FOR
 CREATE TRIGGER _500_record_deleted AFTER DELETE ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_deleted_endpoint();
 
 create table keyframe.webhook_events (
-  id uuid not null default (encode(set_bit(set_bit(OVERLAY(uuid_send(gen_random_uuid()) PLACING SUBSTRING(int8send(((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint) FROM 3) FROM 1 FOR 6), (52)::bigint, 1), (53)::bigint, 1), 'hex'::text))::uuid,
+  id uuid not null default keyframe_private.uuid_v7(),
   type text not null,
   owner_id uuid,
   project_id uuid,
@@ -302,7 +304,7 @@ create table keyframe.webhook_events (
   created_at timestamp with time zone not null default now(),
   constraint webhook_events_pkey PRIMARY KEY (id),
   constraint payload_has_at_most_20_kb CHECK ((octet_length((payload)::text) <= 20000)),
-  constraint type_is_known CHECK ((type = ANY (ARRAY['project.created'::text, 'generation.succeeded'::text, 'generation.failed'::text, 'webhook.test'::text])))
+  constraint type_is_known CHECK ((type = ANY (keyframe_private.event_types())))
 ) with (autovacuum_vacuum_scale_factor=0.05);
 comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
 comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
@@ -319,7 +321,7 @@ grant select on keyframe.webhook_events to authenticated;
 grant select on keyframe.webhook_events to service_role;
 
 create table keyframe.webhook_deliveries (
-  id uuid not null default (encode(set_bit(set_bit(OVERLAY(uuid_send(gen_random_uuid()) PLACING SUBSTRING(int8send(((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint) FROM 3) FROM 1 FOR 6), (52)::bigint, 1), (53)::bigint, 1), 'hex'::text))::uuid,
+  id uuid not null default keyframe_private.uuid_v7(),
   event_id uuid not null,
   endpoint_id uuid not null,
   owner_id uuid,
@@ -1396,7 +1398,7 @@ begin
   with due as (
     select p.id, p.lease_token is not null as lease_expired
     from keyframe.predictions p
-    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= at
+    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
     order by p.next_attempt_at
     limit max_rows
     for update skip locked
@@ -1457,12 +1459,12 @@ begin
     'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
   );
 
-  -- Predictions that ended with an unanswered submit, for a day: its provider run is paid for and nobody wants it.
+  -- Predictions that ended with an unanswered submit: its provider run is paid for and nobody wants it.
   return query
   with due as (
     select p.id from keyframe.predictions p
     where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
-      and p.unanswered_since > at - interval '1 day'
+      and p.unanswered_since > at - keyframe_private.search_horizon()
     order by p.next_attempt_at
     limit max_rows
     for update skip locked
@@ -1842,7 +1844,7 @@ create view keyframe_private.admin_queue with (security_invoker=true) as
     p.deadline_at,
     p.provider_prediction_id
    FROM keyframe.predictions p
-  WHERE p.admitted_at IS NOT NULL AND (p.status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status]))
+  WHERE p.admitted_at IS NOT NULL AND p.is_active
 UNION ALL
  SELECT p.id AS prediction_id,
     p.owner_id,
@@ -1957,7 +1959,7 @@ create view keyframe_private.admin_usage with (security_invoker=true) as
     count(*) FILTER (WHERE status = 'succeeded'::keyframe.prediction_status) AS succeeded,
     count(*) FILTER (WHERE status = 'failed'::keyframe.prediction_status) AS failed,
     count(*) FILTER (WHERE status = 'canceled'::keyframe.prediction_status) AS canceled,
-    count(*) FILTER (WHERE status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status])) AS active,
+    count(*) FILTER (WHERE is_active) AS active,
     COALESCE(sum(output_bytes), 0::numeric)::bigint AS stored_bytes,
     count(provider_prediction_id) AS provider_runs,
     sum(attempt) AS submits
@@ -2222,7 +2224,7 @@ begin
   if exists (
     select from keyframe.predictions p
     where p.owner_id = old.owner_id and p.project_id = old.id
-      and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+      and p.admitted_at is not null and p.is_active
   ) or exists (
     select from keyframe.predictions p
     where p.owner_id = old.owner_id and p.project_id = old.id and p.admitted_at is null and p.status = 'queued'
@@ -2264,6 +2266,19 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.is_reference_path(path text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+ SET search_path TO ''
+AS $function$
+begin
+  return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
+end
+$function$;
+grant execute on function keyframe_private.is_reference_path(text) to authenticated;
+grant execute on function keyframe_private.is_reference_path(text) to service_role;
+
 CREATE OR REPLACE FUNCTION keyframe_private.guard_prediction_move()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2297,7 +2312,7 @@ begin
   return (
     select (select s.max_active_per_owner from keyframe_private.settings s) - count(*)::integer
     from keyframe.predictions p
-    where p.owner_id = owner and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+    where p.owner_id = owner and p.admitted_at is not null and p.is_active
   );
 end
 $function$;
@@ -2428,7 +2443,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.require_reference(path text, owner u
  SET search_path TO ''
 AS $function$
 begin
-  if path !~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' or path like '%..%' then
+  if not keyframe_private.is_reference_path(path) then
     perform keyframe_private.raise_error('invalid_request', 'referenceImagePath must have the shape projects/<file_name>.');
   end if;
   if not exists (
@@ -2594,7 +2609,7 @@ begin
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
       completed_at = clock_timestamp(), lease_token = null,
       unanswered_since = case when not provider_answered then p.unanswered_since end, updated_at = now()
-  where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
+  where p.id = prediction and p.is_active;
   return found;
 end
 $function$;
@@ -2607,8 +2622,19 @@ AS $function$
 begin
   update keyframe.predictions p
   set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
-  where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
+  where p.id = prediction and p.is_active;
   return found;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.search_horizon()
+ RETURNS interval
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return interval '1 day';
 end
 $function$;
 
@@ -2671,7 +2697,7 @@ begin
   return query
   with due as (
     select s.prediction_id from keyframe_private.unanswered_submits s
-    where s.next_search_at <= now() and s.unanswered_since > now() - interval '1 day'
+    where s.next_search_at <= now() and s.unanswered_since > now() - keyframe_private.search_horizon()
     order by s.next_search_at
     limit max_rows
     for update skip locked
@@ -2927,7 +2953,7 @@ begin
     looked := clock_timestamp();
     exit when (
       select p.next_attempt_at from keyframe.predictions p
-      where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+      where p.admitted_at is not null and p.is_active
       order by p.next_attempt_at limit 1) <= looked;
     rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - looked));
     exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
@@ -2944,18 +2970,14 @@ CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.
 AS $function$
 begin
   return json_build_object(
-    'id', prediction.id, 'project_id', prediction.project_id, 'owner_id', prediction.owner_id, 'step', prediction.step,
-    'status', prediction.status, 'prompt', prediction.prompt, 'reference_image_path', prediction.reference_image_path,
-    'first_frame_prediction_id', prediction.first_frame_prediction_id,
-    'last_frame_prediction_id', prediction.last_frame_prediction_id, 'duration_seconds', prediction.duration_seconds,
-    'model', prediction.model, 'provider_prediction_id', prediction.provider_prediction_id, 'attempt', prediction.attempt,
-    'retry_reason', prediction.retry_reason, 'admitted_at', prediction.admitted_at, 'progress', prediction.progress,
+    'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
+    'model', prediction.model, 'attempt', prediction.attempt, 'progress', prediction.progress,
+    'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at,
-    'updated_at', prediction.updated_at, 'queue_position', keyframe_private.queue_position(prediction)
+    'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
 $function$;
@@ -3104,6 +3126,17 @@ AS $function$
 begin
   perform keyframe_private.kick_unless_running('generate');
   return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.event_types()
+ RETURNS text[]
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return array['project.created', 'generation.succeeded', 'generation.failed', 'webhook.test'];
 end
 $function$;
 
@@ -3256,6 +3289,18 @@ begin
     update keyframe_private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
   end if;
   perform keyframe_private.add_webhook_secret(endpoint, id);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.uuid_v7()
+ RETURNS uuid
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  return encode(set_bit(set_bit(overlay(
+    uuid_send(gen_random_uuid()) placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6
+  ), 52, 1), 53, 1), 'hex')::uuid;
 end
 $function$;
 
@@ -3893,7 +3938,7 @@ declare
 begin
   for overdue in
     select p.id from keyframe.predictions p
-    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.deadline_at <= now()
+    where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
     order by p.deadline_at
     limit max_rows
     for update skip locked
@@ -3969,7 +4014,7 @@ begin
   where p.id = any (array(
     select o.id from keyframe.predictions o
     where o.unanswered_since is not null and o.status in ('failed', 'canceled') and o.next_attempt_at <= now()
-      and o.unanswered_since < now() - interval '1 day'
+      and o.unanswered_since < now() - keyframe_private.search_horizon()
     order by o.next_attempt_at
     limit max_rows
     for update skip locked));
@@ -3992,7 +4037,7 @@ begin
     where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows));
   delete from keyframe_private.unanswered_submits s where s.prediction_id = any (array(
     select o.prediction_id from keyframe_private.unanswered_submits o
-    where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows));
+    where o.unanswered_since < now() - keyframe_private.search_horizon() order by o.unanswered_since limit max_rows));
   -- is_only_submit_of_its_text reads up to two hours back.
   delete from keyframe_private.text_submits t where t.prediction_id = any (array(
     select o.prediction_id from keyframe_private.text_submits o
@@ -4031,13 +4076,13 @@ begin
   perform keyframe_private.admit_all_waiting();
   if exists (
     select from keyframe.predictions p
-    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= now()
+    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now()
   ) or exists (
     select from keyframe.predictions p
     where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= now()
-      and p.unanswered_since > now() - interval '1 day'
+      and p.unanswered_since > now() - keyframe_private.search_horizon()
   ) or exists (
-    select from keyframe_private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - interval '1 day'
+    select from keyframe_private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - keyframe_private.search_horizon()
   ) or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= now())
     or exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
     perform keyframe_private.kick_unless_running('generate');
@@ -4076,7 +4121,7 @@ AS $function$
       count(*) filter (where p.next_attempt_at <= now()) as due,
       min(p.next_attempt_at) filter (where p.next_attempt_at <= now()) as oldest_due_at
     from keyframe.predictions p
-    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+    where p.admitted_at is not null and p.is_active
   ) a
   cross join (
     select count(*) as waiting, min(p.created_at) as oldest_waiting_at

@@ -50,7 +50,7 @@ export const describe = (work: OpenWork): string =>
 async function openWork(sql: World["sql"]): Promise<OpenWork> {
   const [row] = await sql<OpenWork[]>`
     select
-      (select count(*)::int from keyframe.predictions where status in ('queued', 'starting', 'processing', 'storing')) as predictions,
+      (select count(*)::int from keyframe.predictions where is_active) as predictions,
       (select count(*)::int from keyframe.webhook_deliveries d join keyframe.webhook_endpoints e on e.id = d.endpoint_id
         where d.status = 'pending' and (e.enabled or exists (
           select from keyframe_private.delivery_leases l where l.delivery_id = d.id and l.leased_until > now()))) as deliveries,

@@ -27,7 +27,7 @@ export async function keepProbing({ stack, ledger, sql }: World, until: AbortSig
 async function mostPlaces(sql: World["sql"]): Promise<number[]> {
   const rows = await sql<{ places: number }[]>`
     select count(*)::int as places from keyframe.predictions
-    where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing')
+    where admitted_at is not null and is_active
     group by owner_id order by 1 desc limit 1`;
   return rows.map(({ places }) => places);
 }

@@ -99,7 +99,7 @@ begin
   if exists (
     select from keyframe.predictions p
     where p.owner_id = old.owner_id and p.project_id = old.id
-      and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+      and p.admitted_at is not null and p.is_active
   ) or exists (
     select from keyframe.predictions p
     where p.owner_id = old.owner_id and p.project_id = old.id and p.admitted_at is null and p.status = 'queued'

@@ -1,5 +1,20 @@
 -- A prediction: one run of one step. The row is the workflow; its status moves only as prediction_moves allows.
 
+-- Whether a path names a reference image: projects/<file_name>.
+create function keyframe_private.is_reference_path(path text)
+returns boolean
+language plpgsql
+immutable
+strict
+set search_path = ''
+as $$
+begin
+  return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
+end
+$$;
+-- A check runs with the rights of the role that writes the row.
+grant execute on function keyframe_private.is_reference_path(text) to authenticated, service_role;
+
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
 
@@ -9,6 +24,7 @@ create table keyframe.predictions (
   owner_id uuid not null,
   step keyframe.generation_step not null,
   status keyframe.prediction_status not null default 'queued',
+  is_active boolean not null generated always as (status in ('queued', 'starting', 'processing', 'storing')) stored,
   prompt text not null,
   reference_image_path text,
   first_frame_prediction_id uuid references keyframe.predictions on delete set null,
@@ -45,20 +61,20 @@ create table keyframe.predictions (
   constraint prompt_has_1_to_4000_characters check (char_length(prompt) between 1 and 4000),
   constraint prompt_has_a_visible_character check (keyframe_private.has_visible_character(prompt)),
   constraint prompt_is_plain_text check (keyframe_private.is_plain_text(prompt)),
-  constraint reference_image_path_is_in_projects check (reference_image_path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$'),
+  constraint reference_image_path_is_in_projects check (keyframe_private.is_reference_path(reference_image_path)),
   constraint only_video_has_a_duration check (duration_seconds is null or step = 'video'),
-  constraint video_has_a_first_frame check (step <> 'video' or first_frame_prediction_id is not null or status in ('succeeded', 'failed', 'canceled')),
+  constraint video_has_a_first_frame check (step <> 'video' or first_frame_prediction_id is not null or not is_active),
   constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or first_frame_prediction_id is null),
   constraint only_video_has_a_last_frame check (step = 'video' or last_frame_prediction_id is null),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
-    check (status not in ('queued', 'starting', 'processing', 'storing') or (status = 'queued') = (provider_prediction_id is null)),
+    check (not is_active or (status = 'queued') = (provider_prediction_id is null)),
   constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded') or started_at is not null),
   constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
   constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
   constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
-  constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = (status in ('succeeded', 'failed', 'canceled'))),
-  constraint lease_only_while_active check (lease_token is null or status in ('queued', 'starting', 'processing', 'storing')),
+  constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = not is_active),
+  constraint lease_only_while_active check (lease_token is null or is_active),
   constraint output_if_and_only_if_succeeded check (
     case when status = 'succeeded'
       then num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6
@@ -75,6 +91,7 @@ create table keyframe.predictions (
 -- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
+comment on column keyframe.predictions.is_active is 'Whether it has not ended: queued, starting, processing or storing.';
 comment on column keyframe.predictions.prompt is 'The prompt of the request, or the project''s text_prompt when it had none.';
 comment on column keyframe.predictions.reference_image_path is 'projects/<file_name>: an image in the bucket projects that belongs to the owner.';
 comment on column keyframe.predictions.first_frame_prediction_id is 'Video: its first image. Last frame: the image whose look it keeps.';
@@ -102,11 +119,11 @@ create index predictions_first_frame_prediction_id_idx on keyframe.predictions (
 create index predictions_last_frame_prediction_id_idx on keyframe.predictions (last_frame_prediction_id) where last_frame_prediction_id is not null;
 -- The queue. These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_due_idx on keyframe.predictions (next_attempt_at)
-  where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing');
+  where admitted_at is not null and is_active;
 create index predictions_deadline_idx on keyframe.predictions (deadline_at)
-  where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing');
+  where admitted_at is not null and is_active;
 create index predictions_active_owner_idx on keyframe.predictions (owner_id)
-  where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing');
+  where admitted_at is not null and is_active;
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued';
 -- Ended predictions with an unanswered submit, whose provider run may still be going on. Usually empty.

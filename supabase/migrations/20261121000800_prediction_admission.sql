@@ -24,7 +24,7 @@ begin
   return (
     select (select s.max_active_per_owner from keyframe_private.settings s) - count(*)::integer
     from keyframe.predictions p
-    where p.owner_id = owner and p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+    where p.owner_id = owner and p.admitted_at is not null and p.is_active
   );
 end
 $$;

@@ -49,7 +49,7 @@ stable
 set search_path = ''
 as $$
 begin
-  if path !~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' or path like '%..%' then
+  if not keyframe_private.is_reference_path(path) then
     perform keyframe_private.raise_error('invalid_request', 'referenceImagePath must have the shape projects/<file_name>.');
   end if;
   if not exists (

@@ -80,7 +80,7 @@ begin
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
       completed_at = clock_timestamp(), lease_token = null,
       unanswered_since = case when not provider_answered then p.unanswered_since end, updated_at = now()
-  where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
+  where p.id = prediction and p.is_active;
   return found;
 end
 $$;
@@ -96,7 +96,7 @@ as $$
 begin
   update keyframe.predictions p
   set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
-  where p.id = prediction and p.status in ('queued', 'starting', 'processing', 'storing');
+  where p.id = prediction and p.is_active;
   return found;
 end
 $$;

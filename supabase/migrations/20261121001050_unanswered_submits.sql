@@ -1,6 +1,18 @@
 -- Unanswered submits. The provider may have accepted such a submit, and then the run is paid for. The prediction keeps
 -- unanswered_since after its end; this table keeps it after its deletion.
 
+-- How long the provider run of an unanswered submit is searched for: no run takes longer.
+create function keyframe_private.search_horizon()
+returns interval
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  return interval '1 day';
+end
+$$;
+
 create table keyframe_private.unanswered_submits (
   prediction_id uuid primary key,
   attempt integer not null,
@@ -86,7 +98,7 @@ begin
 end
 $$;
 
--- Leases searches for deleted predictions, as tasks. They end after a day: no run takes longer.
+-- Leases searches for deleted predictions, as tasks.
 create function keyframe_private.claim_unanswered_submits(max_rows integer, lease_seconds integer)
 returns setof jsonb
 language plpgsql
@@ -101,7 +113,7 @@ begin
   return query
   with due as (
     select s.prediction_id from keyframe_private.unanswered_submits s
-    where s.next_search_at <= now() and s.unanswered_since > now() - interval '1 day'
+    where s.next_search_at <= now() and s.unanswered_since > now() - keyframe_private.search_horizon()
     order by s.next_search_at
     limit max_rows
     for update skip locked

@@ -64,7 +64,7 @@ begin
     looked := clock_timestamp();
     exit when (
       select p.next_attempt_at from keyframe.predictions p
-      where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+      where p.admitted_at is not null and p.is_active
       order by p.next_attempt_at limit 1) <= looked;
     rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - looked));
     exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
@@ -98,7 +98,7 @@ begin
   with due as (
     select p.id, p.lease_token is not null as lease_expired
     from keyframe.predictions p
-    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= at
+    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
     order by p.next_attempt_at
     limit max_rows
     for update skip locked
@@ -159,12 +159,12 @@ begin
     'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
   );
 
-  -- Predictions that ended with an unanswered submit, for a day: its provider run is paid for and nobody wants it.
+  -- Predictions that ended with an unanswered submit: its provider run is paid for and nobody wants it.
   return query
   with due as (
     select p.id from keyframe.predictions p
     where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
-      and p.unanswered_since > at - interval '1 day'
+      and p.unanswered_since > at - keyframe_private.search_horizon()
     order by p.next_attempt_at
     limit max_rows
     for update skip locked

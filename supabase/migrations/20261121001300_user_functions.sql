@@ -13,18 +13,14 @@ set search_path = ''
 as $$
 begin
   return json_build_object(
-    'id', prediction.id, 'project_id', prediction.project_id, 'owner_id', prediction.owner_id, 'step', prediction.step,
-    'status', prediction.status, 'prompt', prediction.prompt, 'reference_image_path', prediction.reference_image_path,
-    'first_frame_prediction_id', prediction.first_frame_prediction_id,
-    'last_frame_prediction_id', prediction.last_frame_prediction_id, 'duration_seconds', prediction.duration_seconds,
-    'model', prediction.model, 'provider_prediction_id', prediction.provider_prediction_id, 'attempt', prediction.attempt,
-    'retry_reason', prediction.retry_reason, 'admitted_at', prediction.admitted_at, 'progress', prediction.progress,
+    'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
+    'model', prediction.model, 'attempt', prediction.attempt, 'progress', prediction.progress,
+    'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at,
-    'updated_at', prediction.updated_at, 'queue_position', keyframe_private.queue_position(prediction)
+    'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
 $$;

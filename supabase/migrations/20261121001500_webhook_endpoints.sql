@@ -1,6 +1,18 @@
 -- Webhook endpoints. With owner_id an endpoint gets that user's events; without it, it is service-wide (a CRM) and gets all
 -- events.
 
+-- Every type of event. shared/contract/webhooks.ts has the same list for the API; test/db/shared-rules.test.ts compares both.
+create function keyframe_private.event_types()
+returns text[]
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  return array['project.created', 'generation.succeeded', 'generation.failed', 'webhook.test'];
+end
+$$;
+
 create table keyframe.webhook_endpoints (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid references auth.users on delete cascade,
@@ -17,8 +29,7 @@ create table keyframe.webhook_endpoints (
   constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
   constraint description_has_at_most_500_characters check (char_length(description) <= 500),
   constraint description_is_one_line check (keyframe_private.is_one_line(description)),
-  constraint event_types_are_known check (
-    event_types <@ array['project.created', 'generation.succeeded', 'generation.failed', 'webhook.test']),
+  constraint event_types_are_known check (event_types <@ keyframe_private.event_types()),
   constraint event_types_are_a_list_of_at_most_4 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 4),
   constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
   constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),

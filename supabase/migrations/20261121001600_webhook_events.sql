@@ -1,12 +1,23 @@
 -- Events, written in the transaction that causes them, with one delivery for each endpoint that gets them.
 
--- Events and deliveries have UUIDs of version 7: 48 bits of milliseconds, then random bits. Recent rows then lie together in
--- every index that begins with the id, in pages that are in memory; random ids would touch a different page each, of an index of
--- a month. Pruning leaves whole pages empty. (Postgres has uuidv7() from version 18.)
-create table keyframe.webhook_events (
-  id uuid primary key default encode(set_bit(set_bit(overlay(
+-- A UUID of version 7: 48 bits of milliseconds, then random bits. Recent rows lie together in every index that begins with such an
+-- id, in pages that are in memory; random ids would touch a different page each, of an index of a month. Pruning leaves whole pages
+-- empty. (Postgres has uuidv7() from version 18.)
+create function keyframe_private.uuid_v7()
+returns uuid
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  return encode(set_bit(set_bit(overlay(
     uuid_send(gen_random_uuid()) placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6
-  ), 52, 1), 53, 1), 'hex')::uuid,
+  ), 52, 1), 53, 1), 'hex')::uuid;
+end
+$$;
+
+create table keyframe.webhook_events (
+  id uuid primary key default keyframe_private.uuid_v7(),
   type text not null,
   owner_id uuid,
   project_id uuid,
@@ -14,7 +25,7 @@ create table keyframe.webhook_events (
   endpoint_id uuid,
   payload json not null,
   created_at timestamptz not null default now(),
-  constraint type_is_known check (type in ('project.created', 'generation.succeeded', 'generation.failed', 'webhook.test')),
+  constraint type_is_known check (type = any (keyframe_private.event_types())),
   constraint payload_has_at_most_20_kB check (octet_length(payload::text) <= 20000)
 -- Pruned every minute: vacuum makes the space of a day reusable. At the default of 20 % it would run after six days.
 ) with (autovacuum_vacuum_scale_factor = 0.05);
@@ -37,9 +48,7 @@ create type keyframe.delivery_status as enum ('pending', 'delivered', 'exhausted
 comment on type keyframe.delivery_status is 'pending: to be sent or retried; delivered: answered 2xx; exhausted: every attempt failed.';
 
 create table keyframe.webhook_deliveries (
-  id uuid primary key default encode(set_bit(set_bit(overlay(
-    uuid_send(gen_random_uuid()) placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6
-  ), 52, 1), 53, 1), 'hex')::uuid,
+  id uuid primary key default keyframe_private.uuid_v7(),
   event_id uuid not null references keyframe.webhook_events on delete cascade,
   endpoint_id uuid not null,
   owner_id uuid,

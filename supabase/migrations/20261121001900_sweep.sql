@@ -15,7 +15,7 @@ declare
 begin
   for overdue in
     select p.id from keyframe.predictions p
-    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.deadline_at <= now()
+    where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
     order by p.deadline_at
     limit max_rows
     for update skip locked
@@ -87,7 +87,7 @@ begin
 end
 $$;
 
--- Ends the search for submits that were unanswered for a day, so that claims need not skip them. No trigger depends on this
+-- Ends the search for submits past the search horizon, so that claims need not skip them. No trigger depends on this
 -- column. Skips rows that are locked or still leased.
 create function keyframe_private.expire_unanswered_submits(max_rows integer)
 returns void
@@ -101,7 +101,7 @@ begin
   where p.id = any (array(
     select o.id from keyframe.predictions o
     where o.unanswered_since is not null and o.status in ('failed', 'canceled') and o.next_attempt_at <= now()
-      and o.unanswered_since < now() - interval '1 day'
+      and o.unanswered_since < now() - keyframe_private.search_horizon()
     order by o.next_attempt_at
     limit max_rows
     for update skip locked));
@@ -126,7 +126,7 @@ begin
     where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows));
   delete from keyframe_private.unanswered_submits s where s.prediction_id = any (array(
     select o.prediction_id from keyframe_private.unanswered_submits o
-    where o.unanswered_since < now() - interval '1 day' order by o.unanswered_since limit max_rows));
+    where o.unanswered_since < now() - keyframe_private.search_horizon() order by o.unanswered_since limit max_rows));
   -- is_only_submit_of_its_text reads up to two hours back.
   delete from keyframe_private.text_submits t where t.prediction_id = any (array(
     select o.prediction_id from keyframe_private.text_submits o
@@ -170,13 +170,13 @@ begin
   perform keyframe_private.admit_all_waiting();
   if exists (
     select from keyframe.predictions p
-    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing') and p.next_attempt_at <= now()
+    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now()
   ) or exists (
     select from keyframe.predictions p
     where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= now()
-      and p.unanswered_since > now() - interval '1 day'
+      and p.unanswered_since > now() - keyframe_private.search_horizon()
   ) or exists (
-    select from keyframe_private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - interval '1 day'
+    select from keyframe_private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - keyframe_private.search_horizon()
   ) or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= now())
     or exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
     perform keyframe_private.kick_unless_running('generate');

@@ -31,7 +31,7 @@ as $$
       count(*) filter (where p.next_attempt_at <= now()) as due,
       min(p.next_attempt_at) filter (where p.next_attempt_at <= now()) as oldest_due_at
     from keyframe.predictions p
-    where p.admitted_at is not null and p.status in ('queued', 'starting', 'processing', 'storing')
+    where p.admitted_at is not null and p.is_active
   ) a
   cross join (
     select count(*) as waiting, min(p.created_at) as oldest_waiting_at

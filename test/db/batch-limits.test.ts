@@ -154,7 +154,7 @@ test("an endpoint with two places has sixteen deliveries due → two are leased"
 test("no function compares with a limited subquery by in: = any (array(…)) runs it once, whatever the plan", async () => {
   const functions = await db.sql<{ name: string; source: string }[]>`
     select oid::regprocedure::text as name, prosrc as source from pg_proc
-    where pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace)`;
+    where pronamespace::regnamespace::text like 'keyframe%'`;
   expect(functions.length).toBeGreaterThan(80);
   const limited = functions.filter(({ source }) => subqueriesAfterIn(source).some((text) => /\blimit\b/i.test(text)));
   expect(limited.map(({ name }) => name)).toEqual([]);

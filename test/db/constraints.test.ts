@@ -155,7 +155,7 @@ test("every column that is an array → has a check of its dimensions", async ()
       select from pg_constraint c
       where c.conrelid = a.attrelid and c.contype = 'c' and pg_get_constraintdef(c.oid) like '%array_ndims(' || a.attname || ')%') as checked
     from pg_attribute a join pg_class t on t.oid = a.attrelid join pg_type y on y.oid = a.atttypid
-    where t.relkind = 'r' and t.relnamespace in ('keyframe'::regnamespace, 'keyframe_private'::regnamespace) and a.attnum > 0
+    where t.relkind = 'r' and t.relnamespace::regnamespace::text like 'keyframe%' and a.attnum > 0
       and not a.attisdropped and y.typcategory = 'A' order by 1`;
   expect(columns).toEqual(
     ["durations", "event_types", "webhook_retry_schedule"].map((name) => ({ name, checked: true })),

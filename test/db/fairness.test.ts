@@ -67,7 +67,7 @@ test("the answer to a request that has to wait → says its position in line", a
   const world = await addWorld(db);
   await startMany(world, 4);
   const { prediction } = await start(db, world);
-  expect(prediction).toMatchObject({ status: "queued", admitted_at: null, queue_position: 1 });
+  expect(prediction).toMatchObject({ status: "queued", queue_position: 1 });
 });
 
 test("a prediction that runs has no position in line", async () => {

@@ -6,7 +6,7 @@ const USER = ["authenticated"];
 const SERVICE = ["service_role"];
 const BOTH = ["authenticated", "service_role"];
 
-/** Who may execute each function of public and private; `definer` where it runs with its owner's rights. */
+/** Who may execute each function of our schemas; `definer` where it runs with its owner's rights. */
 const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe.health": { roles: ["anon", ...BOTH] },
   // What the api function calls with the caller's own token.
@@ -83,6 +83,10 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.last_kick_figures": { roles: [] },
   "keyframe_private.prediction_figures": { roles: [] },
   "keyframe_private.require_user": { roles: [] },
+  "keyframe_private.is_reference_path": { roles: BOTH },
+  "keyframe_private.event_types": { roles: [] },
+  "keyframe_private.search_horizon": { roles: [] },
+  "keyframe_private.uuid_v7": { roles: [] },
   "keyframe_private.seconds_since": { roles: [] },
   "keyframe_private.count_delivery": { roles: [], definer: true },
   "keyframe_private.count_deliveries": { roles: [] },

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { readRow } from "../support/db-calls.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { codeOf, refusalOf } from "../support/db-refusal.ts";
 import { addReference, start, type Wanted } from "../support/db-user.ts";
@@ -169,7 +170,8 @@ describe("unsupported_input: what the model would drop is refused before any cha
       expect(await refusalCode({ step: "video", reference })).toBe("unsupported_input");
     });
     await withModel("video", "test/both", async () => {
-      expect((await start(db, world, { step: "video", reference })).prediction.reference_image_path).toBe(reference);
+      const { prediction } = await start(db, world, { step: "video", reference });
+      expect(await readRow(db.sql, prediction.id)).toMatchObject({ reference_image_path: reference });
     });
   });
 });

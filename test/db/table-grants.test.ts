@@ -29,7 +29,7 @@ const readOwn: Record<Who, Access> = {
   service_role: { select: "all", insert: "refused" },
 };
 
-/** The specification. Every table of public and private has a row. */
+/** The specification. Every table of our schemas has a row. */
 const EXPECTED: Record<string, Record<Who, Access>> = {
   "keyframe.projects": {
     anon: NOTHING,
@@ -189,7 +189,7 @@ const TABLES = `
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.relkind in ('r', 'p', 'v', 'm', 'f')`;
 
-test("every table and view of public and private → stands in the matrix above, with row-level security on; a view with the rights of who looks", async () => {
+test("every table and view of our schemas → stands in the matrix above, with row-level security on; a view with the rights of who looks", async () => {
   const tables = await db.sql.unsafe<{ name: string; secured: boolean }[]>(`${TABLES} order by 2`);
   expect(tables.map(({ name }) => name)).toEqual(Object.keys(EXPECTED).sort());
   expect(tables.filter(({ secured }) => !secured)).toEqual([]);

@@ -155,7 +155,7 @@ async function letRunsEnd({ sql }: OwnStack, { control }: RunningSimulator): Pro
       // Each run waits several times, one after the other.
       if (control.state().predictions.processing > 0) control.advance(RUN_MS / 7 / 1000);
       const going = await sql`
-      select from keyframe.predictions where status in ('queued', 'starting', 'processing', 'storing')
+      select from keyframe.predictions where is_active
       union all select from keyframe_private.provider_runs where cancel_due_at is not null`;
       return going.count === 0;
     },

@@ -111,7 +111,7 @@ async function waitUntilNoneRuns(sql: postgres.Sql, projects: string[], forever:
   const end = performance.now() + PATIENCE_MS;
   for (;;) {
     const [left] = await sql<{ open: number; lost: number }[]>`
-      select count(*) filter (where p.status in ('queued', 'starting', 'processing', 'storing'))::int as open,
+      select count(*) filter (where p.is_active)::int as open,
         count(*) filter (where p.status in ('failed', 'canceled'))::int as lost
       from keyframe.predictions p where p.project_id in ${sql(projects)} and p.id not in ${sql(forever)}`;
     if (left?.lost) throw new Error(`${left.lost} runs have failed.`);

@@ -29,7 +29,7 @@ export async function openOurWay(stack: BenchStack, sql: postgres.Sql, load: Loa
   const active = () =>
     countOf(sql`
       select count(*)::int from keyframe.predictions
-      where admitted_at is not null and status in ('queued', 'starting', 'processing', 'storing')
+      where admitted_at is not null and is_active
         and owner_id in ${sql(everybody.map(({ id }) => id))}`);
   let started = 0;
   const make: FrameWay = async (atOnce) => {

@@ -1,0 +1,25 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { EVENT_TYPES } from "../../shared/contract/webhooks.ts";
+import { isErrorCode } from "../../shared/http/errors.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+
+// Rules that Postgres and TypeScript both need: each is written once on either side, and these tests compare the two.
+let db: ClonedDatabase;
+beforeAll(async () => {
+  db = await cloneDatabase();
+});
+afterAll(() => db.drop());
+
+test("the types of events in SQL → are those of the contract, and webhook.test", async () => {
+  const [row] = await db.sql<{ types: string[] }[]>`select keyframe_private.event_types() as types`;
+  expect(row?.types).toEqual([...EVENT_TYPES, "webhook.test"]);
+});
+
+test("every error that a SQL function raises → has a code of the API", async () => {
+  const codes = await db.sql<{ code: string; name: string }[]>`
+    select distinct found[1] as code, p.oid::regproc::text as name
+    from pg_proc p, regexp_matches(p.prosrc, $$raise_error[(][[:space:]]*'([a-z_]+)'$$, 'g') as found
+    where p.pronamespace::regnamespace::text like 'keyframe%'`;
+  expect(codes.length).toBeGreaterThan(20);
+  expect(codes.filter(({ code }) => !isErrorCode(code))).toEqual([]);
+});
