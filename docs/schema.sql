@@ -1209,49 +1209,26 @@ CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id u
  SET search_path TO ''
 AS $function$
 declare
+  run constant text := provider_prediction_id;
+  run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
   row_now keyframe.predictions;
-  run_is_over boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
   follows_run boolean;
-  poll_after interval;
-  moved boolean;
 begin
-  -- Read without a lock first: a callback that changes nothing, as most do, writes nothing and waits for nothing. State never
-  -- moves backwards, so an update that changes nothing here changes nothing later.
-  if exists (
-    select from keyframe.predictions p
-    where p.id = record_provider_state.prediction_id
-      and p.provider_prediction_id = record_provider_state.provider_prediction_id
-      and record_provider_state.attempt between 1 and p.attempt
-      and case p.status
-        when 'starting' then provider_status = 'starting'
-        when 'processing' then provider_status = 'starting'
-          or provider_status = 'processing' and coalesce(record_provider_state.progress <= coalesce(p.progress, 0), true)
-        when 'storing' then run_is_over or provider_status in ('starting', 'processing')
-        else false
-      end
-  ) then
+  if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
     return case
       when exists (select from keyframe_private.provider_callbacks c where c.callback_id = record_provider_state.callback_id) then 'duplicate'
       else 'unchanged'
     end;
   end if;
-
-  select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
-  if not found then
-    -- Deleted with an unanswered submit: treat it as ended.
-    select s.prediction_id, s.attempt, s.unanswered_since, s.deleted_at
-    into row_now.id, row_now.attempt, row_now.unanswered_since, row_now.completed_at
-    from keyframe_private.unanswered_submits s where s.prediction_id = record_provider_state.prediction_id;
-  end if;
-  if not found or record_provider_state.attempt not between 1 and row_now.attempt then
+  row_now := keyframe_private.lock_prediction(prediction_id);
+  if row_now.id is null or attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;
-  follows_run := coalesce(row_now.provider_prediction_id = record_provider_state.provider_prediction_id, false);
+  follows_run := coalesce(row_now.provider_prediction_id = run, false);
   -- The signature does not cover the URL. A callback sent to another prediction's URL must not be recorded as seen: the genuine
   -- one would be treated as a duplicate.
   if not follows_run and exists (
-    select from keyframe_private.provider_runs r
-    where r.provider_prediction_id = record_provider_state.provider_prediction_id and r.prediction_id <> row_now.id
+    select from keyframe_private.provider_runs r where r.provider_prediction_id = run and r.prediction_id <> row_now.id
   ) then
     return 'unknown';
   end if;
@@ -1266,54 +1243,23 @@ begin
       return 'duplicate';
     end if;
   end if;
-
   -- The run that an active prediction follows is recorded already and needs no cancellation.
-  if not follows_run or row_now.completed_at is not null then
-    insert into keyframe_private.provider_runs as r (provider_prediction_id, prediction_id, attempt)
-    values (record_provider_state.provider_prediction_id, row_now.id, record_provider_state.attempt)
-    on conflict on constraint provider_runs_pkey do update
-      set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
-      where r.prediction_id = row_now.id;
-    if not found then
-      return 'unknown'; -- the run was recorded for another prediction at the same moment
-    end if;
+  if (not follows_run or row_now.completed_at is not null)
+    and not keyframe_private.record_run(run, row_now.id, attempt, run_is_over) then
+    return 'unknown'; -- it was recorded for another prediction at the same moment
   end if;
-
   -- The last submit is answered now, and the list was searched before it: the search has ended.
-  if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null
-    and record_provider_state.attempt = row_now.attempt then
+  if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null and attempt = row_now.attempt then
     perform keyframe_worker.record_search_ended(row_now.id);
   end if;
-  if not follows_run and (row_now.provider_prediction_id is not null or row_now.completed_at is not null) then
-    perform keyframe_private.cancel_run(record_provider_state.provider_prediction_id, run_is_over);
+  if row_now.completed_at is not null or (not follows_run and row_now.provider_prediction_id is not null) then
+    -- The run of a succeeded prediction is over, whatever a late callback reports.
+    perform keyframe_private.cancel_run(run, run_is_over or (follows_run and row_now.status = 'succeeded'));
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
-  if row_now.completed_at is not null then
-    -- The run of a succeeded prediction is over, whatever a late callback reports.
-    perform keyframe_private.cancel_run(record_provider_state.provider_prediction_id, run_is_over or row_now.status = 'succeeded');
-    return 'ended';
-  end if;
-
-  poll_after := coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s));
-  moved := case provider_status
-    when 'starting' then keyframe_private.mark_starting(row_now.id, record_provider_state.provider_prediction_id, poll_after)
-    when 'processing' then (row_now.status <> 'processing' or coalesce(record_provider_state.progress > coalesce(row_now.progress, 0), false))
-      and keyframe_private.mark_processing(row_now.id, record_provider_state.provider_prediction_id, record_provider_state.progress, poll_after)
-    when 'succeeded' then case
-      when row_now.status = 'storing' then false
-      when output_url is null then keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
-      else keyframe_private.mark_storing(row_now.id, record_provider_state.provider_prediction_id, output_url) end
-    when 'failed' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_failed',
-      coalesce(nullif(record_provider_state.error_message, ''), 'The provider could not generate this. Change the prompt, or run the step again.'), true)
-    when 'canceled' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_canceled',
-      'The run was cancelled at the provider. Run the step again.', true)
-    when 'aborted' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_aborted',
-      'The provider gave the run up before it started. Run the step again.', true)
-  end;
-  if moved is null then
-    raise exception 'The provider said an unknown status: %.', provider_status using errcode = 'invalid_parameter_value';
-  end if;
-  return case when moved then 'recorded' else 'unchanged' end;
+  return case when keyframe_private.follow_run(row_now, run, provider_status, output_url, progress, error_message,
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)))
+    then 'recorded' else 'unchanged' end;
 end
 $function$;
 comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text) is 'Records what the provider says about a run and answers: recorded, unchanged, duplicate, unknown, unproven, ended or stale.';
@@ -1394,95 +1340,9 @@ begin
   at := clock_timestamp();
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
 
-  for task in
-  with due as (
-    select p.id, p.lease_token is not null as lease_expired
-    from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
-    order by p.next_attempt_at
-    limit max_rows
-    for update skip locked
-  ), claimed as (
-    update keyframe.predictions p
-    set lease_token = gen_random_uuid(),
-        next_attempt_at = at + make_interval(secs => lease_seconds),
-        attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
-        unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, at) end,
-        failures = p.failures + case when due.lease_expired then 1 else 0 end,
-        retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
-        updated_at = at
-    from due
-    where p.id = due.id
-    returning p.*, due.lease_expired
-  ), noted as (
-    insert into keyframe_private.text_submits as t (prediction_id, prompt_hash, submitted_at)
-    select c.id, hashtextextended(c.prompt, 0), at from claimed c
-    where c.status = 'queued' and num_nonnulls(c.reference_image_path, c.first_frame_prediction_id, c.last_frame_prediction_id) = 0
-    on conflict (prediction_id) do update set submitted_at = excluded.submitted_at
-  )
-  select to_jsonb(c) - 'lease_expired' || jsonb_build_object(
-    'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
-    -- The provider may have accepted an earlier unanswered submit: search for its run before submitting again.
-    'search_since', case when c.status = 'queued' and c.unanswered_since < at then c.unanswered_since end,
-    'exhausted', c.lease_expired and c.failures >= (select s.max_failures from keyframe_private.settings s),
-    'first_frame_path', f.output_path,
-    'last_frame_path', l.output_path,
-    'model_settings', to_jsonb(m)
-  )
-  from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model
-  left join keyframe.predictions f on f.id = c.first_frame_prediction_id
-  left join keyframe.predictions l on l.id = c.last_frame_prediction_id
-  loop
-    if (task ->> 'exhausted')::boolean then
-      -- Its workers died repeatedly, and it may be the cause: do not give it to another.
-      perform keyframe_private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
-        provider_answered => task ->> 'task' <> 'submit');
-    else
-      return next task - 'exhausted';
-    end if;
-  end loop;
-
-  return query
-  with due as (
-    select r.provider_prediction_id from keyframe_private.provider_runs r
-    where r.cancel_due_at <= at
-    order by r.cancel_due_at
-    limit max_rows
-    for update skip locked
-  )
-  update keyframe_private.provider_runs r
-  set cancel_due_at = at + make_interval(secs => lease_seconds)
-  from due
-  where r.provider_prediction_id = due.provider_prediction_id
-  returning jsonb_build_object(
-    'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
-  );
-
-  -- Predictions that ended with an unanswered submit: its provider run is paid for and nobody wants it.
-  return query
-  with due as (
-    select p.id from keyframe.predictions p
-    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
-      and p.unanswered_since > at - keyframe_private.search_horizon()
-    order by p.next_attempt_at
-    limit max_rows
-    for update skip locked
-  ), claimed as (
-    update keyframe.predictions p
-    set next_attempt_at = at + make_interval(secs => lease_seconds)
-    from due
-    where p.id = due.id
-    returning p.*
-  )
-  select to_jsonb(c) || jsonb_build_object(
-    'task', 'search', 'search_since', c.unanswered_since,
-    'first_frame_path', f.output_path, 'last_frame_path', l.output_path, 'model_settings', to_jsonb(m)
-  )
-  from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model
-  left join keyframe.predictions f on f.id = c.first_frame_prediction_id
-  left join keyframe.predictions l on l.id = c.last_frame_prediction_id;
+  return query select keyframe_private.claim_active_predictions(max_rows, lease_seconds, at);
+  return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
+  return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_unanswered_submits(max_rows, lease_seconds);
 
   task := keyframe_private.claim_removals(lease_seconds);
@@ -1504,7 +1364,6 @@ declare
   counted integer := 0;
   deliveries json := '[]';
   endpoints json := '{}';
-  found_any boolean;
   until timestamptz := at;
 begin
   if results <> '[]' then
@@ -1519,10 +1378,10 @@ begin
   end if;
   if max_rows > 0 then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms);
-    select c.deliveries, c.endpoints, c.found_any into deliveries, endpoints, found_any
+    select c.deliveries, c.endpoints into deliveries, endpoints
     from keyframe_private.claim_deliveries(max_rows, lease_seconds, until) c;
     -- A worker at the end of its run time may leave due deliveries: kick the next one now instead of waiting for the sweep.
-    if heartbeat_ms <= 0 and found_any then
+    if heartbeat_ms <= 0 and json_array_length(deliveries) > 0 then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
   end if;
@@ -1704,6 +1563,31 @@ comment on table keyframe_private.provider_callbacks is 'The webhook-id of each 
 CREATE INDEX provider_callbacks_received_at_idx ON keyframe_private.provider_callbacks USING btree (received_at);
 alter table keyframe_private.provider_callbacks enable row level security;
 
+create table keyframe_private.last_kicks (
+  function_name text not null,
+  made_at timestamp with time zone not null,
+  request_id bigint,
+  error text,
+  acknowledged_at timestamp with time zone,
+  constraint last_kicks_pkey PRIMARY KEY (function_name),
+  constraint last_kick_is_acknowledged_after_it_is_made CHECK (((acknowledged_at IS NULL) OR (request_id IS NOT NULL))),
+  constraint last_kick_is_made_or_failed CHECK (((request_id IS NULL) = (error IS NOT NULL)))
+) with (fillfactor=50);
+comment on table keyframe_private.last_kicks is 'The last kick of each function, for the figures of the service (docs/operate.md).';
+comment on column keyframe_private.last_kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
+comment on column keyframe_private.last_kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
+comment on column keyframe_private.last_kicks.error is 'Why it could not be made.';
+comment on column keyframe_private.last_kicks.acknowledged_at is 'When the function first claimed after it.';
+alter table keyframe_private.last_kicks enable row level security;
+
+create table keyframe_private.worker_heartbeats (
+  function_name text not null,
+  alive_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint worker_heartbeats_pkey PRIMARY KEY (function_name)
+) with (fillfactor=50);
+comment on table keyframe_private.worker_heartbeats is 'Until when a worker will have claimed again.';
+alter table keyframe_private.worker_heartbeats enable row level security;
+
 create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
@@ -1724,31 +1608,6 @@ CREATE INDEX file_removals_due_at_idx ON keyframe_private.file_removals USING bt
 CREATE INDEX file_removals_lease_token_idx ON keyframe_private.file_removals USING btree (lease_token, due_at) WHERE (lease_token IS NOT NULL);
 CREATE INDEX file_removals_writer_lease_token_idx ON keyframe_private.file_removals USING btree (writer_lease_token) WHERE (writer_lease_token IS NOT NULL);
 alter table keyframe_private.file_removals enable row level security;
-
-create table keyframe_private.worker_heartbeats (
-  function_name text not null,
-  alive_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
-  constraint worker_heartbeats_pkey PRIMARY KEY (function_name)
-) with (fillfactor=50);
-comment on table keyframe_private.worker_heartbeats is 'Until when a worker will have claimed again.';
-alter table keyframe_private.worker_heartbeats enable row level security;
-
-create table keyframe_private.last_kicks (
-  function_name text not null,
-  made_at timestamp with time zone not null,
-  request_id bigint,
-  error text,
-  acknowledged_at timestamp with time zone,
-  constraint last_kicks_pkey PRIMARY KEY (function_name),
-  constraint last_kick_is_acknowledged_after_it_is_made CHECK (((acknowledged_at IS NULL) OR (request_id IS NOT NULL))),
-  constraint last_kick_is_made_or_failed CHECK (((request_id IS NULL) = (error IS NOT NULL)))
-) with (fillfactor=50);
-comment on table keyframe_private.last_kicks is 'The last kick of each function, for the figures of the service (docs/operate.md).';
-comment on column keyframe_private.last_kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
-comment on column keyframe_private.last_kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
-comment on column keyframe_private.last_kicks.error is 'Why it could not be made.';
-comment on column keyframe_private.last_kicks.acknowledged_at is 'When the function first claimed after it.';
-alter table keyframe_private.last_kicks enable row level security;
 
 create table keyframe_private.webhook_secrets (
   id uuid not null default gen_random_uuid(),
@@ -2210,34 +2069,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.guard_project_deletion()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-begin
-  if auth.uid() is null or pg_trigger_depth() > 1 then
-    return old;
-  end if;
-  -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
-  if exists (
-    select from keyframe.predictions p
-    where p.owner_id = old.owner_id and p.project_id = old.id
-      and p.admitted_at is not null and p.is_active
-  ) or exists (
-    select from keyframe.predictions p
-    where p.owner_id = old.owner_id and p.project_id = old.id and p.admitted_at is null and p.status = 'queued'
-  ) then
-    perform keyframe_private.raise_error(
-      'generation_in_progress',
-      'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
-    );
-  end if;
-  return old;
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.replace_default()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2290,6 +2121,34 @@ begin
     raise exception 'A prediction cannot move from % to %.', old.status, new.status using errcode = 'check_violation';
   end if;
   return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.guard_project_deletion()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
+  if exists (
+    select from keyframe.predictions p
+    where p.owner_id = old.owner_id and p.project_id = old.id
+      and p.admitted_at is not null and p.is_active
+  ) or exists (
+    select from keyframe.predictions p
+    where p.owner_id = old.owner_id and p.project_id = old.id and p.admitted_at is null and p.status = 'queued'
+  ) then
+    perform keyframe_private.raise_error(
+      'generation_in_progress',
+      'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
+    );
+  end if;
+  return old;
 end
 $function$;
 
@@ -2719,6 +2578,90 @@ AS $function$
   where r.provider_prediction_id = run and not run_is_over and r.cancel_due_at is null
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.is_state_known(prediction uuid, attempt integer, run text, provider_status text, progress real)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return exists (
+    select from keyframe.predictions p
+    where p.id = prediction and p.provider_prediction_id = run and is_state_known.attempt between 1 and p.attempt
+      and case p.status
+        when 'starting' then provider_status = 'starting'
+        when 'processing' then provider_status = 'starting'
+          or provider_status = 'processing' and coalesce(is_state_known.progress <= coalesce(p.progress, 0), true)
+        when 'storing' then provider_status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
+        else false
+      end
+  );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.lock_prediction(prediction uuid)
+ RETURNS keyframe.predictions
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  locked keyframe.predictions;
+begin
+  select p.* into locked from keyframe.predictions p where p.id = prediction for update;
+  if not found then
+    select s.prediction_id, s.attempt, s.unanswered_since, s.deleted_at
+    into locked.id, locked.attempt, locked.unanswered_since, locked.completed_at
+    from keyframe_private.unanswered_submits s where s.prediction_id = prediction;
+  end if;
+  return locked;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.record_run(run text, prediction uuid, attempt integer, run_is_over boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  insert into keyframe_private.provider_runs as r (provider_prediction_id, prediction_id, attempt)
+  values (run, prediction, record_run.attempt)
+  on conflict on constraint provider_runs_pkey do update
+    set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
+    where r.prediction_id = prediction;
+  return found;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.follow_run(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  moved boolean;
+begin
+  moved := case provider_status
+    when 'starting' then keyframe_private.mark_starting(row_now.id, run, poll_after)
+    when 'processing' then (row_now.status <> 'processing' or coalesce(progress > coalesce(row_now.progress, 0), false))
+      and keyframe_private.mark_processing(row_now.id, run, progress, poll_after)
+    when 'succeeded' then case
+      when row_now.status = 'storing' then false
+      when output_url is null then keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
+      else keyframe_private.mark_storing(row_now.id, run, output_url) end
+    when 'failed' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_failed',
+      coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt, or run the step again.'), true)
+    when 'canceled' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_canceled',
+      'The run was cancelled at the provider. Run the step again.', true)
+    when 'aborted' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_aborted',
+      'The provider gave the run up before it started. Run the step again.', true)
+  end;
+  if moved is null then
+    raise exception 'The provider said an unknown status: %.', provider_status using errcode = 'invalid_parameter_value';
+  end if;
+  return moved;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.cancel_abandoned_run()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2727,6 +2670,145 @@ CREATE OR REPLACE FUNCTION keyframe_private.cancel_abandoned_run()
 AS $function$
 begin
   perform keyframe_private.cancel_run(old.provider_prediction_id, false);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.record_kick(function_name text, request_id bigint, error text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    return;
+  end if;
+  update keyframe_private.last_kicks l
+  set made_at = clock_timestamp(), request_id = record_kick.request_id, error = left(record_kick.error, 200), acknowledged_at = null
+  where l.function_name = (
+    select k.function_name from keyframe_private.last_kicks k where k.function_name = record_kick.function_name for update skip locked
+  );
+  -- The transaction that writes the first row may stay open: a second insert would wait for it.
+  if not found and not exists (select from keyframe_private.last_kicks k where k.function_name = record_kick.function_name)
+    and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || record_kick.function_name, 0)) then
+    insert into keyframe_private.last_kicks (function_name, made_at, request_id, error)
+    values (record_kick.function_name, clock_timestamp(), record_kick.request_id, left(record_kick.error, 200))
+    on conflict do nothing;
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  promised timestamptz :=
+    case when heartbeat_ms > 0 then clock_timestamp() + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
+begin
+  update keyframe_private.worker_heartbeats l
+  set alive_until = promised
+  where l.function_name = (
+    select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
+  );
+  -- Read first: on conflict do nothing would wait for a claim that is updating the row.
+  if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
+    insert into keyframe_private.worker_heartbeats (function_name, alive_until) values (record_heartbeat.function_name, promised)
+    on conflict do nothing;
+  end if;
+  -- The first claim after a kick acknowledges it (last_kicks). A kick that is being made now is skipped.
+  update keyframe_private.last_kicks l
+  set acknowledged_at = clock_timestamp()
+  where l.function_name = (
+    select k.function_name from keyframe_private.last_kicks k
+    where k.function_name = record_heartbeat.function_name and k.request_id is not null and k.acknowledged_at is null for update skip locked
+  );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.kick(function_name text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  base_url text;
+  secret text;
+  kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
+  signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
+  body jsonb := '{}';
+  signature text;
+  request_id bigint;
+begin
+  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
+  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
+  if base_url is null or secret is null then
+    raise warning 'No kick to %: the Vault lacks keyframe_functions_url or keyframe_kick_secret.', function_name;
+    perform keyframe_private.record_kick(function_name, null, 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.');
+    return false;
+  end if;
+  signature := encode(
+    extensions.hmac(
+      convert_to(kick_id || '.' || signed_at || '.' || body::text, 'UTF8'),
+      decode(substr(secret, length('whsec_') + 1), 'base64'),
+      'sha256'
+    ), 'base64');
+  request_id := net.http_post(
+    url := base_url || '/keyframe-' || function_name,
+    body := body,
+    headers := jsonb_build_object(
+      'Content-Type', 'application/json',
+      'webhook-id', kick_id, 'webhook-timestamp', signed_at, 'webhook-signature', 'v1,' || signature
+    ),
+    timeout_milliseconds := 5000
+  );
+  perform keyframe_private.record_kick(function_name, request_id, null);
+  return true;
+exception when others then
+  raise warning 'No kick to %: %', function_name, sqlerrm;
+  begin
+    perform keyframe_private.record_kick(function_name, null, sqlerrm);
+  exception when others then
+    null; -- the previous record stays
+  end;
+  return false;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.kick_unless_running(function_name text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  marker text := 'keyframe.kicked_' || function_name;
+  this_transaction text := pg_current_xact_id()::text;
+begin
+  if current_setting(marker, true) is not distinct from this_transaction then
+    return;
+  end if;
+  if exists (select from keyframe_private.worker_heartbeats l where l.function_name = kick_unless_running.function_name and l.alive_until > clock_timestamp()) then
+    return;
+  end if;
+  if not pg_try_advisory_xact_lock(hashtextextended('keyframe kick ' || function_name, 0)) then
+    return;
+  end if;
+  perform set_config(marker, this_transaction, true);
+  perform keyframe_private.kick(function_name);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.kick_generate()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.kick_unless_running('generate');
   return null;
 end
 $function$;
@@ -2905,35 +2987,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-declare
-  promised timestamptz :=
-    case when heartbeat_ms > 0 then clock_timestamp() + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
-begin
-  update keyframe_private.worker_heartbeats l
-  set alive_until = promised
-  where l.function_name = (
-    select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
-  );
-  -- Read first: on conflict do nothing would wait for a claim that is updating the row.
-  if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
-    insert into keyframe_private.worker_heartbeats (function_name, alive_until) values (record_heartbeat.function_name, promised)
-    on conflict do nothing;
-  end if;
-  -- The first claim after a kick acknowledges it (last_kicks). A kick that is being made now is skipped.
-  update keyframe_private.last_kicks l
-  set acknowledged_at = clock_timestamp()
-  where l.function_name = (
-    select k.function_name from keyframe_private.last_kicks k
-    where k.function_name = record_heartbeat.function_name and k.request_id is not null and k.acknowledged_at is null for update skip locked
-  );
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.wait_for_task(wait_ms integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -2959,6 +3012,121 @@ begin
     exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
     perform pg_sleep(rest);
   end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamp with time zone)
+ RETURNS SETOF jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  task jsonb;
+begin
+  for task in
+  with due as (
+    select p.id, p.lease_token is not null as lease_expired
+    from keyframe.predictions p
+    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
+    order by p.next_attempt_at
+    limit max_rows
+    for update skip locked
+  ), claimed as (
+    update keyframe.predictions p
+    set lease_token = gen_random_uuid(),
+        next_attempt_at = at + make_interval(secs => lease_seconds),
+        attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
+        unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, at) end,
+        failures = p.failures + case when due.lease_expired then 1 else 0 end,
+        retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
+        updated_at = at
+    from due
+    where p.id = due.id
+    returning p.*, due.lease_expired
+  ), noted as (
+    insert into keyframe_private.text_submits as t (prediction_id, prompt_hash, submitted_at)
+    select c.id, hashtextextended(c.prompt, 0), at from claimed c
+    where c.status = 'queued' and num_nonnulls(c.reference_image_path, c.first_frame_prediction_id, c.last_frame_prediction_id) = 0
+    on conflict (prediction_id) do update set submitted_at = excluded.submitted_at
+  )
+  select to_jsonb(c) - 'lease_expired' || jsonb_build_object(
+    'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
+    -- The provider may have accepted an earlier unanswered submit: search for its run before submitting again.
+    'search_since', case when c.status = 'queued' and c.unanswered_since < at then c.unanswered_since end,
+    'exhausted', c.lease_expired and c.failures >= (select s.max_failures from keyframe_private.settings s),
+    'first_frame_path', f.output_path,
+    'last_frame_path', l.output_path,
+    'model_settings', to_jsonb(m)
+  )
+  from claimed c
+  join keyframe.models m on m.step = c.step and m.model = c.model
+  left join keyframe.predictions f on f.id = c.first_frame_prediction_id
+  left join keyframe.predictions l on l.id = c.last_frame_prediction_id
+  loop
+    if (task ->> 'exhausted')::boolean then
+      -- Its workers died repeatedly, and it may be the cause: do not give it to another.
+      perform keyframe_private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
+        provider_answered => task ->> 'task' <> 'submit');
+    else
+      return next task - 'exhausted';
+    end if;
+  end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.claim_cancellations(max_rows integer, lease_seconds integer, at timestamp with time zone)
+ RETURNS SETOF jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  return query
+  with due as (
+    select r.provider_prediction_id from keyframe_private.provider_runs r
+    where r.cancel_due_at <= at
+    order by r.cancel_due_at
+    limit max_rows
+    for update skip locked
+  )
+  update keyframe_private.provider_runs r
+  set cancel_due_at = at + make_interval(secs => lease_seconds)
+  from due
+  where r.provider_prediction_id = due.provider_prediction_id
+  returning jsonb_build_object(
+    'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
+  );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.claim_searches(max_rows integer, lease_seconds integer, at timestamp with time zone)
+ RETURNS SETOF jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  return query
+  with due as (
+    select p.id from keyframe.predictions p
+    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
+      and p.unanswered_since > at - keyframe_private.search_horizon()
+    order by p.next_attempt_at
+    limit max_rows
+    for update skip locked
+  ), claimed as (
+    update keyframe.predictions p
+    set next_attempt_at = at + make_interval(secs => lease_seconds)
+    from due
+    where p.id = due.id
+    returning p.*
+  )
+  select to_jsonb(c) || jsonb_build_object(
+    'task', 'search', 'search_since', c.unanswered_since,
+    'first_frame_path', f.output_path, 'last_frame_path', l.output_path, 'model_settings', to_jsonb(m)
+  )
+  from claimed c
+  join keyframe.models m on m.step = c.step and m.model = c.model
+  left join keyframe.predictions f on f.id = c.first_frame_prediction_id
+  left join keyframe.predictions l on l.id = c.last_frame_prediction_id;
 end
 $function$;
 
@@ -3018,116 +3186,6 @@ begin
 end
 $function$;
 grant execute on function keyframe_private.latest_predictions(uuid) to authenticated;
-
-CREATE OR REPLACE FUNCTION keyframe_private.record_kick(function_name text, request_id bigint, error text)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    return;
-  end if;
-  update keyframe_private.last_kicks l
-  set made_at = clock_timestamp(), request_id = record_kick.request_id, error = left(record_kick.error, 200), acknowledged_at = null
-  where l.function_name = (
-    select k.function_name from keyframe_private.last_kicks k where k.function_name = record_kick.function_name for update skip locked
-  );
-  -- The transaction that writes the first row may stay open: a second insert would wait for it.
-  if not found and not exists (select from keyframe_private.last_kicks k where k.function_name = record_kick.function_name)
-    and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || record_kick.function_name, 0)) then
-    insert into keyframe_private.last_kicks (function_name, made_at, request_id, error)
-    values (record_kick.function_name, clock_timestamp(), record_kick.request_id, left(record_kick.error, 200))
-    on conflict do nothing;
-  end if;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.kick(function_name text)
- RETURNS boolean
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-declare
-  base_url text;
-  secret text;
-  kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
-  signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
-  body jsonb := '{}';
-  signature text;
-  request_id bigint;
-begin
-  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
-  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
-  if base_url is null or secret is null then
-    raise warning 'No kick to %: the Vault lacks keyframe_functions_url or keyframe_kick_secret.', function_name;
-    perform keyframe_private.record_kick(function_name, null, 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.');
-    return false;
-  end if;
-  signature := encode(
-    extensions.hmac(
-      convert_to(kick_id || '.' || signed_at || '.' || body::text, 'UTF8'),
-      decode(substr(secret, length('whsec_') + 1), 'base64'),
-      'sha256'
-    ), 'base64');
-  request_id := net.http_post(
-    url := base_url || '/keyframe-' || function_name,
-    body := body,
-    headers := jsonb_build_object(
-      'Content-Type', 'application/json',
-      'webhook-id', kick_id, 'webhook-timestamp', signed_at, 'webhook-signature', 'v1,' || signature
-    ),
-    timeout_milliseconds := 5000
-  );
-  perform keyframe_private.record_kick(function_name, request_id, null);
-  return true;
-exception when others then
-  raise warning 'No kick to %: %', function_name, sqlerrm;
-  begin
-    perform keyframe_private.record_kick(function_name, null, sqlerrm);
-  exception when others then
-    null; -- the previous record stays
-  end;
-  return false;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.kick_unless_running(function_name text)
- RETURNS void
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-declare
-  marker text := 'keyframe.kicked_' || function_name;
-  this_transaction text := pg_current_xact_id()::text;
-begin
-  if current_setting(marker, true) is not distinct from this_transaction then
-    return;
-  end if;
-  if exists (select from keyframe_private.worker_heartbeats l where l.function_name = kick_unless_running.function_name and l.alive_until > clock_timestamp()) then
-    return;
-  end if;
-  if not pg_try_advisory_xact_lock(hashtextextended('keyframe kick ' || function_name, 0)) then
-    return;
-  end if;
-  perform set_config(marker, this_transaction, true);
-  perform keyframe_private.kick(function_name);
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.kick_generate()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-begin
-  perform keyframe_private.kick_unless_running('generate');
-  return null;
-end
-$function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.event_types()
  RETURNS text[]
@@ -3304,6 +3362,17 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.wire_time(at timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.emit_event(event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamp with time zone, data jsonb, error jsonb DEFAULT NULL::jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -3332,17 +3401,6 @@ begin
     perform keyframe_private.kick_unless_running('deliver');
   end if;
   return true;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.wire_time(at timestamp with time zone)
- RETURNS text
- LANGUAGE plpgsql
- IMMUTABLE
- SET search_path TO ''
-AS $function$
-begin
-  return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 end
 $function$;
 
@@ -3569,7 +3627,53 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(max_rows integer, lease_seconds integer, at timestamp with time zone, OUT deliveries json, OUT endpoints json, OUT found_any boolean)
+CREATE OR REPLACE FUNCTION keyframe_private.lock_due_endpoints(max_rows integer, at timestamp with time zone)
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select array_agg(o.id) from keyframe_private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
+    where case
+      when keyframe_private.endpoint_slots(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
+      else false end
+  );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.release_expired_leases(endpoints uuid[], at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe_private.delivery_leases l set delivery_id = null, token = null
+  from (
+    select o.endpoint_id, o.slot from keyframe_private.delivery_leases o
+    where o.endpoint_id = any (endpoints) and o.delivery_id is not null and o.leased_until <= at
+    for update skip locked) o
+  where l.endpoint_id = o.endpoint_id and l.slot = o.slot;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.endpoint_addresses(wanted uuid[], at timestamp with time zone)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select coalesce(json_object_agg(e.id, json_build_object('url', e.url, 'secrets', coalesce(s.secrets, '{}'))), '{}')
+    from keyframe.webhook_endpoints e
+    left join keyframe_private.live_webhook_secrets(wanted, at) s on s.endpoint_id = e.id
+    where e.id = any (wanted)
+  );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(max_rows integer, lease_seconds integer, at timestamp with time zone, OUT deliveries json, OUT endpoints json)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3585,26 +3689,12 @@ declare
 begin
   deliveries := '[]';
   endpoints := '{}';
-  found_any := false;
-  -- Skips endpoints that another claim is working on, and endpoints without a free slot, which are left to the call that frees
-  -- one: two calls of a busy worker then rarely want the same endpoints.
-  select array_agg(o.id) into ours
-  from keyframe_private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
-  where case
-    when keyframe_private.endpoint_slots(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
-    else false end;
+  ours := keyframe_private.lock_due_endpoints(max_rows, at);
   if ours is null then
     return;
   end if;
-  -- Separate statements, so that they see what earlier holders of the locks have committed. A result counts under an expired
-  -- lease until this point; from here on another worker may get the delivery. A delivery that is being recorded now keeps its
-  -- slot.
-  update keyframe_private.delivery_leases l set delivery_id = null, token = null
-  from (
-    select o.endpoint_id, o.slot from keyframe_private.delivery_leases o
-    where o.endpoint_id = any (ours) and o.delivery_id is not null and o.leased_until <= at
-    for update skip locked) o
-  where l.endpoint_id = o.endpoint_id and l.slot = o.slot;
+  -- Separate statements, so that they see what earlier holders of the locks have committed.
+  perform keyframe_private.release_expired_leases(ours, at);
   with line as materialized (
     select o.id, o.turn, case when e.failing_since is null then e.max_in_flight else 1 end - cardinality(t.slots) as free, t.slots as taken, t.deliveries as sent
     from unnest(ours) with ordinality o (id, turn)
@@ -3646,12 +3736,7 @@ begin
   into deliveries, claimed
   from due d join keyframe.webhook_events v on v.id = d.event_id;
 
-  found_any := claimed is not null;
-  select coalesce(json_object_agg(e.id, json_build_object('url', e.url, 'secrets', coalesce(s.secrets, '{}'))), '{}')
-  into endpoints
-  from keyframe.webhook_endpoints e
-  left join keyframe_private.live_webhook_secrets(claimed, at) s on s.endpoint_id = e.id
-  where e.id = any (claimed);
+  endpoints := keyframe_private.endpoint_addresses(claimed, at);
 end
 $function$;
 
@@ -3667,6 +3752,34 @@ AS $function$
   where attempts <= cardinality(s.webhook_retry_schedule)
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.failed_too_long(failing_since timestamp with time zone, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.lock_switched_endpoints(results jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform from keyframe.webhook_endpoints e
+  join (
+    select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
+    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, status_code integer)
+    join keyframe.webhook_deliveries d on d.id = r.id
+    group by d.endpoint_id
+  ) b on b.endpoint_id = e.id
+  where not b.all_delivered or e.failing_since is not null
+  order by e.id
+  for no key update of e;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at timestamp with time zone)
  RETURNS integer
  LANGUAGE plpgsql
@@ -3679,27 +3792,15 @@ declare
   counted integer;
   changes keyframe_private.delivery_change[];
 begin
-  -- Locks the endpoints that this batch may switch, before the deliveries and in id order: two batches in different orders would
-  -- deadlock.
-  perform from keyframe.webhook_endpoints e
-  join (
-    select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
-    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, status_code integer)
-    join keyframe.webhook_deliveries d on d.id = r.id
-    group by d.endpoint_id
-  ) b on b.endpoint_id = e.id
-  where not b.all_delivered or e.failing_since is not null
-  order by e.id
-  for no key update of e;
-
+  perform keyframe_private.lock_switched_endpoints(results);
   with held as (
     select d.id, d.endpoint_id, l.slot, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
       d.last_attempt_at as was_at, d.status as was_status, d.last_error as was_error,
-      r.started_at, r.duration_ms, r.status_code, r.error, r.response_excerpt, r.retry_after_seconds,
-      coalesce(r.status_code between 200 and 299, false) as delivered
-    from jsonb_to_recordset(results) as r (
-      id uuid, lease_token uuid, started_at timestamptz, duration_ms integer, status_code integer, error text,
-      response_excerpt text, retry_after_seconds double precision)
+      r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
+      case when not v.delivered then coalesce(r.error, 'http_status') end as error
+    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, started_at timestamptz, duration_ms integer,
+      status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
+    cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id
     join keyframe_private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id and l.token = r.lease_token
     order by d.id
@@ -3710,8 +3811,7 @@ begin
     where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
     update keyframe.webhook_deliveries d
-    set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code,
-        last_error = case when not j.delivered then coalesce(j.error, 'http_status') end,
+    set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
         completed_at = case when j.delivered or j.next_at is null then at end
@@ -3720,50 +3820,32 @@ begin
     update keyframe_private.delivery_leases l set delivery_id = null, token = null
     from held h where l.endpoint_id = h.endpoint_id and l.slot = h.slot
   ), logged as (
-    insert into keyframe.webhook_attempts
-      (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
-    select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code,
-      case when not j.delivered then coalesce(j.error, 'http_status') end, j.response_excerpt
-    from judged j
-    -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being
-    -- recorded.
+    insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
+    select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
+    -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
   ), by_endpoint as (
-    select j.endpoint_id, bool_or(j.delivered) as some_delivered, coalesce(bool_or(j.status_code = 410), false) as gone
-    from judged j group by j.endpoint_id
+    select e.id, bool_or(j.delivered) as some_delivered, case
+        when bool_or(j.status_code = 410) then 'gone'
+        when not bool_or(j.delivered) and keyframe_private.failed_too_long(e.failing_since, at) then 'failing' end as disabled_reason
+    from judged j join keyframe.webhook_endpoints e on e.id = j.endpoint_id
+    group by e.id
   ), switched as (
     update keyframe.webhook_endpoints e
-    set failing_since = case when b.some_delivered then null else coalesce(e.failing_since, at) end,
-        enabled = e.enabled and not b.gone and (b.some_delivered or not keyframe_private.failed_too_long(e.failing_since, at)),
-        disabled_reason = case
-          when not e.enabled then e.disabled_reason
-          when b.gone then 'gone'
-          when not b.some_delivered and keyframe_private.failed_too_long(e.failing_since, at) then 'failing' end,
-        disabled_at = case
-          when not e.enabled then e.disabled_at
-          when b.gone or (not b.some_delivered and keyframe_private.failed_too_long(e.failing_since, at)) then at end
+    set failing_since = case when not b.some_delivered then coalesce(e.failing_since, at) end,
+        enabled = e.enabled and b.disabled_reason is null,
+        disabled_reason = case when e.enabled then b.disabled_reason else e.disabled_reason end,
+        disabled_at = case when not e.enabled then e.disabled_at when b.disabled_reason is not null then at end
     from by_endpoint b
-    where e.id = b.endpoint_id
-      and (b.gone or (b.some_delivered and e.failing_since is not null)
-        or (not b.some_delivered and (e.failing_since is null or keyframe_private.failed_too_long(e.failing_since, at))))
+    where e.id = b.id and (b.disabled_reason is not null or b.some_delivered = (e.failing_since is not null))
   )
-  select count(*), array_agg(row(
-    j.endpoint_id, j.was_at, case when j.was_at is not null then keyframe_private.delivery_outcome(j.was_status, j.was_error) end, j.started_at,
-    case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'retrying' end,
-    j.status_code, case when not j.delivered then coalesce(j.error, 'http_status') end)::keyframe_private.delivery_change)
+  select count(*), array_agg(row(j.endpoint_id,
+    j.was_at, case when j.was_at is not null then keyframe_private.delivery_outcome(j.was_status, j.was_error) end, j.started_at,
+    case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'retrying' end, j.status_code, j.error)::keyframe_private.delivery_change)
   into counted, changes from judged j;
   perform keyframe_private.count_deliveries(changes);
   return counted;
 end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.failed_too_long(failing_since timestamp with time zone, at timestamp with time zone)
- RETURNS boolean
- LANGUAGE sql
- STABLE
- SET search_path TO ''
-AS $function$
-  select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.wait_for_delivery(wait_ms integer, at timestamp with time zone)

@@ -6,7 +6,7 @@ import { refusalOf } from "../support/db-refusal.ts";
 // Hosted Realtime cannot run here. What it goes by is in the database: the publication, the replica identity, and what the
 // subscriber may select. Those are tested; the way through its server is not.
 
-const MIGRATION = new URL("../../supabase/migrations/20261121002200_realtime.sql", import.meta.url);
+const MIGRATION = new URL("../../supabase/migrations/20261122003000_realtime.sql", import.meta.url);
 
 let db: ClonedDatabase;
 beforeEach(async () => {

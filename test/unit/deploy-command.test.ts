@@ -54,7 +54,7 @@ describe("a project nobody has deployed to", () => {
     expect(ran.stdout).toContain(
       'api.schemas: ["public","graphql_public","app"] → ["public","graphql_public","app","keyframe","keyframe_worker"]',
     );
-    expect(ran.stdout).toContain("20261121000100_foundation.sql");
+    expect(ran.stdout).toContain("20261122000100_foundation.sql");
     expect(ran.stdout).toMatch(/Vault +to add: keyframe_functions_url, keyframe_kick_secret/);
     expect(ran.stdout).toMatch(
       /to set: KEYFRAME_REPLICATE_API_TOKEN, KEYFRAME_REPLICATE_WEBHOOK_SECRET, .*KEYFRAME_KICK_SECRET/,
@@ -140,7 +140,7 @@ describe("a project nobody has deployed to", () => {
     await scene.sql`create schema keyframe`;
     const ran = await scene.deploy();
     expect(ran.code).toBe(1);
-    expect(ran.stderr).toMatch(/applying the migrations.*20261121000100_foundation\.sql.*already exists/s);
+    expect(ran.stderr).toMatch(/applying the migrations.*20261122000100_foundation\.sql.*already exists/s);
     expect(scene.platform.uploads).toEqual([]);
     expectNoSecretShown(ran);
     await scene.sql`drop schema keyframe`;
@@ -305,14 +305,14 @@ describe("a later deployment", () => {
 
   test("a migration that was edited after it was applied → refused by its file's name, nothing changed", async () => {
     const [applied] = await scene.sql<{ statements: string[] }[]>`
-      select statements from supabase_migrations.schema_migrations where version = '20261121000400'`;
+      select statements from supabase_migrations.schema_migrations where version = '20261122000400'`;
     const statements = applied?.statements ?? [];
     const record = (recorded: string[]) => scene.sql`
-      update supabase_migrations.schema_migrations set statements = ${recorded} where version = '20261121000400'`;
+      update supabase_migrations.schema_migrations set statements = ${recorded} where version = '20261122000400'`;
     await record([...statements.slice(0, -1), "select 1"]);
     scene.platform.takeWrites();
     await expect(scene.take([databaseStep])).rejects.toThrow(
-      "was made by other statements than this checkout's (20261121000400_projects.sql)",
+      "was made by other statements than this checkout's (20261122000400_projects.sql)",
     );
     expect(scene.platform.takeWrites()).toEqual([]);
     await record(statements);
@@ -329,7 +329,7 @@ describe("a later deployment", () => {
   });
 
   test("migrations that are not there after they were applied → fails, their files named", async () => {
-    const version = "20261121002300";
+    const version = "20261122003200";
     await scene.sql`delete from supabase_migrations.schema_migrations where version = ${version}`;
     await scene.sql`
       create function public.forget() returns trigger language plpgsql as 'begin return null; end'`;
@@ -337,7 +337,7 @@ describe("a later deployment", () => {
       create trigger forget before insert on supabase_migrations.schema_migrations
       for each row execute function public.forget()`;
     await expect(scene.take([databaseStep, migrationsStep])).rejects.toThrow(
-      `the database of ${PROJECT} does not have 20261121002300_execute_rights.sql`,
+      `the database of ${PROJECT} does not have 20261122003200_execute_rights.sql`,
     );
   });
 });

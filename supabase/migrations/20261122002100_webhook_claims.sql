@@ -92,11 +92,65 @@ begin
 end
 $$;
 
+-- Locks endpoints with a due delivery and a free slot against other claims, until the transaction ends; null when there are none.
+-- Skips endpoints that another claim is working on, and endpoints without a free slot, which are left to the call that frees one:
+-- two calls of a busy worker then rarely want the same endpoints.
+create function keyframe_private.lock_due_endpoints(max_rows integer, at timestamptz)
+returns uuid[]
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  return (
+    select array_agg(o.id) from keyframe_private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
+    where case
+      when keyframe_private.endpoint_slots(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
+      else false end
+  );
+end
+$$;
+
+-- Frees the slots of expired leases. A result counts under an expired lease until here; from here on another worker may get the
+-- delivery. A delivery that is being recorded now keeps its slot.
+create function keyframe_private.release_expired_leases(endpoints uuid[], at timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  update keyframe_private.delivery_leases l set delivery_id = null, token = null
+  from (
+    select o.endpoint_id, o.slot from keyframe_private.delivery_leases o
+    where o.endpoint_id = any (endpoints) and o.delivery_id is not null and o.leased_until <= at
+    for update skip locked) o
+  where l.endpoint_id = o.endpoint_id and l.slot = o.slot;
+end
+$$;
+
+-- Where to send to endpoints, and the secrets that sign: { <id>: { url, secrets } }.
+create function keyframe_private.endpoint_addresses(wanted uuid[], at timestamptz)
+returns json
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_object_agg(e.id, json_build_object('url', e.url, 'secrets', coalesce(s.secrets, '{}'))), '{}')
+    from keyframe.webhook_endpoints e
+    left join keyframe_private.live_webhook_secrets(wanted, at) s on s.endpoint_id = e.id
+    where e.id = any (wanted)
+  );
+end
+$$;
+
 -- Leases due deliveries, at most max_in_flight of an endpoint at once, so an endpoint that hangs or floods delays only itself. A
 -- few statements for all endpoints, because one per endpoint costs more than its rows. Deliveries are not locked: only the holder
 -- of an endpoint's advisory lock assigns its slots, and a result requires the lease.
 create function keyframe_private.claim_deliveries(
-  max_rows integer, lease_seconds integer, at timestamptz, out deliveries json, out endpoints json, out found_any boolean
+  max_rows integer, lease_seconds integer, at timestamptz, out deliveries json, out endpoints json
 )
 language plpgsql
 volatile
@@ -114,26 +168,12 @@ declare
 begin
   deliveries := '[]';
   endpoints := '{}';
-  found_any := false;
-  -- Skips endpoints that another claim is working on, and endpoints without a free slot, which are left to the call that frees
-  -- one: two calls of a busy worker then rarely want the same endpoints.
-  select array_agg(o.id) into ours
-  from keyframe_private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
-  where case
-    when keyframe_private.endpoint_slots(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
-    else false end;
+  ours := keyframe_private.lock_due_endpoints(max_rows, at);
   if ours is null then
     return;
   end if;
-  -- Separate statements, so that they see what earlier holders of the locks have committed. A result counts under an expired
-  -- lease until this point; from here on another worker may get the delivery. A delivery that is being recorded now keeps its
-  -- slot.
-  update keyframe_private.delivery_leases l set delivery_id = null, token = null
-  from (
-    select o.endpoint_id, o.slot from keyframe_private.delivery_leases o
-    where o.endpoint_id = any (ours) and o.delivery_id is not null and o.leased_until <= at
-    for update skip locked) o
-  where l.endpoint_id = o.endpoint_id and l.slot = o.slot;
+  -- Separate statements, so that they see what earlier holders of the locks have committed.
+  perform keyframe_private.release_expired_leases(ours, at);
   with line as materialized (
     select o.id, o.turn, case when e.failing_since is null then e.max_in_flight else 1 end - cardinality(t.slots) as free, t.slots as taken, t.deliveries as sent
     from unnest(ours) with ordinality o (id, turn)
@@ -175,12 +215,7 @@ begin
   into deliveries, claimed
   from due d join keyframe.webhook_events v on v.id = d.event_id;
 
-  found_any := claimed is not null;
-  select coalesce(json_object_agg(e.id, json_build_object('url', e.url, 'secrets', coalesce(s.secrets, '{}'))), '{}')
-  into endpoints
-  from keyframe.webhook_endpoints e
-  left join keyframe_private.live_webhook_secrets(claimed, at) s on s.endpoint_id = e.id
-  where e.id = any (claimed);
+  endpoints := keyframe_private.endpoint_addresses(claimed, at);
 end
 $$;
 

@@ -1,46 +1,5 @@
 -- Claiming tasks. A claim is one skip-locked statement, so simultaneous claims never get the same row.
 
--- Which workers are running: new work then needs no kick. Unlogged: after a crash no worker is running. One row per function,
--- updated at every claim; free space on the page keeps these updates in place.
-create unlogged table keyframe_private.worker_heartbeats (
-  function_name text primary key,
-  alive_until timestamptz not null default '-infinity'
-) with (fillfactor = 50);
-comment on table keyframe_private.worker_heartbeats is 'Until when a worker will have claimed again.';
-alter table keyframe_private.worker_heartbeats enable row level security;
-
--- Records a worker's heartbeat: it will claim again within heartbeat_ms (0: this is its last claim). A row locked by another
--- claim is skipped: that claim records the same.
-create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  promised timestamptz :=
-    case when heartbeat_ms > 0 then clock_timestamp() + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
-begin
-  update keyframe_private.worker_heartbeats l
-  set alive_until = promised
-  where l.function_name = (
-    select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
-  );
-  -- Read first: on conflict do nothing would wait for a claim that is updating the row.
-  if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
-    insert into keyframe_private.worker_heartbeats (function_name, alive_until) values (record_heartbeat.function_name, promised)
-    on conflict do nothing;
-  end if;
-  -- The first claim after a kick acknowledges it (last_kicks). A kick that is being made now is skipped.
-  update keyframe_private.last_kicks l
-  set acknowledged_at = clock_timestamp()
-  where l.function_name = (
-    select k.function_name from keyframe_private.last_kicks k
-    where k.function_name = record_heartbeat.function_name and k.request_id is not null and k.acknowledged_at is null for update skip locked
-  );
-end
-$$;
-
 -- Waits until a prediction is due, at most wait_ms. A check in the database costs a fraction of a call from outside, so it checks
 -- often; slow checks are spaced out to take a tenth of the time at most. A waiting call holds a connection, so one waits at a
 -- time and others return at once.
@@ -73,27 +32,16 @@ begin
 end
 $$;
 
--- Leases due tasks: predictions to submit, poll or store, provider runs to search for and to cancel, files to remove. A lease
--- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
--- wait for a prediction, at most wait_ms.
-create function keyframe_worker.claim_predictions(
-  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0
-)
+-- Leases due predictions, as tasks to submit, poll or store. A prediction whose leases expired too often fails instead.
+create function keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamptz)
 returns setof jsonb
 language plpgsql
 volatile
-security definer
 set search_path = ''
 as $$
 declare
   task jsonb;
-  at timestamptz;
 begin
-  perform keyframe_private.wait_for_task(wait_ms);
-  -- Not now(): predictions that became due during the wait are later than that.
-  at := clock_timestamp();
-  perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
-
   for task in
   with due as (
     select p.id, p.lease_token is not null as lease_expired
@@ -142,7 +90,17 @@ begin
       return next task - 'exhausted';
     end if;
   end loop;
+end
+$$;
 
+-- Leases provider runs to cancel, as tasks.
+create function keyframe_private.claim_cancellations(max_rows integer, lease_seconds integer, at timestamptz)
+returns setof jsonb
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
   return query
   with due as (
     select r.provider_prediction_id from keyframe_private.provider_runs r
@@ -158,8 +116,17 @@ begin
   returning jsonb_build_object(
     'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
   );
+end
+$$;
 
-  -- Predictions that ended with an unanswered submit: its provider run is paid for and nobody wants it.
+-- Leases searches for predictions that ended with an unanswered submit, as tasks: the provider run is paid for and nobody wants it.
+create function keyframe_private.claim_searches(max_rows integer, lease_seconds integer, at timestamptz)
+returns setof jsonb
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
   return query
   with due as (
     select p.id from keyframe.predictions p
@@ -183,6 +150,33 @@ begin
   join keyframe.models m on m.step = c.step and m.model = c.model
   left join keyframe.predictions f on f.id = c.first_frame_prediction_id
   left join keyframe.predictions l on l.id = c.last_frame_prediction_id;
+end
+$$;
+
+-- Leases due tasks: predictions to submit, poll or store, provider runs to search for and to cancel, files to remove. A lease
+-- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
+-- wait for a prediction, at most wait_ms.
+create function keyframe_worker.claim_predictions(
+  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0
+)
+returns setof jsonb
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  task jsonb;
+  at timestamptz;
+begin
+  perform keyframe_private.wait_for_task(wait_ms);
+  -- Not now(): predictions that became due during the wait are later than that.
+  at := clock_timestamp();
+  perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
+
+  return query select keyframe_private.claim_active_predictions(max_rows, lease_seconds, at);
+  return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
+  return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_unanswered_submits(max_rows, lease_seconds);
 
   task := keyframe_private.claim_removals(lease_seconds);

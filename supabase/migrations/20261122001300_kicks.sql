@@ -45,6 +45,47 @@ begin
 end
 $$;
 
+-- Which workers are running: new work then needs no kick. Unlogged: after a crash no worker is running. One row per function,
+-- updated at every claim; free space on the page keeps these updates in place.
+create unlogged table keyframe_private.worker_heartbeats (
+  function_name text primary key,
+  alive_until timestamptz not null default '-infinity'
+) with (fillfactor = 50);
+comment on table keyframe_private.worker_heartbeats is 'Until when a worker will have claimed again.';
+alter table keyframe_private.worker_heartbeats enable row level security;
+
+-- Records a worker's heartbeat: it will claim again within heartbeat_ms (0: this is its last claim). A row locked by another
+-- claim is skipped: that claim records the same.
+create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  promised timestamptz :=
+    case when heartbeat_ms > 0 then clock_timestamp() + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
+begin
+  update keyframe_private.worker_heartbeats l
+  set alive_until = promised
+  where l.function_name = (
+    select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
+  );
+  -- Read first: on conflict do nothing would wait for a claim that is updating the row.
+  if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
+    insert into keyframe_private.worker_heartbeats (function_name, alive_until) values (record_heartbeat.function_name, promised)
+    on conflict do nothing;
+  end if;
+  -- The first claim after a kick acknowledges it (last_kicks). A kick that is being made now is skipped.
+  update keyframe_private.last_kicks l
+  set acknowledged_at = clock_timestamp()
+  where l.function_name = (
+    select k.function_name from keyframe_private.last_kicks k
+    where k.function_name = record_heartbeat.function_name and k.request_id is not null and k.acknowledged_at is null for update skip locked
+  );
+end
+$$;
+
 -- Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be
 -- made.
 create function keyframe_private.kick(function_name text)

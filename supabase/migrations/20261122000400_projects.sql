@@ -81,37 +81,3 @@ end
 $$;
 create trigger _200_stamp before update on keyframe.projects
   for each row execute function keyframe_private.stamp_project();
-
--- Refuses to let a user delete a project with a running prediction, which would be paid for and thrown away. Administrators may
--- delete it, and so does the deletion of the account: then provider runs are cancelled and files removed.
-create function keyframe_private.guard_project_deletion()
-returns trigger
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  if auth.uid() is null or pg_trigger_depth() > 1 then
-    return old;
-  end if;
-  -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
-  if exists (
-    select from keyframe.predictions p
-    where p.owner_id = old.owner_id and p.project_id = old.id
-      and p.admitted_at is not null and p.is_active
-  ) or exists (
-    select from keyframe.predictions p
-    where p.owner_id = old.owner_id and p.project_id = old.id and p.admitted_at is null and p.status = 'queued'
-  ) then
-    perform keyframe_private.raise_error(
-      'generation_in_progress',
-      'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
-    );
-  end if;
-  return old;
-end
-$$;
-create trigger _200_guard_deletion before delete on keyframe.projects
-  for each row execute function keyframe_private.guard_project_deletion();
-

@@ -49,7 +49,6 @@ declare
   counted integer := 0;
   deliveries json := '[]';
   endpoints json := '{}';
-  found_any boolean;
   until timestamptz := at;
 begin
   if results <> '[]' then
@@ -64,10 +63,10 @@ begin
   end if;
   if max_rows > 0 then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms);
-    select c.deliveries, c.endpoints, c.found_any into deliveries, endpoints, found_any
+    select c.deliveries, c.endpoints into deliveries, endpoints
     from keyframe_private.claim_deliveries(max_rows, lease_seconds, until) c;
     -- A worker at the end of its run time may leave due deliveries: kick the next one now instead of waiting for the sweep.
-    if heartbeat_ms <= 0 and found_any then
+    if heartbeat_ms <= 0 and json_array_length(deliveries) > 0 then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
   end if;

@@ -1,8 +1,5 @@
--- Two private buckets: projects for uploads, keyframe-outputs for what provider runs made. Only owners read them.
-
-insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
-  ('projects', 'projects', false, 10485760, array['image/png', 'image/jpeg', 'image/webp']),
-  ('keyframe-outputs', 'keyframe-outputs', false, 209715200, array['image/png', 'image/jpeg', 'image/webp', 'video/mp4']);
+-- Owners read their files and upload reference images. A migration of its own: hosted, each policy locks all tables of Storage and Auth
+-- until commit.
 
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'projects' and owner_id = (select auth.uid()::text));

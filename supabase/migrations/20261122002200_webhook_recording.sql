@@ -27,6 +27,37 @@ as $$
   where attempts <= cardinality(s.webhook_retry_schedule)
 $$;
 
+-- Whether an endpoint has done nothing but fail for webhook_disable_after.
+create function keyframe_private.failed_too_long(failing_since timestamptz, at timestamptz)
+returns boolean
+language sql
+stable
+set search_path = ''
+as $$
+  select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
+$$;
+
+-- Locks the endpoints that a batch may switch, before the deliveries and in id order: two batches in different orders would deadlock.
+create function keyframe_private.lock_switched_endpoints(results jsonb)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  perform from keyframe.webhook_endpoints e
+  join (
+    select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
+    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, status_code integer)
+    join keyframe.webhook_deliveries d on d.id = r.id
+    group by d.endpoint_id
+  ) b on b.endpoint_id = e.id
+  where not b.all_delivered or e.failing_since is not null
+  order by e.id
+  for no key update of e;
+end
+$$;
+
 -- Records a batch of results, each {id, lease_token, started_at, duration_ms, status_code, error, response_excerpt,
 -- retry_after_seconds}. Results without a valid lease are dropped. Returns how many counted. The planner settings force the
 -- primary key: a session keeps its plan, and one made while the table was small would read all of it.
@@ -43,27 +74,15 @@ declare
   counted integer;
   changes keyframe_private.delivery_change[];
 begin
-  -- Locks the endpoints that this batch may switch, before the deliveries and in id order: two batches in different orders would
-  -- deadlock.
-  perform from keyframe.webhook_endpoints e
-  join (
-    select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
-    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, status_code integer)
-    join keyframe.webhook_deliveries d on d.id = r.id
-    group by d.endpoint_id
-  ) b on b.endpoint_id = e.id
-  where not b.all_delivered or e.failing_since is not null
-  order by e.id
-  for no key update of e;
-
+  perform keyframe_private.lock_switched_endpoints(results);
   with held as (
     select d.id, d.endpoint_id, l.slot, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
       d.last_attempt_at as was_at, d.status as was_status, d.last_error as was_error,
-      r.started_at, r.duration_ms, r.status_code, r.error, r.response_excerpt, r.retry_after_seconds,
-      coalesce(r.status_code between 200 and 299, false) as delivered
-    from jsonb_to_recordset(results) as r (
-      id uuid, lease_token uuid, started_at timestamptz, duration_ms integer, status_code integer, error text,
-      response_excerpt text, retry_after_seconds double precision)
+      r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
+      case when not v.delivered then coalesce(r.error, 'http_status') end as error
+    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, started_at timestamptz, duration_ms integer,
+      status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
+    cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id
     join keyframe_private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id and l.token = r.lease_token
     order by d.id
@@ -74,8 +93,7 @@ begin
     where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
     update keyframe.webhook_deliveries d
-    set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code,
-        last_error = case when not j.delivered then coalesce(j.error, 'http_status') end,
+    set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
         completed_at = case when j.delivered or j.next_at is null then at end
@@ -84,50 +102,30 @@ begin
     update keyframe_private.delivery_leases l set delivery_id = null, token = null
     from held h where l.endpoint_id = h.endpoint_id and l.slot = h.slot
   ), logged as (
-    insert into keyframe.webhook_attempts
-      (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
-    select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code,
-      case when not j.delivered then coalesce(j.error, 'http_status') end, j.response_excerpt
-    from judged j
-    -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being
-    -- recorded.
+    insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
+    select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
+    -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
   ), by_endpoint as (
-    select j.endpoint_id, bool_or(j.delivered) as some_delivered, coalesce(bool_or(j.status_code = 410), false) as gone
-    from judged j group by j.endpoint_id
+    select e.id, bool_or(j.delivered) as some_delivered, case
+        when bool_or(j.status_code = 410) then 'gone'
+        when not bool_or(j.delivered) and keyframe_private.failed_too_long(e.failing_since, at) then 'failing' end as disabled_reason
+    from judged j join keyframe.webhook_endpoints e on e.id = j.endpoint_id
+    group by e.id
   ), switched as (
     update keyframe.webhook_endpoints e
-    set failing_since = case when b.some_delivered then null else coalesce(e.failing_since, at) end,
-        enabled = e.enabled and not b.gone and (b.some_delivered or not keyframe_private.failed_too_long(e.failing_since, at)),
-        disabled_reason = case
-          when not e.enabled then e.disabled_reason
-          when b.gone then 'gone'
-          when not b.some_delivered and keyframe_private.failed_too_long(e.failing_since, at) then 'failing' end,
-        disabled_at = case
-          when not e.enabled then e.disabled_at
-          when b.gone or (not b.some_delivered and keyframe_private.failed_too_long(e.failing_since, at)) then at end
+    set failing_since = case when not b.some_delivered then coalesce(e.failing_since, at) end,
+        enabled = e.enabled and b.disabled_reason is null,
+        disabled_reason = case when e.enabled then b.disabled_reason else e.disabled_reason end,
+        disabled_at = case when not e.enabled then e.disabled_at when b.disabled_reason is not null then at end
     from by_endpoint b
-    where e.id = b.endpoint_id
-      and (b.gone or (b.some_delivered and e.failing_since is not null)
-        or (not b.some_delivered and (e.failing_since is null or keyframe_private.failed_too_long(e.failing_since, at))))
+    where e.id = b.id and (b.disabled_reason is not null or b.some_delivered = (e.failing_since is not null))
   )
-  select count(*), array_agg(row(
-    j.endpoint_id, j.was_at, case when j.was_at is not null then keyframe_private.delivery_outcome(j.was_status, j.was_error) end, j.started_at,
-    case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'retrying' end,
-    j.status_code, case when not j.delivered then coalesce(j.error, 'http_status') end)::keyframe_private.delivery_change)
+  select count(*), array_agg(row(j.endpoint_id,
+    j.was_at, case when j.was_at is not null then keyframe_private.delivery_outcome(j.was_status, j.was_error) end, j.started_at,
+    case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'retrying' end, j.status_code, j.error)::keyframe_private.delivery_change)
   into counted, changes from judged j;
   perform keyframe_private.count_deliveries(changes);
   return counted;
 end
 $$;
-
--- Whether an endpoint has done nothing but fail for webhook_disable_after.
-create function keyframe_private.failed_too_long(failing_since timestamptz, at timestamptz)
-returns boolean
-language sql
-stable
-set search_path = ''
-as $$
-  select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
-$$;
-

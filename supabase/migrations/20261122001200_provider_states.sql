@@ -1,0 +1,240 @@
+-- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
+
+create table keyframe_private.provider_callbacks (
+  callback_id text primary key,
+  received_at timestamptz not null default now()
+);
+comment on table keyframe_private.provider_callbacks is 'The webhook-id of each callback that was not obviously unchanged, kept for a day: a replay changes nothing.';
+create index provider_callbacks_received_at_idx on keyframe_private.provider_callbacks (received_at);
+alter table keyframe_private.provider_callbacks enable row level security;
+
+-- Schedules the cancellation of a provider run, unless it is over.
+create function keyframe_private.cancel_run(run text, run_is_over boolean)
+returns void
+language sql
+volatile
+set search_path = ''
+as $$
+  update keyframe_private.provider_runs r set cancel_due_at = now()
+  where r.provider_prediction_id = run and not run_is_over and r.cancel_due_at is null
+$$;
+
+-- Whether a state changes nothing of the prediction that follows this run, as most callbacks do. Takes no lock: state never moves
+-- backwards, so an update that changes nothing here changes nothing later.
+create function keyframe_private.is_state_known(
+  prediction uuid, attempt integer, run text, provider_status text, progress real
+)
+returns boolean
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return exists (
+    select from keyframe.predictions p
+    where p.id = prediction and p.provider_prediction_id = run and is_state_known.attempt between 1 and p.attempt
+      and case p.status
+        when 'starting' then provider_status = 'starting'
+        when 'processing' then provider_status = 'starting'
+          or provider_status = 'processing' and coalesce(is_state_known.progress <= coalesce(p.progress, 0), true)
+        when 'storing' then provider_status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
+        else false
+      end
+  );
+end
+$$;
+
+-- The prediction, locked. A deleted one with an unanswered submit counts as ended; its other columns are null.
+create function keyframe_private.lock_prediction(prediction uuid)
+returns keyframe.predictions
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  locked keyframe.predictions;
+begin
+  select p.* into locked from keyframe.predictions p where p.id = prediction for update;
+  if not found then
+    select s.prediction_id, s.attempt, s.unanswered_since, s.deleted_at
+    into locked.id, locked.attempt, locked.unanswered_since, locked.completed_at
+    from keyframe_private.unanswered_submits s where s.prediction_id = prediction;
+  end if;
+  return locked;
+end
+$$;
+
+-- Records a provider run of a prediction. False: it is recorded for another one.
+create function keyframe_private.record_run(run text, prediction uuid, attempt integer, run_is_over boolean)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  insert into keyframe_private.provider_runs as r (provider_prediction_id, prediction_id, attempt)
+  values (run, prediction, record_run.attempt)
+  on conflict on constraint provider_runs_pkey do update
+    set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
+    where r.prediction_id = prediction;
+  return found;
+end
+$$;
+
+-- Moves an active prediction to the state of its run. False: there is nothing to move.
+create function keyframe_private.follow_run(
+  row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text,
+  poll_after interval
+)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  moved boolean;
+begin
+  moved := case provider_status
+    when 'starting' then keyframe_private.mark_starting(row_now.id, run, poll_after)
+    when 'processing' then (row_now.status <> 'processing' or coalesce(progress > coalesce(row_now.progress, 0), false))
+      and keyframe_private.mark_processing(row_now.id, run, progress, poll_after)
+    when 'succeeded' then case
+      when row_now.status = 'storing' then false
+      when output_url is null then keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
+      else keyframe_private.mark_storing(row_now.id, run, output_url) end
+    when 'failed' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_failed',
+      coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt, or run the step again.'), true)
+    when 'canceled' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_canceled',
+      'The run was cancelled at the provider. Run the step again.', true)
+    when 'aborted' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_aborted',
+      'The provider gave the run up before it started. Run the step again.', true)
+  end;
+  if moved is null then
+    raise exception 'The provider said an unknown status: %.', provider_status using errcode = 'invalid_parameter_value';
+  end if;
+  return moved;
+end
+$$;
+
+-- Records the state of a provider run and returns: recorded, unchanged (nothing new), duplicate (callback seen before), unknown
+-- (no such prediction, or the run of another), unproven (may be the run of another), ended (the prediction has ended or was
+-- deleted), stale (not the run that the prediction follows; it will be cancelled). found_by is for runs from the provider's list:
+-- 'name' when the input names the prediction, 'text' when only the text is equal.
+create function keyframe_worker.record_provider_state(
+  prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
+  progress real default null, error_message text default null, callback_id text default null,
+  poll_after_seconds double precision default null, found_by text default null
+)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  run constant text := provider_prediction_id;
+  run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
+  row_now keyframe.predictions;
+  follows_run boolean;
+begin
+  if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
+    return case
+      when exists (select from keyframe_private.provider_callbacks c where c.callback_id = record_provider_state.callback_id) then 'duplicate'
+      else 'unchanged'
+    end;
+  end if;
+  row_now := keyframe_private.lock_prediction(prediction_id);
+  if row_now.id is null or attempt not between 1 and row_now.attempt then
+    return 'unknown';
+  end if;
+  follows_run := coalesce(row_now.provider_prediction_id = run, false);
+  -- The signature does not cover the URL. A callback sent to another prediction's URL must not be recorded as seen: the genuine
+  -- one would be treated as a duplicate.
+  if not follows_run and exists (
+    select from keyframe_private.provider_runs r where r.provider_prediction_id = run and r.prediction_id <> row_now.id
+  ) then
+    return 'unknown';
+  end if;
+  -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
+  if found_by = 'text' and not follows_run
+    and not keyframe_private.is_only_submit_of_its_text(row_now.id, row_now.unanswered_since) then
+    return 'unproven';
+  end if;
+  if callback_id is not null then
+    insert into keyframe_private.provider_callbacks (callback_id) values (record_provider_state.callback_id) on conflict do nothing;
+    if not found then
+      return 'duplicate';
+    end if;
+  end if;
+  -- The run that an active prediction follows is recorded already and needs no cancellation.
+  if (not follows_run or row_now.completed_at is not null)
+    and not keyframe_private.record_run(run, row_now.id, attempt, run_is_over) then
+    return 'unknown'; -- it was recorded for another prediction at the same moment
+  end if;
+  -- The last submit is answered now, and the list was searched before it: the search has ended.
+  if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null and attempt = row_now.attempt then
+    perform keyframe_worker.record_search_ended(row_now.id);
+  end if;
+  if row_now.completed_at is not null or (not follows_run and row_now.provider_prediction_id is not null) then
+    -- The run of a succeeded prediction is over, whatever a late callback reports.
+    perform keyframe_private.cancel_run(run, run_is_over or (follows_run and row_now.status = 'succeeded'));
+    return case when row_now.completed_at is null then 'stale' else 'ended' end;
+  end if;
+  return case when keyframe_private.follow_run(row_now, run, provider_status, output_url, progress, error_message,
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)))
+    then 'recorded' else 'unchanged' end;
+end
+$$;
+comment on function keyframe_worker.record_provider_state is 'Records what the provider says about a run and answers: recorded, unchanged, duplicate, unknown, unproven, ended or stale.';
+
+-- Cancels the provider run of a prediction that ends first: cancelled by its user, past its deadline, given up because the
+-- provider does not answer, or deleted. Not when the provider reported the end of the run.
+create function keyframe_private.cancel_abandoned_run()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform keyframe_private.cancel_run(old.provider_prediction_id, false);
+  return null;
+end
+$$;
+create trigger _400_cancel_abandoned_run after update of status on keyframe.predictions
+  for each row
+  when (
+    old.status in ('starting', 'processing') and (
+      new.status = 'canceled'
+      or (new.status = 'failed'
+        and new.error_code not in ('provider_failed', 'provider_canceled', 'provider_aborted', 'provider_no_output'))
+    )
+  )
+  execute function keyframe_private.cancel_abandoned_run();
+create trigger _400_cancel_deleted_run after delete on keyframe.predictions
+  for each row when (old.status in ('starting', 'processing')) execute function keyframe_private.cancel_abandoned_run();
+
+-- Records an attempt to cancel a provider run. A failed attempt is repeated for a day: every run has a time limit, and none is
+-- longer.
+create function keyframe_worker.record_run_canceled(provider_prediction_id text, canceled boolean)
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  update keyframe_private.provider_runs r
+  set cancel_failures = r.cancel_failures + case when canceled then 0 else 1 end,
+      cancel_due_at = case when not canceled and r.seen_at > now() - interval '1 day'
+        then now() + least(interval '5 minutes', interval '10 seconds' * (r.cancel_failures + 1)) end
+  where r.provider_prediction_id = record_run_canceled.provider_prediction_id and r.cancel_due_at is not null;
+  return found;
+end
+$$;
+comment on function keyframe_worker.record_run_canceled is 'Records an attempt to cancel a provider run.';
+
+grant execute on function
+  keyframe_worker.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text),
+  keyframe_worker.record_run_canceled(text, boolean)
+to service_role;
