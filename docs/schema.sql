@@ -4286,7 +4286,7 @@ AS $function$
     'lastAcceptedSeconds', (
       select keyframe_private.seconds_since(max(a.created)) from (
         select n.created from net._http_response n
-        where n.created > now() - interval '1 hour' and n.status_code = 202 and n.content like '{"success":true,"data":{"accepted":true}%'
+        where n.created > now() - interval '1 hour' and n.status_code = 202 and n.headers ? 'keyframe-function'
         order by n.created desc limit 1
       ) a))
   from (
@@ -4295,8 +4295,8 @@ AS $function$
   ) u
   cross join (
     select
-      count(*) filter (where n.status_code = 202 and n.content like '{"success":true,"data":{"accepted":true}%') as accepted,
-      count(*) filter (where n.status_code >= 400 and n.content like '{"success":false,%') as refused,
+      count(*) filter (where n.status_code = 202 and n.headers ? 'keyframe-function') as accepted,
+      count(*) filter (where n.status_code >= 400 and n.headers ? 'keyframe-function') as refused,
       count(*) filter (where n.status_code is null) as failed
     from net._http_response n
     where n.created > now() - interval '5 minutes'
@@ -4314,7 +4314,7 @@ AS $function$
       when k.made_at is null then 'none'
       when k.request_id is null then 'not_made'
       when a.id is null then 'unanswered'
-      when a.status_code = 202 and a.content like '{"success":true,"data":{"accepted":true}%' then 'accepted'
+      when a.status_code = 202 and a.headers ? 'keyframe-function' then 'accepted'
       when a.status_code is not null then 'answered'
       -- No connection was made, as when nothing listens.
       when a.error_msg like 'Timeout%, HTTP Request/Response time: 0.000000 ms)' then 'failed'
@@ -4329,7 +4329,7 @@ AS $function$
   from (select) only_one
   left join keyframe_private.last_kicks k on k.function_name = last_kick_figures.function_name
   left join lateral (
-    select n.id, n.status_code, n.content, n.timed_out, n.error_msg
+    select n.id, n.status_code, n.headers, n.timed_out, n.error_msg
     from net._http_response n
     -- created is the start of pg_net's transaction, which may be before the kick.
     where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id

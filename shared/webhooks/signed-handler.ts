@@ -31,11 +31,10 @@ export function createSignedHandler(settings: SignedHandlerSettings): (request: 
   const readBody = createBodyReader({ ...clock, mostBytes: MOST_UNSIGNED_BYTES, mostSlow: MOST_SLOW });
   return async (request) => {
     const requestId = readRequestId(request.headers.get("x-request-id"));
-    try {
-      return await answer(settings, request, readBody);
-    } catch (error) {
-      return refuse(error, requestId, settings.log);
-    }
+    const response = await answer(settings, request, readBody).catch((error) => refuse(error, requestId, settings.log));
+    // keyframe_private.kick_figures tells our answers from others' by it: pg_net keeps the headers of an answer, not its URL.
+    response.headers.set("keyframe-function", settings.path.slice(1));
+    return response;
   };
 }
 

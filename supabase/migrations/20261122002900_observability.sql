@@ -105,8 +105,8 @@ as $$
   where v.created_at > now() - interval '5 minutes'
 $$;
 
--- Kicks in pg_net. Its queue shows a header that names the kick. Its answers name nothing, but an accepted or refused kick has
--- our envelope. A request without an answer may belong to any user of pg_net in this project.
+-- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
+-- request without an answer may belong to any user of pg_net in this project.
 create function keyframe_private.kick_figures()
 returns jsonb
 language sql
@@ -123,7 +123,7 @@ as $$
     'lastAcceptedSeconds', (
       select keyframe_private.seconds_since(max(a.created)) from (
         select n.created from net._http_response n
-        where n.created > now() - interval '1 hour' and n.status_code = 202 and n.content like '{"success":true,"data":{"accepted":true}%'
+        where n.created > now() - interval '1 hour' and n.status_code = 202 and n.headers ? 'keyframe-function'
         order by n.created desc limit 1
       ) a))
   from (
@@ -132,8 +132,8 @@ as $$
   ) u
   cross join (
     select
-      count(*) filter (where n.status_code = 202 and n.content like '{"success":true,"data":{"accepted":true}%') as accepted,
-      count(*) filter (where n.status_code >= 400 and n.content like '{"success":false,%') as refused,
+      count(*) filter (where n.status_code = 202 and n.headers ? 'keyframe-function') as accepted,
+      count(*) filter (where n.status_code >= 400 and n.headers ? 'keyframe-function') as refused,
       count(*) filter (where n.status_code is null) as failed
     from net._http_response n
     where n.created > now() - interval '5 minutes'
@@ -153,7 +153,7 @@ as $$
       when k.made_at is null then 'none'
       when k.request_id is null then 'not_made'
       when a.id is null then 'unanswered'
-      when a.status_code = 202 and a.content like '{"success":true,"data":{"accepted":true}%' then 'accepted'
+      when a.status_code = 202 and a.headers ? 'keyframe-function' then 'accepted'
       when a.status_code is not null then 'answered'
       -- No connection was made, as when nothing listens.
       when a.error_msg like 'Timeout%, HTTP Request/Response time: 0.000000 ms)' then 'failed'
@@ -168,7 +168,7 @@ as $$
   from (select) only_one
   left join keyframe_private.last_kicks k on k.function_name = last_kick_figures.function_name
   left join lateral (
-    select n.id, n.status_code, n.content, n.timed_out, n.error_msg
+    select n.id, n.status_code, n.headers, n.timed_out, n.error_msg
     from net._http_response n
     -- created is the start of pg_net's transaction, which may be before the kick.
     where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id

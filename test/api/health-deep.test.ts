@@ -39,6 +39,10 @@ test("a kick whose answer came → when it was made, and after how long the func
   });
   expect(generate.madeSeconds).toBeLessThan(600);
   expect(generate.acknowledgedAfterSeconds).toBeLessThan(30);
+  await until(
+    "its answer counted as accepted",
+    async () => figuresOf((await callApi(DEEP, withKey())).data).kicks.accepted > 0,
+  );
   const { data } = await callApi(DEEP, withKey());
   expect(String(Object(data).problems)).not.toContain("generate");
 });

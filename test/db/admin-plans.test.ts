@@ -46,8 +46,8 @@ beforeAll(async () => {
       select jobid, 'succeeded', now() - i * interval '5 seconds', now() - i * interval '5 seconds'
       from cron.job, generate_series(${MANY}::int, 1, -1) i where jobname = 'keyframe-sweep'`;
     await sql`
-      insert into net._http_response (id, status_code, content, created)
-      select i, 202, '{"success":true,"data":{"accepted":true}}', now() - i * interval '1 second' from generate_series(1, ${MANY}::int) i`;
+      insert into net._http_response (id, status_code, headers, created)
+      select i, 202, '{"keyframe-function":"keyframe-generate"}', now() - i * interval '1 second' from generate_series(1, ${MANY}::int) i`;
     await sql`
       insert into keyframe_private.last_kicks (function_name, made_at, request_id)
       values ('generate', now() - interval '1 hour', 3600), ('deliver', now() - interval '3 hours', ${MANY + 1})`;

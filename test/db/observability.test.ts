@@ -154,12 +154,11 @@ describe("kicks", () => {
   });
 
   test("answers of the last five minutes → accepted, refused, without an answer; others' answers are not ours", async () => {
-    const accepted = '{"success":true,"data":{"accepted":true},"error":null}';
-    const refused = '{"success":false,"data":null,"error":{"code":"unauthorized"}}';
+    const ours = db.sql.json({ "keyframe-function": "keyframe-generate" });
     await db.sql`
-      insert into net._http_response (id, status_code, content, error_msg, created) values
-        (1, 202, ${accepted}, null, now() - interval '40 seconds'), (2, 202, ${accepted}, null, now() - interval '20 minutes'),
-        (3, 401, ${refused}, null, now()), (4, null, null, 'Timeout was reached', now()), (5, 200, 'ok', null, now())`;
+      insert into net._http_response (id, status_code, headers, error_msg, created) values
+        (1, 202, ${ours}, null, now() - interval '40 seconds'), (2, 202, ${ours}, null, now() - interval '20 minutes'),
+        (3, 401, ${ours}, null, now()), (4, null, null, 'Timeout was reached', now()), (5, 202, '{}', null, now()), (6, 401, '{}', null, now())`;
     const { kicks } = await read();
     expect(kicks).toMatchObject({ accepted: 1, refused: 1, failed: 1 });
     expectAge(kicks.lastAcceptedSeconds, 40);
@@ -200,13 +199,13 @@ describe("the last kick of a function", () => {
     "Timeout of 5000 ms reached. Total time: 5000.215000 ms (DNS time: 5000.215000 ms, TCP/SSL handshake time: 0.000000 ms, HTTP Request/Response time: 0.000000 ms)";
   const NOT_CONNECTED =
     "Timeout of 5000 ms reached. Total time: 5000.748000 ms (DNS time: 0.041000 ms, TCP/SSL handshake time: 5000.707000 ms, HTTP Request/Response time: 0.000000 ms)";
-  const ACCEPTED = '{"success":true,"data":{"accepted":true},"error":null}';
+  const OURS = { "keyframe-function": "keyframe-generate" };
 
   test.each<[string, Record<string, unknown>, object]>([
-    ["accepted", { status_code: 202, content: ACCEPTED }, { outcome: "accepted", status: 202, error: null }],
-    ["refused", { status_code: 401, content: '{"success":false}' }, { outcome: "answered", status: 401 }],
-    ["answered by nobody's function", { status_code: 404, content: "no Route matched" }, { outcome: "answered" }],
-    ["answered 202 by somebody else", { status_code: 202, content: "ok" }, { outcome: "answered", status: 202 }],
+    ["accepted", { status_code: 202, headers: OURS }, { outcome: "accepted", status: 202, error: null }],
+    ["refused", { status_code: 401, headers: OURS }, { outcome: "answered", status: 401 }],
+    ["answered by nobody's function", { status_code: 404, headers: {} }, { outcome: "answered" }],
+    ["answered 202 by somebody else", { status_code: 202, headers: {} }, { outcome: "answered", status: 202 }],
     ["answered without a body", { status_code: 503 }, { outcome: "answered", status: 503 }],
     // From here on with the texts of pg_net (test/conformance/pg-net.test.ts has those of the installed one).
     ["not answered in time", { timed_out: true, error_msg: SLOW }, { outcome: "timed_out", status: null, error: SLOW }],
@@ -267,7 +266,7 @@ describe("the last kick of a function", () => {
     await answered({ status_code: 500, created: ago(1200 - 330) });
     await answered({ status_code: 404, created: ago(1200) }, 8);
     expect((await read()).lastKicks.generate).toMatchObject({ outcome: "unanswered", status: null });
-    await answered({ status_code: 202, content: ACCEPTED, created: ago(1200 - 200) });
+    await answered({ status_code: 202, headers: OURS, created: ago(1200 - 200) });
     expect((await read()).lastKicks.generate.outcome).toBe("accepted");
   });
 
