@@ -1502,7 +1502,7 @@ create table keyframe_private.prediction_moves (
   to_status keyframe.prediction_status not null,
   constraint prediction_moves_pkey PRIMARY KEY (from_status, to_status)
 );
-comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused, whoever tries it.';
+comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
 alter table keyframe_private.prediction_moves enable row level security;
 
 create table keyframe_private.provider_runs (
@@ -2954,7 +2954,7 @@ declare
   owner uuid;
   names text[];
   added integer;
-  noted integer := 0;
+  queued integer := 0;
 begin
   for owner, names in
     select o.owner_id, array_agg(o.name) from (
@@ -2981,9 +2981,9 @@ begin
     where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
     on conflict do nothing;
     get diagnostics added = row_count;
-    noted := noted + added;
+    queued := queued + added;
   end loop;
-  return noted;
+  return queued;
 end
 $function$;
 
@@ -3043,7 +3043,7 @@ begin
     from due
     where p.id = due.id
     returning p.*, due.lease_expired
-  ), noted as (
+  ), text_submits_recorded as (
     insert into keyframe_private.text_submits as t (prediction_id, prompt_hash, submitted_at)
     select c.id, hashtextextended(c.prompt, 0), at from claimed c
     where c.status = 'queued' and num_nonnulls(c.reference_image_path, c.first_frame_prediction_id, c.last_frame_prediction_id) = 0

@@ -144,7 +144,7 @@ create table keyframe_private.prediction_moves (
   to_status keyframe.prediction_status not null,
   primary key (from_status, to_status)
 );
-comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused, whoever tries it.';
+comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
 insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),

@@ -215,7 +215,7 @@ declare
   owner uuid;
   names text[];
   added integer;
-  noted integer := 0;
+  queued integer := 0;
 begin
   for owner, names in
     select o.owner_id, array_agg(o.name) from (
@@ -242,9 +242,9 @@ begin
     where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
     on conflict do nothing;
     get diagnostics added = row_count;
-    noted := noted + added;
+    queued := queued + added;
   end loop;
-  return noted;
+  return queued;
 end
 $$;
 

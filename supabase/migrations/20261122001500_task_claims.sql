@@ -62,7 +62,7 @@ begin
     from due
     where p.id = due.id
     returning p.*, due.lease_expired
-  ), noted as (
+  ), text_submits_recorded as (
     insert into keyframe_private.text_submits as t (prediction_id, prompt_hash, submitted_at)
     select c.id, hashtextextended(c.prompt, 0), at from claimed c
     where c.status = 'queued' and num_nonnulls(c.reference_image_path, c.first_frame_prediction_id, c.last_frame_prediction_id) = 0

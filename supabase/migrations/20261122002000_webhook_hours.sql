@@ -48,7 +48,7 @@ as $$
   select case status when 'pending' then case when last_error is not null then 'retrying' end else status::text end
 $$;
 
--- The first of eight slots that no other transaction uses, so a single sender fills one slot. The last slot is shared:
+-- The first of eight slots that no other transaction uses, so a single worker fills one slot. The last slot is shared:
 -- transactions wait for it.
 create function keyframe_private.free_counter_slot()
 returns smallint

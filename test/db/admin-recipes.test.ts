@@ -106,9 +106,9 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(after).toEqual({ canceled: true, told: 1 });
     expect(await run(title, { prediction_id: id })).toEqual([{ mark_failed: false }]);
     // One whose submit has no answer yet: a run of it may be under way, and is still looked for.
-    const unheard = await seedPrediction(db.sql, world, { columns: { unanswered_since: new Date() } });
-    await run(title, { prediction_id: unheard.id });
-    expect((await read(unheard.id)).unanswered_since).toBeInstanceOf(Date);
+    const unanswered = await seedPrediction(db.sql, world, { columns: { unanswered_since: new Date() } });
+    await run(title, { prediction_id: unanswered.id });
+    expect((await read(unanswered.id)).unanswered_since).toBeInstanceOf(Date);
     await db.sql`delete from keyframe.webhook_endpoints`;
   },
 

@@ -22,7 +22,7 @@ afterAll(() => db.drop());
 const SINCE = new Date(Date.now() - 60_000);
 const inAMinute = () => new Date(Date.now() + 60_000);
 
-/** A prediction whose submit was handed out, of which nobody has heard. */
+/** A prediction with an unanswered submit. */
 const seedUnanswered = (columns: Row = {}) =>
   seedPrediction(db.sql, world, {
     columns: { unanswered_since: SINCE, next_attempt_at: inAMinute(), prompt: "A pier at night", ...columns },

@@ -89,7 +89,7 @@ describe("a deletion", () => {
   });
 });
 
-test("a worker gives up an output that it wrote in vain → one kick", async () => {
+test("a worker discards an output it has written → one kick", async () => {
   const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   expect(await kicksOf(() => db.sql`select keyframe_worker.give_up_output(${lease})`)).toBe(1);
@@ -155,7 +155,7 @@ describe("one kick per burst", () => {
   });
 });
 
-describe("while a function has promised to look again", () => {
+describe("while a function's heartbeat is live", () => {
   test("new work → no kick", async () => {
     await claim(db.sql, 1, 60, 60_000);
     expect(await kicksOf(() => start(db, world))).toBe(0);
@@ -184,7 +184,7 @@ describe("the last kick is kept", () => {
   };
   const lastRequest = async () => (await db.sql`select max(id) as id from net.http_request_queue`)[0]?.id;
 
-  test("with the id that pg_net gave it; the first look for work since is when it was acknowledged", async () => {
+  test("with the id that pg_net gave it; the first claim after it acknowledges it", async () => {
     expect(await lastKick()).toBeUndefined();
     await start(db, world);
     expect(await lastKick()).toMatchObject({ request: await lastRequest(), error: null, acknowledged: false });

@@ -249,7 +249,7 @@ describe("the last kick of a function", () => {
     expect(lastKicks.deliver).toEqual(NO_KICK);
   });
 
-  test("heard → how long after", async () => {
+  test("acknowledged → how long after", async () => {
     await made(40);
     await db.sql`update keyframe_private.last_kicks set acknowledged_at = made_at + interval '1.5 seconds'`;
     expect((await read()).lastKicks.generate).toMatchObject({ outcome: "unanswered", acknowledgedAfterSeconds: 1.5 });
@@ -306,7 +306,7 @@ describe("cron", () => {
   });
 });
 
-test("files to remove → how many, how many now, how many in vain so far, since when", async () => {
+test("files to remove → how many, how many now, how many have failed so far, since when", async () => {
   await db.sql`
     insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at, failures) values
       ('keyframe-outputs', 'a', gen_random_uuid(), ${ago(200)}, 3), ('keyframe-outputs', 'b', gen_random_uuid(), ${ago(5)}, 0),

@@ -67,7 +67,7 @@ describe("the sweep kicks when something is due", () => {
     expect(await kicksOfSweep()).toBe(0);
   });
 
-  test("a function that has promised to look again → none", async () => {
+  test("a function whose heartbeat is live → none", async () => {
     await claim(db.sql, 1, 60, 60_000);
     await seedPrediction(db.sql, world);
     expect(await kicksOfSweep()).toBe(0);

@@ -166,7 +166,7 @@ test("the sweep kicks for it", async () => {
   ]);
 });
 
-test("5,000 predictions that have ended → found through the index of those unheard of", async () => {
+test("5,000 predictions that have ended → found through the index of unanswered submits", async () => {
   const done = await seedPrediction(db.sql, world, { status: "canceled" });
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
@@ -185,14 +185,14 @@ test("5,000 predictions that have ended → found through the index of those unh
   for (const plan of searches) expect(plan).not.toContain("Seq Scan on predictions");
 });
 
-test("3,000 given up among 5,000 that have ended → pruned through the index of those unheard of; no claim steps over them any more", async () => {
-  const [over, unheard] = [await seedPrediction(db.sql, world, { status: "canceled" }), await seedGivenUp("canceled")];
+test("3,000 given up among 5,000 that have ended → pruned through the index of unanswered submits; no claim steps over them any more", async () => {
+  const [over, expired] = [await seedPrediction(db.sql, world, { status: "canceled" }), await seedGivenUp("canceled")];
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
       insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at, unanswered_since, next_attempt_at)
       select project_id, owner_id, step, prompt, model, status, completed_at, unanswered_since, next_attempt_at
-      from keyframe.predictions, generate_series(1, 5000) i where id = ${over.id} or id = ${unheard.id} and i < 3000`;
+      from keyframe.predictions, generate_series(1, 5000) i where id = ${over.id} or id = ${expired.id} and i < 3000`;
   });
   await db.sql`analyze keyframe.predictions`;
   const pruning = await plansOf(db.url, async (sql) => {

@@ -35,7 +35,7 @@ test("a last look that finds nothing → no kick: what hangs or waits is for the
   expect(await kicks()).toBe(0);
 });
 
-test("a look that promises another → no kick", async () => {
+test("a claim with a heartbeat → no kick", async () => {
   await seedDeliveries(db.sql, endpoint, 12);
   expect((await exchange(db.sql, { heartbeatMs: 300 })).deliveries).toHaveLength(8);
   expect(await kicks()).toBe(0);

@@ -171,7 +171,7 @@ describe("pruning", () => {
       select round(extract(epoch from now() - hour) / 86400)::int as days from keyframe_private.webhook_hours order by hour desc`
     ).map(({ days }) => days);
 
-  test("hours of more than two days → go, but for the last of an endpoint, which tells when it was last heard of", async () => {
+  test("hours of more than two days → go, but for the last of an endpoint, which has its latest attempt", async () => {
     for (const days of [0, 1, 4, 5]) await add(endpoint, days);
     const silent = crypto.randomUUID();
     for (const days of [7, 8]) await add(silent, days);

@@ -89,7 +89,7 @@ describe("an event wakes deliver", () => {
   });
 });
 
-describe("while deliver has promised to look again", () => {
+describe("while the heartbeat of deliver is live", () => {
   test("→ no kick", async () => {
     await exchange(db.sql, { heartbeatMs: 60_000 });
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(0);
@@ -164,7 +164,7 @@ describe("the sweep kicks deliver", () => {
     expect(await kicksOf(sweep)).toBe(1);
   });
 
-  test("deliver has promised to look again → none", async () => {
+  test("the heartbeat of deliver is live → none", async () => {
     await exchange(db.sql, { heartbeatMs: 60_000 });
     await seedDeliveries(db.sql, endpoint, 1);
     expect(await kicksOf(sweep)).toBe(0);
