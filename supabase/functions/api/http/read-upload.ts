@@ -3,7 +3,7 @@ import { type BodyReader, toldLength, tooLarge } from "../../../../shared/http/r
 import { invalidFields } from "./invalid-request.ts";
 import { mediaType } from "./request-body.ts";
 
-const IMAGE_LIMIT_BYTES = 10 * 1024 * 1024;
+export const IMAGE_LIMIT_BYTES = 10 * 1024 * 1024;
 /** What boundaries and part headers of a form may take beside the file. */
 const FORM_LIMIT_BYTES = IMAGE_LIMIT_BYTES + 16 * 1024;
 
