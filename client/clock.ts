@@ -44,3 +44,43 @@ function nap(ms: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.addEventListener("abort", wake, { once: true });
   });
 }
+
+/**
+ * Does work that the caller's signal, or the end of its time, cuts short; it rejects at once then, whether or not the work
+ * heeds the signal it is given. Rejects with the signal's reason, or with what `late` makes.
+ */
+export async function within<T>(
+  limit: { clock: Clock; ms: number; signal: AbortSignal | undefined; late: () => Error },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { signal } = limit;
+  signal?.throwIfAborted();
+  const end = new AbortController();
+  const abort = () => end.abort(signal?.reason);
+  signal?.addEventListener("abort", abort, { once: true });
+  const cancel = limit.clock.after(limit.ms, () => end.abort(limit.late()));
+  const cut = new Promise<never>((_, reject) => {
+    end.signal.addEventListener("abort", () => reject(end.signal.reason), { once: true });
+  });
+  try {
+    return await Promise.race([work(end.signal), cut]);
+  } finally {
+    cancel();
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+/**
+ * Starts a stopwatch: the milliseconds since then, by a clock that may be set meanwhile. Setting it back counts as no time at
+ * all, so that what is waited for comes a moment late, and not by the hour.
+ */
+export function stopwatch(clock: Clock): () => number {
+  let last = clock.now();
+  let elapsed = 0;
+  return () => {
+    const now = clock.now();
+    elapsed += Math.max(0, now - last);
+    last = now;
+    return elapsed;
+  };
+}

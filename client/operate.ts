@@ -93,3 +93,17 @@ function checkKey(key: string): string {
   if (/^[\x21-\x7e]{1,255}$/.test(key)) return key;
   throw new TypeError("idempotencyKey must have 1 to 255 visible ASCII characters.");
 }
+
+/** Goes through every row of a list, asking for a page when the one before is used up. Break the loop to stop asking. */
+export async function* eachRow<Page extends { nextCursor: string | null }, Row>(
+  readPage: (cursor: string | undefined) => Promise<Page>,
+  rowsOf: (page: Page) => Row[],
+  from: string | undefined,
+): AsyncGenerator<Row, void, undefined> {
+  for (let cursor = from; ; ) {
+    const page = await readPage(cursor);
+    yield* rowsOf(page);
+    if (page.nextCursor === null) return;
+    cursor = page.nextCursor;
+  }
+}

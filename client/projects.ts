@@ -1,8 +1,7 @@
 import type { BodyInput, QueryOf } from "../shared/contract/operations/index.ts";
 import type { Prediction, UploadedReferenceImage } from "../shared/contract/predictions.ts";
 import type { PredictionPage, Project, ProjectPage, ProjectWithPredictions } from "../shared/contract/projects.ts";
-import { type CallOptions, operate, type StartOptions } from "./operate.ts";
-import { eachRow } from "./pages.ts";
+import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
 import type { Settings } from "./settings.ts";
 
 export type ListedProject = ProjectPage["projects"][number];

@@ -1,7 +1,7 @@
 import { KeyframeError } from "./error.ts";
 import { type Answer, readAnswer } from "./read-answer.ts";
 import type { Settings } from "./settings.ts";
-import { within } from "./within.ts";
+import { within } from "./clock.ts";
 
 /** One request of the contract. */
 export type Call = {

@@ -4,7 +4,7 @@ import { KeyframeError } from "./error.ts";
 import type { CallOptions } from "./operate.ts";
 import { delayAfter, isPassing } from "./retry.ts";
 import type { Settings } from "./settings.ts";
-import { stopwatch } from "./stopwatch.ts";
+import { stopwatch } from "./clock.ts";
 
 export type PredictionRef = Pick<Prediction, "projectId" | "step" | "predictionId">;
 

@@ -7,8 +7,7 @@ import type {
   Webhook,
   WebhookSecret,
 } from "../shared/contract/webhooks.ts";
-import { type CallOptions, operate, type StartOptions } from "./operate.ts";
-import { eachRow } from "./pages.ts";
+import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
 import type { Settings } from "./settings.ts";
 
 export function webhookMethods(settings: Settings) {

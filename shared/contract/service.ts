@@ -111,3 +111,6 @@ export const health = z
   })
   .meta({ id: "Health" });
 export type Health = z.infer<typeof health>;
+
+/** The Content-Type of GET /api/metrics: the text format of Prometheus. */
+export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";

@@ -1,7 +1,5 @@
+import { readOrientation, writeOrientation } from "./orientation.ts";
 import type { Image } from "./sniff-image.ts";
-import { stripJpeg } from "./strip-jpeg.ts";
-import { stripPng } from "./strip-png.ts";
-import { stripWebp } from "./strip-webp.ts";
 
 const STRIP = { "image/jpeg": stripJpeg, "image/png": stripPng, "image/webp": stripWebp };
 
@@ -14,4 +12,183 @@ const STRIP = { "image/jpeg": stripJpeg, "image/png": stripPng, "image/webp": st
  */
 export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType"]): Uint8Array | null {
   return STRIP[contentType](bytes);
+}
+
+const [SOI, EOI, SOS, APP0, APP1, APP2, APP14] = [0xd8, 0xd9, 0xda, 0xe0, 0xe1, 0xe2, 0xee];
+
+/** Of the segments that applications define, those without which the picture looks different. */
+const JPEG_NEEDED: Record<number, string> = { [APP0]: "JFIF\0", [APP2]: "ICC_PROFILE\0", [APP14]: "Adobe" };
+
+const JPEG_ORIENTATION_HEADER = [0xff, APP1, 0, 34, ...new TextEncoder().encode("Exif\0\0")];
+
+/** ITU-T T.81: segments, each scan with its compressed picture behind it, and the end. What stands behind the end goes. */
+function stripJpeg(bytes: Uint8Array): Uint8Array | null {
+  const kept = new KeptParts(bytes);
+  kept.keep(0, 2);
+  let at = 2;
+  let isScan = false;
+  let hasExif = false;
+  for (;;) {
+    const marker = findMarker(bytes, at);
+    // What is behind another segment than a scan no decoder reads.
+    if (isScan) kept.keep(at, marker);
+    if (marker === bytes.length) return kept.all; // cut off: a decoder shows what there is
+    const kind = bytes[marker + 1] ?? 0;
+    if (kind === EOI) {
+      kept.keep(marker, marker + 2);
+      return kept.all;
+    }
+    const length = ((bytes[marker + 2] ?? 0) << 8) | (bytes[marker + 3] ?? 0);
+    at = marker + 2 + length;
+    if (kind < 0xc0 || kind === SOI || length < 2 || at > bytes.length) return null;
+    isScan = kind === SOS;
+    if (kind < APP0 || beginsWith(bytes, marker + 4, JPEG_NEEDED[kind])) kept.keep(marker, at);
+    else if (kind === APP1 && !hasExif && beginsWith(bytes, marker + 4, "Exif\0")) {
+      hasExif = true; // the first one counts
+      const orientation = readOrientation(bytes.subarray(marker + 4, at));
+      if (orientation > 1) kept.put(JPEG_ORIENTATION_HEADER, writeOrientation(orientation));
+    }
+  }
+}
+
+/** Where the next marker is that is not a part of a scan: 0xFF 0x00 is a byte of the picture, 0xD0 to 0xD7 divide it. */
+function findMarker(bytes: Uint8Array, from: number): number {
+  for (let at = from; at + 1 < bytes.length; at++) {
+    if (bytes[at] !== 0xff) continue;
+    const kind = bytes[at + 1] ?? 0;
+    const isOfScan = kind === 0 || (kind >= 0xd0 && kind <= 0xd7);
+    if (!isOfScan && kind !== 0xff) return at; // 0xFF before 0xFF fills
+  }
+  return bytes.length;
+}
+
+function beginsWith(bytes: Uint8Array, at: number, words = ""): boolean {
+  for (let index = 0; index < words.length; index++) {
+    if (bytes[at + index] !== words.charCodeAt(index)) return false;
+  }
+  return words !== "";
+}
+
+const [PNG_EXIF, PNG_END] = [chunkName("eXIf"), chunkName("IEND")];
+
+/** The picture and how its colours, size and frames are meant. */
+const PNG_NEEDED = new Set(
+  [
+    ...["IHDR", "PLTE", "IDAT", "IEND", "tRNS", "cHRM", "gAMA", "iCCP", "sBIT", "sRGB", "cICP", "mDCV", "cLLI"],
+    ...["bKGD", "hIST", "pHYs", "sPLT", "acTL", "fcTL", "fdAT"],
+  ].map(chunkName),
+);
+
+/** https://www.w3.org/TR/png-3/: a signature, then chunks of a length, a name, a content and a checksum, IEND the last. */
+function stripPng(bytes: Uint8Array): Uint8Array | null {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const kept = new KeptParts(bytes);
+  kept.keep(0, 8);
+  let start = 8;
+  let hasExif = false;
+  while (start + 12 <= bytes.length) {
+    const end = start + 12 + view.getUint32(start);
+    const name = view.getUint32(start + 4);
+    if (end > bytes.length) return null;
+    if (PNG_NEEDED.has(name)) kept.keep(start, end);
+    if (name === PNG_END) return kept.all;
+    if (name === PNG_EXIF && !hasExif) {
+      hasExif = true; // the first one counts
+      const orientation = readOrientation(bytes.subarray(start + 8, end - 4));
+      if (orientation > 1) kept.put(exifChunk(writeOrientation(orientation)));
+    }
+    start = end;
+  }
+  return null;
+}
+
+function exifChunk(exif: Uint8Array): Uint8Array {
+  const chunk = new Uint8Array(12 + exif.length);
+  const view = new DataView(chunk.buffer);
+  view.setUint32(0, exif.length);
+  view.setUint32(4, PNG_EXIF);
+  chunk.set(exif, 8);
+  view.setUint32(8 + exif.length, crc32(chunk.subarray(4, 8 + exif.length)));
+  return chunk;
+}
+
+function crc32(bytes: Uint8Array): number {
+  let crc = ~0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return ~crc >>> 0;
+}
+
+const WEBP_EXIF = chunkName("EXIF");
+
+/** The picture or its frames, its transparency and its colour profile. */
+const WEBP_NEEDED = new Set(["VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP"].map(chunkName));
+
+const WEBP_ORIENTATION_HEADER = [...new TextEncoder().encode("EXIF"), 26, 0, 0, 0];
+/** Of the flags in VP8X, the byte after its name and length. */
+const HAS_EXIF = 0b1000;
+const HAS_XMP = 0b0100;
+
+/** https://developers.google.com/speed/webp/docs/riff_container: RIFF of chunks of a name, a length and a content. */
+function stripWebp(bytes: Uint8Array): Uint8Array | null {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const riffEnd = 8 + view.getUint32(4, true);
+  if (riffEnd > bytes.length) return null;
+  const isExtended = view.getUint32(12) === chunkName("VP8X");
+  const kept = new KeptParts(bytes);
+  kept.keep(0, 12);
+  let start = 12;
+  let exifFlag: number | undefined;
+  while (start + 8 <= riffEnd) {
+    const name = view.getUint32(start);
+    const end = start + 8 + view.getUint32(start + 4, true);
+    if (end > riffEnd) return null;
+    const next = Math.min(end + (end & 1), riffEnd); // chunks have an even length
+    if (WEBP_NEEDED.has(name)) kept.keep(start, next);
+    else if (name === WEBP_EXIF && isExtended && exifFlag === undefined) {
+      const orientation = readOrientation(bytes.subarray(start + 8, end)); // the first one counts
+      exifFlag = orientation > 1 ? HAS_EXIF : 0;
+      if (exifFlag > 0) kept.put(WEBP_ORIENTATION_HEADER, writeOrientation(orientation));
+    }
+    start = next;
+  }
+  const { all } = kept;
+  view.setUint32(4, all.length - 8, true);
+  if (isExtended) view.setUint8(20, (view.getUint8(20) & ~(HAS_EXIF | HAS_XMP)) | (exifFlag ?? 0));
+  return all;
+}
+
+/** The parts of a buffer that are kept, moved to its front one behind the other: 10 MiB are not there twice. */
+class KeptParts {
+  readonly #bytes: Uint8Array;
+  #length = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  /** Each call begins where the one before ended, or later. */
+  keep(start: number, end: number): void {
+    if (start !== this.#length) this.#bytes.copyWithin(this.#length, start, end);
+    this.#length += end - start;
+  }
+
+  /** In the place of a part that is not kept and is no shorter. */
+  put(...parts: ArrayLike<number>[]): void {
+    for (const part of parts) {
+      this.#bytes.set(part, this.#length);
+      this.#length += part.length;
+    }
+  }
+
+  get all(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+}
+
+/** The four letters that name a chunk of PNG or WebP, as the number that they are in its bytes. */
+function chunkName(letters: string): number {
+  return [...letters].reduce((name, letter) => name * 256 + letter.charCodeAt(0), 0);
 }

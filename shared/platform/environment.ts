@@ -64,3 +64,12 @@ export const supabaseJwks = json.pipe(
 export const webhookSecret = z
   .string()
   .regex(/^whsec_[A-Za-z0-9+/]{16,}={0,2}$/, "must be whsec_ followed by the secret in base64");
+
+/**
+ * KEYFRAME_ALLOW_LOCAL_WEBHOOKS, read as a boolean. Only the local stack sets it to 1: receivers may then be on http and
+ * on loopback. Anywhere else that would let every user send requests into the network of the functions.
+ */
+export const allowLocalWebhooks = z
+  .enum(["0", "1"], { error: "must be 0 or 1" })
+  .default("0")
+  .transform((value) => value === "1");

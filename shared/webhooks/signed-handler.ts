@@ -1,5 +1,4 @@
-import { failed } from "../http/envelope.ts";
-import { ApiError } from "../http/errors.ts";
+import { ApiError, failed } from "../http/errors.ts";
 import type { Log } from "../platform/log.ts";
 import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBody } from "../http/read-body.ts";
 import { verify } from "./signature.ts";

@@ -3,7 +3,7 @@ import { createLog } from "../../shared/platform/log.ts";
 import { createAttempt } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
 import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
 import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.ts";
-import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/files/output-hosts.ts";
+import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { openDatabase } from "../support/api-database.ts";
 import { signUp } from "../support/api-user.ts";
 import { HOSTILE_URLS, RESOLVER_TRICKS } from "../support/security-addresses.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkAddress } from "../../shared/webhooks/check-address.ts";
+import { checkAddress } from "../../shared/webhooks/check-url.ts";
 import {
   createCheckedLookup,
   type Resolve,

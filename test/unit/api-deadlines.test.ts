@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createDeadlines } from "../../supabase/functions/api/http/deadlines.ts";
+import { createDeadlines } from "../../supabase/functions/api/rows/platform-client.ts";
 import { until } from "../support/until.ts";
 
 test("calls of the same tenth → one signal; a later one → another", () => {

@@ -9,8 +9,7 @@ import { createPlatformClient } from "../../supabase/functions/api/rows/platform
 import { createRecentReads } from "../../supabase/functions/api/http/recent-reads.ts";
 import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
 import { createUploadTurns } from "../../supabase/functions/api/http/upload-turns.ts";
-import { createManagerVerifier } from "../../supabase/functions/api/auth/verify-manager.ts";
-import { createProjectVerifier } from "../../supabase/functions/api/auth/verify-project.ts";
+import { createManagerVerifier, createProjectVerifier } from "../../supabase/functions/api/auth/project-key.ts";
 import { createSessionVerifier } from "../../supabase/functions/api/auth/verify-session.ts";
 import { watched } from "../support/openapi-watch.ts";
 

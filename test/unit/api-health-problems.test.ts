@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { LastKick, ServiceFigures } from "../../shared/contract/service.ts";
-import { problemsOf } from "../../supabase/functions/api/routes/health-problems.ts";
+import { problemsOf } from "../../supabase/functions/api/routes/health.ts";
 import { SECRET_KEY, startApi } from "./api-fixture.ts";
 
 const NO_KICK: LastKick = {

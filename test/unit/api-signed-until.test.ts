@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { signedUntil } from "../../supabase/functions/api/http/signed-until.ts";
+import { signedUntil } from "../../supabase/functions/api/rows/storage.ts";
 
 const part = (text: string) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 const address = (payload: string) =>

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { z } from "zod";
-import { errorsOf } from "../../shared/contract/operations/errors-of.ts";
+import { errorsOf, type Operation } from "../../shared/contract/operations/operation.ts";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
-import type { Operation } from "../../shared/contract/operations/operation.ts";
 import { isErrorCode } from "../../shared/http/errors.ts";
 
 const ALL: [string, Operation][] = Object.entries(OPERATIONS);

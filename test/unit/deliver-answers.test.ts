@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { answerExcerpt } from "../../supabase/functions/keyframe-deliver/send/answer-excerpt.ts";
-import { parseRetryAfter } from "../../supabase/functions/keyframe-deliver/send/retry-after.ts";
+import { answerExcerpt } from "../../supabase/functions/keyframe-deliver/send/post.ts";
+import { parseRetryAfter } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

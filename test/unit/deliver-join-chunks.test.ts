@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Chunk, joinChunks } from "../../supabase/functions/keyframe-deliver/send/join-chunks.ts";
+import { type Chunk, joinChunks } from "../../supabase/functions/keyframe-deliver/send/connection-stream.ts";
 
 test("a head and a body → one piece", () => {
   const head: Chunk = { chunk: "POST / HTTP/1.1\r\n\r\n", encoding: "latin1" };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createUrlReader } from "../../supabase/functions/keyframe-deliver/send/url-reader.ts";
+import { createUrlReader } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
 
 test("a URL, again and again → read as it is, and read once", () => {
   const read = createUrlReader({});

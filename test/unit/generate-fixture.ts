@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { createLog } from "../../shared/platform/log.ts";
-import type { ModelSettings } from "../../shared/replicate/model-settings.ts";
+import type { ModelSettings } from "../../shared/replicate/build-input.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import type { Deps } from "../../supabase/functions/keyframe-generate/deps.ts";
-import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/files/output-hosts.ts";
+import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
 import { createStorage } from "../../supabase/functions/keyframe-generate/files/storage.ts";
 import type { StoreTask, SubmitTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";

@@ -3,7 +3,7 @@ import postgres from "postgres";
 import { z } from "zod";
 import { startPostgres } from "../../local/postgres/start-postgres.ts";
 import { step } from "../../shared/contract/fields.ts";
-import { modelSettings } from "../../shared/replicate/model-settings.ts";
+import { modelSettings } from "../../shared/replicate/build-input.ts";
 
 const row = z.object({ step, model: z.string(), settings: modelSettings });
 const migrations = new URL("../../supabase/migrations/", import.meta.url);

@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { type RunningSimulator, type SimulatorOptions, startSimulator } from "../../local/simulator/start-simulator.ts";
 import type { ProviderPrediction } from "../../shared/replicate/provider-prediction.ts";
-import { cancel } from "../../supabase/functions/keyframe-generate/tasks/cancel.ts";
+import { cancel, poll } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
-import { poll } from "../../supabase/functions/keyframe-generate/tasks/poll.ts";
 import { submit } from "../../supabase/functions/keyframe-generate/tasks/submit.ts";
 import type { PollTask, SubmitTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
 import * as kit from "./generate-fixture.ts";

@@ -1,7 +1,6 @@
 import { createCanvas } from "@napi-rs/canvas";
 import { expect, test } from "vitest";
-import { detectMedia } from "../../shared/media/detect-media.ts";
-import { type MediaType, UnusableMedia } from "../../shared/media/media.ts";
+import { detectMedia, type MediaType, UnusableMedia } from "../../shared/media/media.ts";
 import { createMediaReader } from "../../shared/media/media-reader.ts";
 
 const canvas = createCanvas(200, 100);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
-import { errorsOf } from "../../shared/contract/operations/errors-of.ts";
+import { errorsOf } from "../../shared/contract/operations/operation.ts";
 import { SAMPLE } from "../../shared/contract/samples.ts";
 import { ERROR_STATUS } from "../../shared/http/errors.ts";
 import {

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { checkInput } from "../../local/simulator/check-input.ts";
 import { models } from "../../local/simulator/models.ts";
-import { buildInput, UnsupportedInput, type Wanted } from "../../shared/replicate/build-input.ts";
-import type { ModelSettings } from "../../shared/replicate/model-settings.ts";
+import { buildInput, type ModelSettings, UnsupportedInput, type Wanted } from "../../shared/replicate/build-input.ts";
 import { NANO_BANANA } from "./generate-fixture.ts";
 import { readModelRows } from "./generate-model-rows.ts";
 

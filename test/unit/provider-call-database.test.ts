@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
 import { createCallDatabase, DatabaseError } from "../../shared/platform/call-database.ts";
-import { createSecretClient } from "../../shared/platform/secret-client.ts";
 
 type Sent = { url: string; headers: Headers; body: string };
 
 /** The client with a platform that gives one answer. */
-function callAgainst(answer: () => Response | Promise<Response>, patienceMs?: number) {
+function callAgainst(answer: () => Response | Promise<Response>, timeoutMs?: number) {
   const sent: Sent[] = [];
   const platform: typeof fetch = async (input, init) => {
     sent.push({ url: String(input), headers: new Headers(init?.headers), body: await new Response(init?.body).text() });
@@ -15,8 +14,7 @@ function callAgainst(answer: () => Response | Promise<Response>, patienceMs?: nu
       new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
     ]);
   };
-  const client = createSecretClient("https://p.example", "sb_secret_x", platform);
-  return { call: createCallDatabase(client, patienceMs), sent };
+  return { call: createCallDatabase("https://p.example", "sb_secret_x", platform, timeoutMs), sent };
 }
 
 test("a call → POST of its arguments to the function's path with the secret key, twice, for it is no token", async () => {
@@ -39,7 +37,7 @@ test("a call → its body cannot be sent a second time on another connection", a
     bodies.push(init?.body);
     return Response.json([]);
   };
-  await createCallDatabase(createSecretClient("https://p.example", "sb_secret_x", platform))("claim_predictions", {});
+  await createCallDatabase("https://p.example", "sb_secret_x", platform)("claim_predictions", {});
   expect(bodies).toEqual([expect.any(Blob)]);
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { providerPrediction, providerState } from "../../shared/replicate/provider-prediction.ts";
-import { providerSentence } from "../../shared/replicate/provider-sentence.ts";
+import { providerSentence } from "../../shared/platform/log.ts";
 
 const run = (change: Record<string, unknown> = {}) =>
   providerPrediction.parse({ id: "abc123", status: "succeeded", version: "hidden", metrics: {}, ...change });

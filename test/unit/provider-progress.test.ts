@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { progressLine } from "../../local/simulator/progress-line.ts";
-import { parseProgress } from "../../shared/replicate/progress.ts";
+import { parseProgress } from "../../shared/replicate/provider-prediction.ts";
 
 test.each([
   ["no logs", null, null],

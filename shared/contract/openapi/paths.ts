@@ -1,11 +1,15 @@
 import { z } from "zod";
-import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject, ZodOpenApiRequestBodyObject } from "zod-openapi";
+import type {
+  ZodOpenApiOperationObject,
+  ZodOpenApiPathItemObject,
+  ZodOpenApiPathsObject,
+  ZodOpenApiRequestBodyObject,
+} from "zod-openapi";
 import { OPERATIONS } from "../operations/index.ts";
+import { METRICS_TYPE } from "../service.ts";
 import type { Operation } from "../operations/operation.ts";
-import { requestHeaders } from "./request-headers.ts";
-import { responsesOf } from "./responses.ts";
-import { metricsPath } from "./metrics.ts";
-import { selfPath } from "./self.ts";
+import { requestHeaders, requestId, requestIdGiven } from "./headers.ts";
+import { errorResponses, responsesOf } from "./responses.ts";
 
 /** Every path of the contract with its methods, and the two whose answers stand in no envelope: the document's own, and metrics. */
 export function pathsOf(): ZodOpenApiPathsObject {
@@ -71,3 +75,53 @@ function bodyOf({ examples, bodyMayBeEmpty }: Operation, body: z.ZodType | "imag
 }
 
 const nameOf = (summary: string) => summary.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+
+const document = z.looseObject({
+  openapi: z.string().regex(/^3\.1\.\d+$/),
+  info: z.looseObject({ title: z.string(), version: z.string() }),
+  paths: z.looseObject({}),
+});
+
+/** GET /api/openapi.json. No operation of the contract, because its answer stands in no envelope, as that of metrics. */
+const selfPath: ZodOpenApiPathItemObject = {
+  get: {
+    operationId: "readOpenApi",
+    tags: ["Service"],
+    summary: "Read this document",
+    description:
+      "Returns the OpenAPI document itself instead of the envelope, as tools expect it; errors are in the envelope. Import its address into an API client, or generate types from it.",
+    security: [],
+    requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
+    responses: {
+      "200": {
+        description: "Done.",
+        headers: z.object({ "X-Request-Id": requestId }),
+        content: { "application/json": { schema: document } },
+      },
+      ...errorResponses(["method_not_allowed", "internal"]),
+    },
+    "x-examples": [{ summary: "No session needed" }],
+  },
+};
+
+/** GET /api/metrics. No operation of the contract, because its answer stands in no envelope, as that of openapi.json. */
+const metricsPath: ZodOpenApiPathItemObject = {
+  get: {
+    operationId: "readMetrics",
+    tags: ["Service"],
+    summary: "The figures of health?deep=1 for Prometheus",
+    description:
+      "Returns the text format of Prometheus instead of the envelope; errors are in the envelope. Send the project's secret key as `apikey` or as bearer token. Each scrape reads the figures from the database.",
+    security: [{ secretKey: [] }],
+    requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
+    responses: {
+      "200": {
+        description: "Done.",
+        headers: z.object({ "X-Request-Id": requestId }),
+        content: { [METRICS_TYPE]: { schema: z.string() } },
+      },
+      ...errorResponses(["unauthorized", "method_not_allowed", "internal", "unavailable"]),
+    },
+    "x-examples": [{ summary: "With the secret key" }],
+  },
+};

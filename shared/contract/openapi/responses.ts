@@ -1,10 +1,8 @@
 import { z } from "zod";
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from "zod-openapi";
 import { ERROR_STATUS, type ErrorCode } from "../../http/errors.ts";
-import { errorsOf } from "../operations/errors-of.ts";
-import type { Operation } from "../operations/operation.ts";
-import { ERROR_MEANING } from "./error-meanings.ts";
-import { answerHeaders, errorHeaders } from "./answer-headers.ts";
+import { errorsOf, type Operation } from "../operations/operation.ts";
+import { answerHeaders, errorHeaders } from "./headers.ts";
 
 const errorDetail = z
   .strictObject({ path: z.string(), message: z.string() })
@@ -82,3 +80,23 @@ const exampleOf = (code: ErrorCode) => ({
     requestId: "0f6c2f0e-4a0a-4f0c-8f43-0c2a9c9a7b91",
   },
 });
+
+/** When each error comes, and what to do about it. */
+const ERROR_MEANING: Record<ErrorCode, string> = {
+  invalid_json: "The body is not JSON. Correct it.",
+  invalid_request: "The body, the query or a header does not fit. `details` names what; correct it.",
+  unauthorized: "The session token is missing, malformed, expired or wrongly signed. Sign in and send a fresh one.",
+  not_found: "There is nothing at this path, or nothing of yours with this identifier.",
+  method_not_allowed: "The path takes other methods: `Allow` names them.",
+  request_timeout: "The body did not arrive in time: nothing came for 10 s, or it took too long. Send it again.",
+  frame_not_ready: "A frame this step builds on has not succeeded yet. Generate it, or wait for it.",
+  generation_in_progress: "A generation of the project is still running. Cancel it or wait for its end.",
+  generation_ended: "The prediction has ended already; there is nothing to cancel.",
+  payload_too_large: "The body is too large. Send a smaller one.",
+  unsupported_media_type: "The body is not of a kind this path takes.",
+  idempotency_mismatch: "The Idempotency-Key was used for another request in the last 24 hours. Send a new one.",
+  unsupported_input: "The model in use would drop or refuse part of this. Nothing was charged; leave that part out.",
+  rate_limited: "Too many requests of this kind. Wait the seconds in `Retry-After`.",
+  internal: "Our fault. Try again; if it stays, report the requestId.",
+  unavailable: "The database or the platform is away. Wait the seconds in `Retry-After`.",
+};

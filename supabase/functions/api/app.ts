@@ -1,19 +1,17 @@
 import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
-import { METRICS_TYPE } from "../../../shared/contract/openapi/metrics.ts";
-import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
+import { type OperationId, OPERATIONS } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
+import { METRICS_TYPE } from "../../../shared/contract/service.ts";
 import { ApiError } from "../../../shared/http/errors.ts";
-import type { Answer, Caller, Needs } from "./call.ts";
+import type { Log } from "../../../shared/platform/log.ts";
+import type { Answer, Needs } from "./call.ts";
+import type { Caller } from "./auth/verify-session.ts";
 import { internal } from "./failures.ts";
-import { HANDLERS } from "./routes/handlers.ts";
-import { withKnownMethod } from "./http/known-method.ts";
-import { logRequest } from "./http/log-request.ts";
-import { readMetrics } from "./routes/metrics.ts";
 import { type AnyCall, readCall } from "./http/read-call.ts";
-import { requestIdOf } from "./http/request-id.ts";
 import { respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
-import { listRoutes } from "./routes/routes.ts";
+import { HANDLERS, listRoutes } from "./routes/routes.ts";
+import { readMetrics } from "./routes/metrics.ts";
 
 /** Kept for the log line of the request, beside its identifier. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string } };
@@ -95,3 +93,43 @@ function notAllowed(methods: string[]): ApiError {
     headers: { Allow: `${allow}, OPTIONS` },
   });
 }
+
+const KNOWN = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/**
+ * The request, but as one with the method OTHER where its own is none that is usual. A method can be any word: one that
+ * every object has (constructor) breaks the router before a line of ours runs, and none of them belongs into the log.
+ */
+const withKnownMethod = (request: Request): Request =>
+  KNOWN.includes(request.method) ? request : new Request(request.url, { method: "OTHER", headers: request.headers });
+
+/** The caller's X-Request-Id when it is 1 to 128 plain characters, so that it is safe in headers and logs; else a new one. */
+function requestIdOf(request: Request): string {
+  const given = request.headers.get("x-request-id");
+  return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : crypto.randomUUID();
+}
+
+/** What a log line tells of a request. `route` is the pattern, never the path itself: that can hold anything. */
+type Answered = {
+  requestId: string;
+  method: string;
+  route: string | undefined;
+  status: number;
+  ownerId: string | undefined;
+  milliseconds: number;
+  error: Error | undefined;
+};
+
+/** One line per request: no tokens, bodies or signed addresses. A fault of ours is told with its cause. */
+function logRequest(log: Log, { error, milliseconds, ...answered }: Answered): void {
+  const fields = { ...answered, duration_ms: Math.round(milliseconds * 10) / 10 };
+  if (error === undefined) log.info("request", fields);
+  else if (!(error instanceof ApiError)) log.error("request", { ...fields, code: "internal", cause: plain(error) });
+  else {
+    const { cause } = error.extra;
+    const level = error.status >= 500 ? "error" : "info";
+    log[level]("request", { ...fields, code: error.code, cause: cause instanceof Error ? plain(cause) : cause });
+  }
+}
+
+const plain = ({ name, message, stack }: Error) => ({ name, message, stack });

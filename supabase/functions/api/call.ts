@@ -2,13 +2,12 @@ import type { AnswerOf, BodyOf, OperationId, QueryOf } from "../../../shared/con
 import type { Log } from "../../../shared/platform/log.ts";
 import type { BodyReader } from "../../../shared/http/read-body.ts";
 import type { Database } from "./rows/database.ts";
-import type { Idempotency } from "./routes/idempotency.ts";
+import type { Idempotency } from "./http/idempotency.ts";
 import type { UnreadUpload } from "./http/read-upload.ts";
 import type { RecentReads } from "./http/recent-reads.ts";
 import type { Storage } from "./rows/storage.ts";
 import type { UploadTurns } from "./http/upload-turns.ts";
-import type { ManagerVerifier } from "./auth/verify-manager.ts";
-import type { ProjectVerifier } from "./auth/verify-project.ts";
+import type { ManagerVerifier, ProjectVerifier } from "./auth/project-key.ts";
 import type { SessionVerifier } from "./auth/verify-session.ts";
 
 /** What the handlers stand on. */
@@ -35,9 +34,6 @@ export type Needs = {
   /** Resolves after so many milliseconds, at once when the signal aborts; never rejects. */
   sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 };
-
-/** Who calls; `ownerId` null: the project, by its secret key, or nobody. `token` goes on to the platform, which decides by it. */
-export type Caller = { ownerId: string | null; token: string | null };
 
 type Image = "uploadReferenceImage";
 

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import {
+  allowLocalWebhooks,
   httpUrl,
   supabaseJwks,
   supabasePublishableKeys,
   supabaseSecretKeys,
   supabaseUrl,
 } from "../../../shared/platform/environment.ts";
-import { allowLocalWebhooks } from "../../../shared/webhooks/allow-local.ts";
 
 /** What the function reads. The first four are given by the platform. */
 export const apiEnvironment = z.object({

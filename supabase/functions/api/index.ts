@@ -9,12 +9,10 @@ import { createLateLines } from "./http/late-lines.ts";
 import { createDocumentText } from "./http/openapi-text.ts";
 import { createPlatformClient } from "./rows/platform-client.ts";
 import { createRecentReads } from "./http/recent-reads.ts";
-import { rememberSessions } from "./auth/remember-sessions.ts";
+import { createSessionVerifier, rememberSessions } from "./auth/verify-session.ts";
 import { createStorage } from "./rows/storage.ts";
 import { createUploadTurns } from "./http/upload-turns.ts";
-import { createManagerVerifier } from "./auth/verify-manager.ts";
-import { createProjectVerifier } from "./auth/verify-project.ts";
-import { createSessionVerifier } from "./auth/verify-session.ts";
+import { createManagerVerifier, createProjectVerifier } from "./auth/project-key.ts";
 
 /** Of JSON that signed-in callers send: 128 bodies of the largest size. */
 const MOST_JSON_BYTES = 16 * 1024 * 1024;

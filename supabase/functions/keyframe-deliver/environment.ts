@@ -1,6 +1,10 @@
 import { z } from "zod";
-import { supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/platform/environment.ts";
-import { allowLocalWebhooks } from "../../../shared/webhooks/allow-local.ts";
+import {
+  allowLocalWebhooks,
+  supabaseSecretKeys,
+  supabaseUrl,
+  webhookSecret,
+} from "../../../shared/platform/environment.ts";
 
 /** A variable that a package looks up by itself. Here only because the local stack permits what stands here, and no others. */
 const readByUndici = z.string().optional();

@@ -1,30 +1,28 @@
-import { succeeded } from "../../../shared/http/envelope.ts";
+import { succeeded } from "../../../shared/http/errors.ts";
 import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
-import { createSecretClient } from "../../../shared/platform/secret-client.ts";
 import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { systemClock } from "./drain/clock.ts";
-import type { createSender } from "./send/create-sender.ts";
-import { createExchange } from "./drain/database.ts";
-import type { AttemptResult } from "./drain/delivery.ts";
+import type { createSender } from "./send/attempt.ts";
+import { type AttemptResult, createExchange } from "./drain/database.ts";
 import { createDrain } from "./drain/drain.ts";
 import { deliverEnvironment } from "./environment.ts";
 
 const MOST_KICK_BYTES = 64 * 1024;
 
 /** Short, because results wait behind it and leases run meanwhile. */
-const DATABASE_PATIENCE_MS = 5_000;
+const DATABASE_TIMEOUT_MS = 5_000;
 
 const environment = readEnvironment(deliverEnvironment, (name) => Deno.env.get(name));
 const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 const log = createLog({ function: "keyframe-deliver" });
-const client = createSecretClient(environment.SUPABASE_URL, environment.SUPABASE_SECRET_KEYS, fetch);
+const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
 
 /** Read once, beside the first look at the database, so that the first answer does not wait for undici and its like. */
 let sender: Promise<ReturnType<typeof createSender>> | undefined;
 function openSender(): NonNullable<typeof sender> {
-  sender ??= import("./send/create-sender.ts")
+  sender ??= import("./send/attempt.ts")
     .then((module) => module.createSender(allowLocal, log))
     .catch((error) => {
       sender = undefined; // the next one tries again
@@ -33,7 +31,7 @@ function openSender(): NonNullable<typeof sender> {
   return sender;
 }
 
-const exchange = createExchange(createCallDatabase(client, DATABASE_PATIENCE_MS));
+const exchange = createExchange(createCallDatabase(platformUrl, secretKey, fetch, DATABASE_TIMEOUT_MS));
 const kick = createDrain({
   // A call that leases what nobody here can send fails, so that the drain rests and ends instead of leasing more.
   exchange: async (results: AttemptResult[], ...rest) =>

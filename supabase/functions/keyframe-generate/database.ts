@@ -1,14 +1,12 @@
 import { z } from "zod";
-import { createCallDatabase } from "../../../shared/platform/call-database.ts";
-import type { ProviderPrediction } from "../../../shared/replicate/provider-prediction.ts";
+import type { CallDatabase } from "../../../shared/platform/call-database.ts";
 import {
   type FoundBy,
+  type ProviderPrediction,
   type RecordOutcome,
   recordProviderState,
-} from "../../../shared/replicate/record-provider-state.ts";
-import type { WorkerClient } from "../../../shared/platform/secret-client.ts";
+} from "../../../shared/replicate/provider-prediction.ts";
 import type { StoredFile } from "./files/storage.ts";
-import type { StoredOutput } from "./files/stored-output.ts";
 import type { LeasedTask } from "./tasks/task.ts";
 
 /** Why a task did not work, as it stands in the row: a stable code and a sentence for the owner. */
@@ -46,8 +44,7 @@ export type Database = {
 export type RetryDetails = { retryAfterSeconds?: number | null; answered?: boolean };
 
 /** `pollSeconds`: when to ask the provider about a run again; null where callbacks come, for the database's own interval. */
-export function createDatabase(client: WorkerClient, pollSeconds: number | null): Database {
-  const call = createCallDatabase(client);
+export function createDatabase(call: CallDatabase, pollSeconds: number | null): Database {
   const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
   return {
     claim: async (maxRows, leaseSeconds, heartbeatMs, waitMs) =>
@@ -84,3 +81,14 @@ export function createDatabase(client: WorkerClient, pollSeconds: number | null)
     giveUpOutput: async ({ lease_token }) => z.boolean().parse(await call("give_up_output", { lease_token })),
   };
 }
+
+/** A file in Storage that has been checked, as complete_prediction takes it. Video alone has a duration. */
+export type StoredOutput = {
+  output_path: string;
+  content_type: string;
+  bytes: number;
+  sha256: string;
+  width: number;
+  height: number;
+  duration_seconds: number | null;
+};

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { httpUrl, supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/platform/environment.ts";
-import { parseOutputHosts } from "./files/output-hosts.ts";
+import { parseOutputHosts } from "./files/open-output.ts";
 
 /** Read as a test of an address. */
 const outputHosts = z.string().transform((list, context) => {

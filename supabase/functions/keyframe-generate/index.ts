@@ -1,7 +1,7 @@
-import { succeeded } from "../../../shared/http/envelope.ts";
+import { succeeded } from "../../../shared/http/errors.ts";
 import { readEnvironment } from "../../../shared/platform/environment.ts";
+import { createCallDatabase } from "../../../shared/platform/call-database.ts";
 import { createLog } from "../../../shared/platform/log.ts";
-import { createSecretClient } from "../../../shared/platform/secret-client.ts";
 import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createDatabase } from "./database.ts";
 import { createDrain } from "./drain.ts";
@@ -19,7 +19,7 @@ const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environme
 const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
 const log = createLog({ function: "keyframe-generate" });
 const database = createDatabase(
-  createSecretClient(platformUrl, secretKey, fetch),
+  createCallDatabase(platformUrl, secretKey, fetch),
   publicUrl === null ? POLL_SECONDS : null,
 );
 const work = createWork({

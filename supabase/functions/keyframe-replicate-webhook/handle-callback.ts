@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { id } from "../../../shared/contract/fields.ts";
-import { succeeded } from "../../../shared/http/envelope.ts";
-import { ApiError } from "../../../shared/http/errors.ts";
+import { ApiError, succeeded } from "../../../shared/http/errors.ts";
 import type { Log } from "../../../shared/platform/log.ts";
 import { type CallDatabase, DatabaseError } from "../../../shared/platform/call-database.ts";
-import { type ProviderPrediction, providerPrediction } from "../../../shared/replicate/provider-prediction.ts";
-import { recordProviderState } from "../../../shared/replicate/record-provider-state.ts";
+import {
+  type ProviderPrediction,
+  providerPrediction,
+  recordProviderState,
+} from "../../../shared/replicate/provider-prediction.ts";
 
 /** The query of the callback address, as the submit made it. */
 const query = z.object({ prediction: id, attempt: z.coerce.number().int().min(1).max(1_000_000) });

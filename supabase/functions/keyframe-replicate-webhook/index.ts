@@ -1,7 +1,6 @@
 import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
-import { createSecretClient } from "../../../shared/platform/secret-client.ts";
 import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { webhookEnvironment } from "./environment.ts";
 import { createCallbackHandler } from "./handle-callback.ts";
@@ -11,13 +10,13 @@ const MOST_CALLBACK_BYTES = 1024 * 1024;
 
 const environment = readEnvironment(webhookEnvironment, (name) => Deno.env.get(name));
 const log = createLog({ function: "keyframe-replicate-webhook" });
-const client = createSecretClient(environment.SUPABASE_URL, environment.SUPABASE_SECRET_KEYS, fetch);
+const callDatabase = createCallDatabase(environment.SUPABASE_URL, environment.SUPABASE_SECRET_KEYS, fetch);
 
 const handler = createSignedHandler({
   path: "/keyframe-replicate-webhook",
   secret: environment.KEYFRAME_REPLICATE_WEBHOOK_SECRET,
   maxBytes: MOST_CALLBACK_BYTES,
   log,
-  handle: createCallbackHandler(createCallDatabase(client), log),
+  handle: createCallbackHandler(callDatabase, log),
 });
 Deno.serve(handler);

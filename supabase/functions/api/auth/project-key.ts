@@ -1,4 +1,5 @@
 import { ApiError } from "../../../../shared/http/errors.ts";
+import type { Caller, SessionVerifier } from "./verify-session.ts";
 
 /** `given`: the right key came; `bearer`: it stood in Authorization too, or alone there. */
 export type ProjectKey = { given: boolean; bearer: boolean };
@@ -7,7 +8,7 @@ export type ProjectKey = { given: boolean; bearer: boolean };
  * Looks for the project's secret key: in `apikey`, as clients send it now, or in Authorization, as older ones and Prometheus do.
  * A wrong one is refused (unauthorized), never taken for an absent one.
  */
-export async function readProjectKey(headers: Headers, secretKey: string): Promise<ProjectKey> {
+async function readProjectKey(headers: Headers, secretKey: string): Promise<ProjectKey> {
   const bearer = /^Bearer +([\x21-\x7e]+)$/i.exec(headers.get("authorization") ?? "")?.[1];
   const keys = [headers.get("apikey"), bearer].filter((value) => value?.startsWith("sb_secret_"));
   for (const key of keys) {
@@ -30,3 +31,32 @@ const wrongKey = () =>
     "The secret key is not this project's. Send the right one as apikey, or sign in and send the session token as Authorization: Bearer <token>.",
     { headers: { "WWW-Authenticate": "Bearer" } },
   );
+
+/** Decides who manages webhooks: a user by their session, or the project by its secret key. Throws unauthorized. */
+export type ManagerVerifier = (headers: Headers) => Promise<Caller>;
+
+/** Beside a session the right key changes nothing: the session says who calls. */
+export function createManagerVerifier(verifySession: SessionVerifier, secretKey: string): ManagerVerifier {
+  return async (headers) => {
+    const authorization = headers.get("authorization");
+    const key = await readProjectKey(headers, secretKey);
+    if (!key.given || (authorization !== null && !key.bearer)) return verifySession(authorization);
+    return { ownerId: null, token: secretKey };
+  };
+}
+
+/** Admits the project's secret key alone, and gives it back for the call of the database. Throws unauthorized. */
+export type ProjectVerifier = (headers: Headers) => Promise<string>;
+
+/** A session beside the key is refused: who sends both has mistaken one thing for another. */
+export function createProjectVerifier(secretKey: string): ProjectVerifier {
+  return async (headers) => {
+    const key = await readProjectKey(headers, secretKey);
+    if (key.given && (key.bearer || headers.get("authorization") === null)) return secretKey;
+    throw new ApiError(
+      "unauthorized",
+      "This takes the project's secret key (sb_secret_…) and nothing else. Send it as apikey, or as Authorization: Bearer <key>.",
+      { headers: { "WWW-Authenticate": "Bearer" } },
+    );
+  };
+}

@@ -1,10 +1,11 @@
+import { z } from "zod";
 import type { Operation } from "../../../../shared/contract/operations/operation.ts";
 import type { BodyReader } from "../../../../shared/http/read-body.ts";
-import type { Caller } from "../call.ts";
-import { hashRequest, type Idempotency, readKey } from "../routes/idempotency.ts";
+import type { Caller } from "../auth/verify-session.ts";
+import { hashRequest, type Idempotency, readKey } from "./idempotency.ts";
+import { invalidFields, invalidRequest, issueSentence } from "./invalid-request.ts";
 import { openUpload } from "./read-upload.ts";
 import { readJson } from "./request-body.ts";
-import { noQuery, readQuery } from "./request-query.ts";
 
 /** A validated request whose operation is not known to the type system; call.ts has the precise one. */
 export type AnyCall = {
@@ -64,4 +65,25 @@ async function idempotencyOf(
   if (key === undefined) return {};
   if (operation.body === "image") return { idempotency_key: key };
   return { idempotency_key: key, request_hash: await hashRequest(request.method, path, body) };
+}
+
+/** For paths that take no query string. */
+const noQuery = z.strictObject({});
+
+/** What functions.invoke of supabase-js adds when it is told a region. It is for the platform, which passes it on. */
+const OF_THE_PLATFORM = "forceFunctionRegion";
+
+/** Parses the query string. Throws invalid_request for a parameter that is unknown, repeated or does not fit. */
+function readQuery<Output>(url: URL, schema: z.ZodType<Output>): Output {
+  const given = new Map<string, string>();
+  const repeated = new Set<string>();
+  for (const [name, value] of url.searchParams) {
+    if (name === OF_THE_PLATFORM) continue;
+    if (given.has(name)) repeated.add(name);
+    given.set(name, value);
+  }
+  if (repeated.size > 0) throw invalidFields([...repeated].map((path) => ({ path, message: "Must be given once." })));
+  const parsed = schema.safeParse(Object.fromEntries(given), { error: issueSentence });
+  if (!parsed.success) throw invalidRequest(parsed.error);
+  return parsed.data;
 }

@@ -1,5 +1,4 @@
-import { type Envelope, failed, succeeded } from "../../../../shared/http/envelope.ts";
-import type { ApiError } from "../../../../shared/http/errors.ts";
+import { type ApiError, type Envelope, failed, succeeded } from "../../../../shared/http/errors.ts";
 import type { Answer } from "../call.ts";
 
 /** Any web page may call: sessions travel in a header, never in a cookie. */

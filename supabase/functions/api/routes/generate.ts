@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Step } from "../../../../shared/contract/fields.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
-import { describeError } from "../../../../shared/platform/describe-error.ts";
+import { describeError } from "../../../../shared/platform/log.ts";
 import { answered, answerHeaders } from "../http/answer-headers.ts";
 import type { Answer, Call, Handler, Needs } from "../call.ts";
 import { isCurrent, type KnownTag, readTag, tagOf } from "../http/entity-tag.ts";

@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { serviceFigures, type ServiceFigures } from "../../../../shared/contract/service.ts";
+import { type LastKick, type ServiceFigures, serviceFigures } from "../../../../shared/contract/service.ts";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import type { Handler, Needs } from "../call.ts";
 import { unavailable } from "../failures.ts";
-import { problemsOf } from "./health-problems.ts";
 
 const databaseHealth = z.object({ now: z.string() });
 
@@ -39,4 +38,70 @@ async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> 
     // An error's sentence can hold the database's words; its cause is codes only.
     throw error.code === "unavailable" ? error : unavailable(error.extra.cause);
   }
+}
+
+/** pg_net sends within a second or two of the commit. */
+const UNSENT_SECONDS = 30;
+/** Twelve sweeps missed. */
+const NO_SWEEP_SECONDS = 60;
+
+/** What keeps the service from its work although it answers, each with what to do about it. None: all is well. */
+export function problemsOf({ kicks, lastKicks, sweep }: ServiceFigures): string[] {
+  const problems = Object.entries(lastKicks).flatMap(([name, kick]) =>
+    kickWorks(kick) === false ? [kickProblem(name, kick)] : [],
+  );
+  const { oldestUnsentSeconds, servedDatabase } = kicks;
+  if (servedDatabase !== null) {
+    problems.push(
+      `pg_net sends no kick from here: pg_net.database_name is ${servedDatabase}, another database. Set it to this one in postgresql.conf and restart Postgres.`,
+    );
+  } else if (oldestUnsentSeconds !== null && oldestUnsentSeconds > UNSENT_SECONDS) {
+    problems.push(
+      `pg_net has had a kick for ${Math.round(oldestUnsentSeconds)} s without sending it: wake it with "select net.worker_restart()".`,
+    );
+  }
+  if (!sweep.scheduled) {
+    problems.push("pg_cron does not have the job keyframe-sweep, or it is switched off: deploy again.");
+  } else if (sweep.lastSuccessSeconds === null || sweep.lastSuccessSeconds > NO_SWEEP_SECONDS) {
+    problems.push(
+      "The sweep has not ended well of late: cron.job_run_details says why (connection failed: pg_cron has to connect without a password, or needs cron.use_background_workers = on). If it is empty, pg_cron is off.",
+    );
+  }
+  return problems;
+}
+
+function kickProblem(name: string, { outcome, status, error, madeSeconds }: LastKick): string {
+  const why = (error ?? "it is not known why").replace(/\.$/, "");
+  switch (outcome) {
+    case "not_made":
+      return `No kick to ${name} could be made (${why}). Deploy again: that fills the Vault.`;
+    case "accepted":
+      return `${name} accepted a kick ${Math.round(madeSeconds ?? 0)} s ago and has not asked for work since: its log says why.`;
+    case "timed_out":
+      return `${name} did not answer the last kick within 5 s: its log says why. No line there: keyframe_functions_url in the Vault is wrong.`;
+    case "answered":
+      return `The last kick to ${name} was answered ${status}: ${byStatus(name, status)}`;
+    default:
+      return `The last kick to ${name} got no answer (${why}): keyframe_functions_url in the Vault is wrong, or the functions are away.`;
+  }
+}
+
+function byStatus(name: string, status: number | null): string {
+  if (status === 401 || status === 403) {
+    return `keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again; if it stays so, their clocks are minutes apart.`;
+  }
+  if (status === 404) return `keyframe_functions_url in the Vault is wrong, or ${name} is not deployed. Deploy again.`;
+  if (status !== null && status >= 500) return `${name} fails. Its log says why.`;
+  return `somebody else answers there. keyframe_functions_url in the Vault is wrong: deploy again.`;
+}
+
+/** A function looks for work within moments of the kick that it accepts, a cold start included. */
+const SOON_SECONDS = 30;
+
+/** Whether kicks reach a function, by its last one. Null: that says nothing. */
+export function kickWorks({ outcome, madeSeconds, acknowledgedAfterSeconds }: LastKick): boolean | null {
+  // Whatever was answered: who looks for work has heard it. A function that starts slowly answers too late for pg_net.
+  if (acknowledgedAfterSeconds !== null) return true;
+  if (outcome === "none" || outcome === "unanswered") return null;
+  return outcome === "accepted" && (madeSeconds ?? 0) < SOON_SECONDS;
 }

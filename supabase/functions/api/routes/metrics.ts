@@ -1,7 +1,6 @@
 import type { LastKick, ServiceFigures } from "../../../../shared/contract/service.ts";
 import type { Needs } from "../call.ts";
-import { readFigures } from "./health.ts";
-import { kickWorks } from "./kick-works.ts";
+import { kickWorks, readFigures } from "./health.ts";
 import { type Metric, prometheusText, type Sample } from "../http/prometheus-text.ts";
 
 /** GET /api/metrics: the figures of health?deep=1 in the text format of Prometheus. Throws ApiError, as that does. */

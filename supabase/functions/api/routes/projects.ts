@@ -1,22 +1,24 @@
-import { answered, answerHeaders } from "../http/answer-headers.ts";
+import { z } from "zod";
 import type { Handler } from "../call.ts";
-import { outputPaths } from "../rows/map-prediction.ts";
+import { answered, answerHeaders } from "../http/answer-headers.ts";
+import { cutPage, pageArguments } from "../http/cursor.ts";
+import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
 import { latestRows, mapLatest, mapProject, projectRow } from "../rows/map-project.ts";
 
-const one = answered.extend({ project: projectRow });
-const withLatest = one.extend({ predictions: latestRows });
+const projectAnswer = answered.extend({ project: projectRow });
+const projectWithLatestAnswer = projectAnswer.extend({ predictions: latestRows });
 
 /** POST /api/projects → 201 with the project. */
 export const createProject: Handler<"createProject"> = async ({ body, idempotency, token }, { database }) => {
   const { title, textPrompt, description } = body;
   const args = { title, text_prompt: textPrompt, description, ...idempotency };
-  const answer = await database("create_project", args, token, one);
+  const answer = await database("create_project", args, token, projectAnswer);
   return { data: mapProject(answer.project), headers: answerHeaders(answer) };
 };
 
 /** GET /api/projects/:projectId → 200 with the project and its latest prediction per step. */
 export const readProject: Handler<"readProject"> = async ({ path, token }, { database, storage }) => {
-  const answer = await database("read_project", { project_id: path("projectId") }, token, withLatest);
+  const answer = await database("read_project", { project_id: path("projectId") }, token, projectWithLatestAnswer);
   const files = await storage.signGenerated(outputPaths(answer.predictions), token);
   const data = { ...mapProject(answer.project), predictions: mapLatest(answer.predictions, files) };
   return { data, headers: answerHeaders(answer) };
@@ -26,12 +28,40 @@ export const readProject: Handler<"readProject"> = async ({ path, token }, { dat
 export const changeProject: Handler<"changeProject"> = async ({ path, body, token }, { database }) => {
   const { title, textPrompt, description } = body;
   const args = { project_id: path("projectId"), title, text_prompt: textPrompt, description };
-  const answer = await database("update_project", args, token, one);
+  const answer = await database("update_project", args, token, projectAnswer);
   return { data: mapProject(answer.project), headers: answerHeaders(answer) };
 };
 
 /** DELETE /api/projects/:projectId → 200 with the project that is gone; its files follow within moments. */
 export const deleteProject: Handler<"deleteProject"> = async ({ path, token }, { database }) => {
-  const answer = await database("delete_project", { project_id: path("projectId") }, token, one);
+  const answer = await database("delete_project", { project_id: path("projectId") }, token, projectAnswer);
   return { data: mapProject(answer.project), headers: answerHeaders(answer) };
+};
+
+const projectsAnswer = answered.extend({
+  projects: z.array(projectRow.extend({ predictions: latestRows.optional() })),
+});
+const predictionsAnswer = answered.extend({ predictions: z.array(predictionRow) });
+
+/** GET /api/projects → 200 { projects, nextCursor }, newest first. */
+export const listProjects: Handler<"listProjects"> = async ({ query, token }, { database, storage }) => {
+  const args = { ...pageArguments(query), with_predictions: query.include === "predictions" };
+  const answer = await database("list_projects", args, token, projectsAnswer);
+  const { rows, nextCursor } = cutPage(answer.projects, query.limit);
+  const files = await storage.signGenerated(outputPaths(rows.flatMap((row) => row.predictions ?? [])), token);
+  const listed = rows.map((row) => ({
+    ...mapProject(row),
+    ...(row.predictions ? { predictions: mapLatest(row.predictions, files) } : {}),
+  }));
+  return { data: { projects: listed, nextCursor }, headers: answerHeaders(answer) };
+};
+
+/** GET /api/projects/:projectId/predictions → 200 { predictions, nextCursor }, newest first. */
+export const listPredictions: Handler<"listPredictions"> = async ({ path, query, token }, { database, storage }) => {
+  const args = { project_id: path("projectId"), step: query.step, ...pageArguments(query) };
+  const answer = await database("list_predictions", args, token, predictionsAnswer);
+  const { rows, nextCursor } = cutPage(answer.predictions, query.limit);
+  const files = await storage.signGenerated(outputPaths(rows), token);
+  const listed = rows.map((row) => mapPrediction(row, files));
+  return { data: { predictions: listed, nextCursor }, headers: answerHeaders(answer) };
 };

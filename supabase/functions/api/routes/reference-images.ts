@@ -4,7 +4,7 @@ import { type Image, sniffImage } from "../../../../shared/media/sniff-image.ts"
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
 import { answered, answerHeaders } from "../http/answer-headers.ts";
 import type { Handler } from "../call.ts";
-import { hashRequest, type Idempotency } from "./idempotency.ts";
+import { hashRequest, type Idempotency } from "../http/idempotency.ts";
 
 const admitted = answered.extend({ file_id: z.uuid() });
 

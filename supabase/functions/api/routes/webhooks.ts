@@ -1,16 +1,17 @@
 import { z } from "zod";
-import { answered, answerHeaders } from "../http/answer-headers.ts";
 import type { Handler, Needs } from "../call.ts";
+import { answered, answerHeaders } from "../http/answer-headers.ts";
+import { cutPage, pageArguments } from "../http/cursor.ts";
 import { invalidFields } from "../http/invalid-request.ts";
-import { endpointRow, mapEndpoint } from "../rows/map-webhook.ts";
+import { deliveryRow, endpointRow, mapDelivery, mapEndpoint } from "../rows/map-webhook.ts";
 
-const one = answered.extend({ endpoint: endpointRow });
-const all = answered.extend({ endpoints: z.array(endpointRow) });
-const created = one.extend({ secret: z.string() });
+const endpointAnswer = answered.extend({ endpoint: endpointRow });
+const endpointsAnswer = answered.extend({ endpoints: z.array(endpointRow) });
+const createdAnswer = endpointAnswer.extend({ secret: z.string() });
 
 /** GET /api/webhooks → 200 { webhooks }, newest first. */
 export const listWebhooks: Handler<"listWebhooks"> = async ({ token }, { database }) => {
-  const answer = await database("list_webhook_endpoints", {}, token, all);
+  const answer = await database("list_webhook_endpoints", {}, token, endpointsAnswer);
   return { data: { webhooks: answer.endpoints.map(mapEndpoint) }, headers: answerHeaders(answer) };
 };
 
@@ -19,13 +20,13 @@ export const createWebhook: Handler<"createWebhook"> = async (call, { database, 
   const { url, description, eventTypes, enabled } = call.body;
   await requireUsable(url, refuseUrl);
   const args = { url, description, event_types: eventTypes, enabled, ...call.idempotency };
-  const answer = await database("create_webhook_endpoint", args, call.token, created);
+  const answer = await database("create_webhook_endpoint", args, call.token, createdAnswer);
   return { data: { ...mapEndpoint(answer.endpoint), secret: answer.secret }, headers: answerHeaders(answer) };
 };
 
 /** GET /api/webhooks/:webhookId → 200 with the endpoint. */
 export const readWebhook: Handler<"readWebhook"> = async ({ path, token }, { database }) => {
-  const answer = await database("read_webhook_endpoint", { endpoint_id: path("webhookId") }, token, one);
+  const answer = await database("read_webhook_endpoint", { endpoint_id: path("webhookId") }, token, endpointAnswer);
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
@@ -34,13 +35,13 @@ export const changeWebhook: Handler<"changeWebhook"> = async ({ path, body, toke
   const { url, description, eventTypes, enabled } = body;
   if (url !== undefined) await requireUsable(url, refuseUrl);
   const args = { endpoint_id: path("webhookId"), url, description, event_types: eventTypes, enabled };
-  const answer = await database("update_webhook_endpoint", args, token, one);
+  const answer = await database("update_webhook_endpoint", args, token, endpointAnswer);
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
 /** DELETE /api/webhooks/:webhookId → 200 with the endpoint that is gone, its secrets and deliveries with it. */
 export const deleteWebhook: Handler<"deleteWebhook"> = async ({ path, token }, { database }) => {
-  const answer = await database("delete_webhook_endpoint", { endpoint_id: path("webhookId") }, token, one);
+  const answer = await database("delete_webhook_endpoint", { endpoint_id: path("webhookId") }, token, endpointAnswer);
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
@@ -48,3 +49,53 @@ async function requireUsable(address: string, refuseUrl: Needs["refuseUrl"]): Pr
   const reason = await refuseUrl(address);
   if (reason !== null) throw invalidFields([{ path: "url", message: reason }]);
 }
+
+const secretAnswer = answered.extend({ secret: z.string() });
+
+/** GET /api/webhooks/:webhookId/secret → 200 { secret }: the one that signs now. */
+export const revealSecret: Handler<"revealSecret"> = async ({ path, token }, { database }) => {
+  const answer = await database("reveal_webhook_secret", { endpoint_id: path("webhookId") }, token, secretAnswer);
+  return { data: { secret: answer.secret }, headers: answerHeaders(answer) };
+};
+
+/** POST /api/webhooks/:webhookId/secret/rotate → 200 { secret }: the new one, which signs at once. */
+export const rotateSecret: Handler<"rotateSecret"> = async (call, { database }) => {
+  const { path, body, idempotency, token } = call;
+  const args = { endpoint_id: path("webhookId"), overlap_hours: body.overlapHours, ...idempotency };
+  const answer = await database("rotate_webhook_secret", args, token, secretAnswer);
+  return { data: { secret: answer.secret }, headers: answerHeaders(answer) };
+};
+
+const deliveryAnswer = answered.extend({ delivery: deliveryRow });
+const deliveriesAnswer = answered.extend({ deliveries: z.array(deliveryRow) });
+const recoveredAnswer = answered.extend({ recovered: z.int() });
+
+/** POST /api/webhooks/:webhookId/test → 202 with the delivery of a webhook.test event. */
+export const testWebhook: Handler<"testWebhook"> = async ({ path, idempotency, token }, { database }) => {
+  const args = { endpoint_id: path("webhookId"), ...idempotency };
+  const answer = await database("test_webhook_endpoint", args, token, deliveryAnswer);
+  return { data: mapDelivery(answer.delivery), headers: answerHeaders(answer) };
+};
+
+/** GET /api/webhooks/:webhookId/deliveries → 200 { deliveries, nextCursor }, newest first, each with its attempts. */
+export const listDeliveries: Handler<"listDeliveries"> = async ({ path, query, token }, { database }) => {
+  const args = { endpoint_id: path("webhookId"), status: query.status, ...pageArguments(query) };
+  const answer = await database("list_webhook_deliveries", args, token, deliveriesAnswer);
+  const { rows, nextCursor } = cutPage(answer.deliveries, query.limit);
+  return { data: { deliveries: rows.map(mapDelivery), nextCursor }, headers: answerHeaders(answer) };
+};
+
+/** POST /api/webhooks/deliveries/:deliveryId/redeliver → 202 with the delivery, due again whatever came of it. */
+export const redeliver: Handler<"redeliver"> = async ({ path, idempotency, token }, { database }) => {
+  const args = { delivery_id: path("deliveryId"), ...idempotency };
+  const answer = await database("redeliver_webhook", args, token, deliveryAnswer);
+  return { data: mapDelivery(answer.delivery), headers: answerHeaders(answer) };
+};
+
+/** POST /api/webhooks/:webhookId/recover → 202 { recovered }: how many of those that failed or were missed since a time are due again. */
+export const recoverWebhook: Handler<"recoverWebhook"> = async (call, { database }) => {
+  const { path, body, idempotency, token } = call;
+  const args = { endpoint_id: path("webhookId"), since: body.since, ...idempotency };
+  const answer = await database("recover_webhook_endpoint", args, token, recoveredAnswer);
+  return { data: { recovered: answer.recovered }, headers: answerHeaders(answer) };
+};

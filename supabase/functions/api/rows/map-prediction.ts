@@ -2,7 +2,12 @@ import { z } from "zod";
 import { step } from "../../../../shared/contract/fields.ts";
 import type { Output, Prediction, PredictionStatus } from "../../../../shared/contract/predictions.ts";
 import type { SignedFile } from "./storage.ts";
-import { isoTime, toIso } from "./time.ts";
+
+/** A moment as Postgres writes it, in ISO 8601 in UTC with milliseconds. */
+export const toIso = (time: string): string => new Date(time).toISOString();
+
+/** A timestamptz as Postgres writes it in JSON, brought into that form. */
+export const isoTime = z.iso.datetime({ offset: true }).transform(toIso);
 
 const common = {
   id: z.string(),

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { STEPS } from "../../../../shared/contract/fields.ts";
 import type { LatestPredictions, Project } from "../../../../shared/contract/projects.ts";
-import { mapPrediction, predictionRow } from "./map-prediction.ts";
+import { isoTime, mapPrediction, predictionRow, toIso } from "./map-prediction.ts";
 import type { SignedFile } from "./storage.ts";
-import { isoTime, toIso } from "./time.ts";
 
 /** A row of projects. `created_at` is kept as Postgres writes it: a cursor needs its microseconds. */
 export const projectRow = z.object({

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Delivery, deliveryStatus, disabledReason, type Webhook } from "../../../../shared/contract/webhooks.ts";
-import { isoTime } from "./time.ts";
+import { isoTime } from "./map-prediction.ts";
 
 /** A row of webhook_endpoints. */
 export const endpointRow = z.object({

@@ -1,7 +1,6 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
 import { unrepeatableBody } from "../../../../shared/http/unrepeatable-body.ts";
-import { createDeadlines } from "../http/deadlines.ts";
 
 /** A call of the platform that takes longer, by up to a tenth, counts as away: shorter than any caller's own patience. */
 const TIMEOUT_MS = 10_000;
@@ -36,4 +35,26 @@ export function createPlatformClient(
 
 function createDatabaseClient(url: string, headers: Record<string, string>, fetch: typeof globalThis.fetch) {
   return new PostgrestClient(`${url}/rest/v1`, { headers, fetch, schema: "keyframe" });
+}
+
+/** Of the patience, by how much a call may get more. */
+const SHARE = 1 / 10;
+
+/**
+ * Signals that abort between `patienceMs` and a tenth more from now. Calls that begin in the same tenth share one: a signal of its own
+ * for each costs a timer that fires, and an error with its stack, long after its call is over.
+ *
+ * @param elapsed milliseconds by a clock that is never set
+ */
+export function createDeadlines(patienceMs: number, elapsed: () => number): () => AbortSignal {
+  let signal: AbortSignal | undefined;
+  let sharedUntil = 0;
+  return () => {
+    const now = elapsed();
+    if (signal === undefined || now > sharedUntil) {
+      signal = AbortSignal.timeout(patienceMs * (1 + SHARE));
+      sharedUntil = now + patienceMs * SHARE;
+    }
+    return signal;
+  };
 }

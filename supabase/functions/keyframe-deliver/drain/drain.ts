@@ -1,7 +1,5 @@
-import type { Log } from "../../../../shared/platform/log.ts";
-import { describeError } from "../../../../shared/platform/describe-error.ts";
-import { createSignal } from "./bell.ts";
-import type { Clock } from "./clock.ts";
+import { describeError, type Log } from "../../../../shared/platform/log.ts";
+import { type Clock, createSignal } from "./clock.ts";
 import { DRAIN_LIMITS, type DrainLimits } from "./drain-limits.ts";
 import { createExchanges, type ExchangesSettings } from "./exchanges.ts";
 import { createOpenRequests, type OpenRequestsSettings } from "../send/open-requests.ts";

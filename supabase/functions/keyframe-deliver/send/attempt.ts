@@ -1,11 +1,11 @@
-import type { Log } from "../../../../shared/platform/log.ts";
-import { describeError } from "../../../../shared/platform/describe-error.ts";
-import type { AttemptResult, Delivery } from "../drain/delivery.ts";
+import { lookup } from "node:dns/promises";
+import { describeError, type Log } from "../../../../shared/platform/log.ts";
+import { type AddressRules, checkUrl } from "../../../../shared/webhooks/check-url.ts";
+import type { AttemptResult, Delivery } from "../drain/database.ts";
+import { createCheckedLookup } from "./checked-lookup.ts";
 import { eventHeaders } from "./event-headers.ts";
-import type { Post, Posted } from "./post.ts";
-import { parseRetryAfter } from "./retry-after.ts";
+import { createPost, type Post, type Posted } from "./post.ts";
 import type { ErrorClass } from "./send-error.ts";
-import { createUrlReader } from "./url-reader.ts";
 
 export type AttemptSettings = {
   post: Post;
@@ -58,4 +58,42 @@ export function createAttempt({
 
 function notSent(error: ErrorClass): Posted {
   return { statusCode: null, error, excerpt: null, retryAfter: undefined };
+}
+
+/**
+ * Seconds from `now` until the time a Retry-After header names, in seconds or as an HTTP date; null when there is none or it
+ * is neither. The database sets the limit.
+ */
+export function parseRetryAfter(header: string | undefined, now: Date): number | null {
+  const text = header?.trim() ?? "";
+  if (/^\d+$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
+  // An HTTP date begins with the day's name; Date.parse alone would also take "-5" or "2".
+  const time = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(time) ? null : Math.max(0, (time - now.getTime()) / 1000);
+}
+
+/** More than a process has endpoints at a time; a few megabytes if each is as long as it may be. */
+const MOST_REMEMBERED = 1_000;
+
+/**
+ * Reads an endpoint's URL, null when checkUrl refuses it. What it says of a text is always the same, and deliveries come to few
+ * endpoints, so it is remembered; what a name resolves to is not, and is checked at each connection.
+ */
+export function createUrlReader(rules: AddressRules): (text: string) => URL | null {
+  const remembered = new Map<string, URL | null>();
+  return (text) => {
+    let url = remembered.get(text);
+    if (url === undefined) {
+      url = checkUrl(text, rules) === null ? new URL(text) : null;
+      if (remembered.size >= MOST_REMEMBERED) remembered.clear();
+      remembered.set(text, url);
+    }
+    return url;
+  };
+}
+
+/** Everything that speaks to receivers, in one module, so that index.ts can read it and its packages when there is a kick. */
+export function createSender(allowLocal: boolean, log: Log): (delivery: Delivery) => Promise<AttemptResult> {
+  const checked = createCheckedLookup((name) => lookup(name, { all: true }), { allowLocal });
+  return createAttempt({ post: createPost({ lookup: checked }), allowLocal, now: Date.now, log });
 }

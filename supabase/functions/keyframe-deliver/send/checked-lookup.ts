@@ -1,5 +1,5 @@
 import type { LookupFunction } from "node:net";
-import { type AddressRules, checkAddress } from "../../../../shared/webhooks/check-address.ts";
+import { type AddressRules, checkAddress } from "../../../../shared/webhooks/check-url.ts";
 import { SendError } from "./send-error.ts";
 
 export type ResolvedAddress = { address: string; family: number };

@@ -1,5 +1,4 @@
-import type { Log } from "../../../../shared/platform/log.ts";
-import { describeError } from "../../../../shared/platform/describe-error.ts";
+import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import type { Clock } from "../drain/clock.ts";
 
 export type OpenRequestsSettings<Delivery, Result> = {

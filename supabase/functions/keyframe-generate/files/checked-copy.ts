@@ -1,7 +1,12 @@
 import { createHash } from "node:crypto";
 import type { Step } from "../../../../shared/contract/fields.ts";
-import { detectMedia, SIGNATURE_BYTES } from "../../../../shared/media/detect-media.ts";
-import { type MediaFacts, type MediaType, UnusableMedia } from "../../../../shared/media/media.ts";
+import {
+  detectMedia,
+  type MediaFacts,
+  type MediaType,
+  SIGNATURE_BYTES,
+  UnusableMedia,
+} from "../../../../shared/media/media.ts";
 import { createMediaReader } from "../../../../shared/media/media-reader.ts";
 import { OutputError } from "./open-output.ts";
 

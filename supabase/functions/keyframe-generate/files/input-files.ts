@@ -1,4 +1,5 @@
 import type { Provider } from "../provider/provider.ts";
+import type { SoughtTask } from "../tasks/task.ts";
 import type { Storage, StoredFile } from "./storage.ts";
 
 /** As long as a run may wait for its start; signed addresses cannot be revoked, so no longer. */
@@ -25,4 +26,17 @@ export async function giveFile(
   }
   const url = await storage.sign(file, SIGNED_FOR_SECONDS, signal);
   return `${publicUrl}${url.slice(platformUrl.length)}&prediction=${predictionId}`;
+}
+
+export type WantedFiles = Record<"reference" | "firstFrame" | "lastFrame", StoredFile | null>;
+
+/** Where the files of a prediction's input lie. A reference's path begins with its bucket's name. */
+export function wantedFiles(task: SoughtTask): WantedFiles {
+  const generated = (name: string | null) => (name === null ? null : { bucket: "keyframe-outputs" as const, name });
+  const reference = task.reference_image_path;
+  return {
+    reference: reference === null ? null : { bucket: "projects", name: reference.slice("projects/".length) },
+    firstFrame: generated(task.first_frame_path),
+    lastFrame: generated(task.last_frame_path),
+  };
 }

@@ -1,4 +1,4 @@
-import { providerSentence } from "../../../../shared/replicate/provider-sentence.ts";
+import { providerSentence } from "../../../../shared/platform/log.ts";
 
 /**
  * A call of the provider that did not work. `status` is null when no whole answer came: then nobody knows whether the

@@ -1,4 +1,4 @@
-import { describeError } from "../../../../shared/platform/describe-error.ts";
+import { describeError } from "../../../../shared/platform/log.ts";
 import type { Deps } from "../deps.ts";
 import { type Storage, StorageError, type StoredFile } from "../files/storage.ts";
 import { identify, type RemoveTask } from "./task.ts";

@@ -1,10 +1,10 @@
 import { MEDIA_EXTENSIONS } from "../../../../shared/media/media.ts";
-import { describeError } from "../../../../shared/platform/describe-error.ts";
+import { describeError } from "../../../../shared/platform/log.ts";
 import { createCheckedCopy } from "../files/checked-copy.ts";
 import type { Deps } from "../deps.ts";
 import { OutputError, readOutput } from "../files/open-output.ts";
 import { StorageError, type StoredFile } from "../files/storage.ts";
-import type { StoredOutput } from "../files/stored-output.ts";
+import type { StoredOutput } from "../database.ts";
 import type { StoreTask } from "./task.ts";
 
 /** An output that is gone once may only be hidden for a moment; gone twice it has expired. */

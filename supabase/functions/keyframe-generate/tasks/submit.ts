@@ -3,12 +3,11 @@ import type { ProviderPrediction } from "../../../../shared/replicate/provider-p
 import type { Reason } from "../database.ts";
 import type { Deps } from "../deps.ts";
 import { recordOrphans, SearchTooLong } from "../provider/find-orphan.ts";
-import { giveFile } from "../files/input-files.ts";
+import { giveFile, wantedFiles } from "../files/input-files.ts";
 import { ProviderError } from "../provider/provider-error.ts";
 import { createVerdict, laterVerdict, type Verdict } from "../provider/provider-verdict.ts";
 import { StorageError } from "../files/storage.ts";
 import type { SubmitTask } from "./task.ts";
-import { wantedFiles } from "../files/wanted-files.ts";
 
 /** The shortest that the provider accepts, and the longest. */
 const LEAST_RUN_SECONDS = 5;

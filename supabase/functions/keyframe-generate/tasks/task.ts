@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { id, step } from "../../../../shared/contract/fields.ts";
-import { modelSettings } from "../../../../shared/replicate/model-settings.ts";
+import { modelSettings } from "../../../../shared/replicate/build-input.ts";
 
 /** Ids go into paths at the provider and in Storage. */
 const providerId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/);

@@ -1,12 +1,13 @@
-import { cancel } from "./cancel.ts";
+import { describeError } from "../../../../shared/platform/log.ts";
 import type { Claimed } from "../database.ts";
 import type { Deps } from "../deps.ts";
-import { poll } from "./poll.ts";
+import { recordOrphans, SearchTooLong } from "../provider/find-orphan.ts";
+import { ProviderError } from "../provider/provider-error.ts";
+import { laterVerdict } from "../provider/provider-verdict.ts";
 import { removeFiles } from "./remove-files.ts";
-import { search } from "./search.ts";
 import { store } from "./store.ts";
 import { submit } from "./submit.ts";
-import { identify, task as taskSchema } from "./task.ts";
+import { type CancelTask, identify, type PollTask, type SearchTask, task as taskSchema } from "./task.ts";
 
 /** Does a claimed task to its end, which is a row's new state. Throws when that could not be recorded. */
 export function createWork(deps: Deps): (claimed: Claimed, signal: AbortSignal) => Promise<void> {
@@ -33,4 +34,60 @@ export function createWork(deps: Deps): (claimed: Claimed, signal: AbortSignal) 
         return await removeFiles(task, deps, signal);
     }
   };
+}
+
+/** Asks the provider about a run, for its callbacks may be lost or impossible. Throws DatabaseError. */
+export async function poll(task: PollTask, { database, provider, log }: Deps, signal: AbortSignal): Promise<void> {
+  try {
+    const run = await provider.get(task.provider_prediction_id, signal);
+    const outcome = await database.recordState(task, run);
+    if (outcome === "unchanged") await database.pollLater(task);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    log.warn("poll_failed", { predictionId: task.id, status: error.status });
+    if (error.status === 404) {
+      const message = "The provider no longer knows this run. Run the step again.";
+      await database.fail(task, { code: "provider_lost", message }, true);
+      return;
+    }
+    const { reason, retryAfterSeconds } = laterVerdict(error);
+    await database.retryLater(task, reason, { retryAfterSeconds });
+  }
+}
+
+/**
+ * Looks for runs of a prediction that ended while a submit of it had no answer. Recording one that nobody waits for has it
+ * cancelled. Where the provider cannot be asked, the task comes back when its lease has ended. Throws DatabaseError.
+ */
+async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promise<void> {
+  try {
+    for await (const _outcome of recordOrphans(task, deps, signal));
+  } catch (error) {
+    if (!(error instanceof ProviderError || error instanceof SearchTooLong)) throw error;
+    deps.log.warn("search_failed", { predictionId: task.id, reason: describeError(error) });
+    return;
+  }
+  await deps.database.recordSearchEnded(task.id);
+}
+
+/** Asks the provider to end a run that nobody waits for. Throws DatabaseError. */
+export async function cancel(task: CancelTask, deps: Deps, signal: AbortSignal): Promise<void> {
+  await deps.database.recordRunCanceled(task.provider_prediction_id, await cancelRun(task, deps, signal));
+}
+
+/** True when the run is over, or never was. Throws nothing of the provider's. */
+export async function cancelRun(
+  run: Pick<CancelTask, "id" | "provider_prediction_id">,
+  { provider, log }: Pick<Deps, "provider" | "log">,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await provider.cancel(run.provider_prediction_id, signal);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    const isOver = error.status !== null && [404, 409, 410, 422].includes(error.status);
+    if (!isOver) log.warn("cancel_failed", { predictionId: run.id, status: error.status });
+    return isOver;
+  }
 }

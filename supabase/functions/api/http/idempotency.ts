@@ -1,5 +1,4 @@
-import { invalidFields } from "../http/invalid-request.ts";
-import { sha256 } from "../rows/sha256.ts";
+import { invalidFields } from "./invalid-request.ts";
 
 /** The arguments of a SQL function that may be repeated; without a key both are absent, and before an upload is read its hash. */
 export type Idempotency = { idempotency_key?: string; request_hash?: string };
@@ -30,4 +29,12 @@ function canonicalJson(value: unknown): string {
       ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
       : inner,
   );
+}
+
+/** Lower-case hex. */
+async function sha256(bytes: Uint8Array): Promise<string> {
+  // The buffers made in this function are ArrayBuffers, never shared ones, which the type cannot tell.
+  const digest = await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>);
+  // Uint8Array.toHex is newer than the runtime of hosted functions.
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
