@@ -7,7 +7,6 @@ import { createDatabase } from "../../supabase/functions/api/rows/database.ts";
 import { createDocumentText } from "../../supabase/functions/api/http/openapi-text.ts";
 import { createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
 import { pause } from "../../shared/platform/pause.ts";
-import { createRecentReads } from "../../supabase/functions/api/http/recent-reads.ts";
 import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
 import { createUploadTurns } from "../../supabase/functions/api/http/upload-turns.ts";
 import { createManagerVerifier, createProjectVerifier } from "../../supabase/functions/api/auth/project-key.ts";
@@ -32,7 +31,6 @@ export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Option
   const verifySession = createSessionVerifier({ jwks: { keys: [publicJwk()] }, issuers: [`${url}/auth/v1`], now });
   const app = createApp({
     database: createDatabase(client),
-    recentReads: createRecentReads(() => performance.now()),
     storage: createStorage(client, { supabaseUrl, clientUrl: supabaseUrl, now }),
     readBody: createBodyReader({ ...bodyClock, mostBytes: 16 * 1024 * 1024 }),
     takeUploadTurn: createUploadTurns(bodyClock),

@@ -6,7 +6,6 @@ import { createApp } from "../../supabase/functions/api/app.ts";
 import { createDatabase } from "../../supabase/functions/api/rows/database.ts";
 import { createDocumentText } from "../../supabase/functions/api/http/openapi-text.ts";
 import { createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
-import { createRecentReads } from "../../supabase/functions/api/http/recent-reads.ts";
 import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
 import { createUploadTurns } from "../../supabase/functions/api/http/upload-turns.ts";
 import { createManagerVerifier, createProjectVerifier } from "../../supabase/functions/api/auth/project-key.ts";
@@ -49,8 +48,7 @@ const stoppedClock: Clock = {
   elapsed: () => 0,
   sleep: () => Promise.reject(new Error("Nothing waits here.")),
 };
-/** `mostReads`: how many recent reads are remembered; none, so that each test sees what is asked of the database. */
-type Options = { clientUrl?: string; timeoutMs?: number; clock?: Clock; mostReads?: number };
+type Options = { clientUrl?: string; timeoutMs?: number; clock?: Clock };
 
 /** `connection`: the caller's port, which tells one connection from another. */
 type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<ArrayBuffer>; connection: number };
@@ -61,7 +59,7 @@ type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<A
  */
 export async function startApi(
   answer: (request: Seen) => Response | Promise<Response>,
-  { clientUrl, timeoutMs = 10_000, clock = stoppedClock, mostReads = 0 }: Options = {},
+  { clientUrl, timeoutMs = 10_000, clock = stoppedClock }: Options = {},
 ) {
   const seen: Seen[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request, { remoteAddr }) => {
@@ -82,7 +80,6 @@ export async function startApi(
   });
   const app = createApp({
     database: createDatabase(client),
-    recentReads: createRecentReads(elapsed, mostReads),
     storage: createStorage(client, { supabaseUrl, clientUrl: clientUrl ?? supabaseUrl, now }),
     readBody: createBodyReader({ ...bodyClock, mostBytes: 16 * 1024 * 1024 }),
     takeUploadTurn: createUploadTurns(bodyClock),

@@ -55,7 +55,6 @@ async function measureCosts(context: BenchContext): Promise<Result> {
 
     const create = each(createByApi);
     const status = each((user, at) => readByApi(user, projects[at] ?? "", running[at] ?? ""));
-    const unchanged = await Promise.all(status.map(withTag));
     const start = each((user, at) => startByApi(user, projects[at] ?? ""));
     const untilEnded = () => waitUntilNoneRuns(sql, projects, running);
     const run = async (runs: number) => {
@@ -67,7 +66,6 @@ async function measureCosts(context: BenchContext): Promise<Result> {
     for (const [requests, answer] of [
       [create, 201],
       [status, 200],
-      [unchanged, 304],
     ] as const)
       await send(requests, CLIENTS, answer)();
     await run(CLIENTS);
@@ -82,7 +80,6 @@ async function measureCosts(context: BenchContext): Promise<Result> {
     const costs = {
       create: await used("a project made", times.requests, send(create, times.requests, 201)),
       status: await used("a status read", times.requests, send(status, times.requests, 200)),
-      unchanged: await used("a status unchanged", times.requests, send(unchanged, times.requests, 304)),
       run: await used("a first frame, from start to stored", times.runs, () => run(times.runs)),
       delivery: await used("an event delivered", times.deliveries, () => drain.drain(times.deliveries)),
     };
@@ -94,16 +91,6 @@ async function measureCosts(context: BenchContext): Promise<Result> {
     await load.close();
     await sql.end({ timeout: 1 });
   }
-}
-
-/** The same request with the tag of its present answer. */
-async function withTag(request: LoadRequest): Promise<LoadRequest> {
-  const response = await fetch(request.url, { headers: request.headers });
-  await response.body?.cancel();
-  const tag = response.headers.get("etag");
-  if (tag === null) throw new Error(`${request.url} answered ${response.status} without a tag.`);
-  const { method, url, headers } = request;
-  return { method, url, headers: { ...headers, "if-none-match": tag } };
 }
 
 /** Of these projects, but for those that were made to run for ever. Throws when one has failed. */
@@ -142,12 +129,11 @@ function divide(used: Used, count: number): Used {
   };
 }
 
-type Measured = Record<keyof Costs | "unchanged", Used>;
+type Measured = Record<keyof Costs, Used>;
 
 const NAMES: Record<keyof Measured, string> = {
   create: "a project made (API)",
   status: "a status read, 200 (API)",
-  unchanged: "a status read again before Retry-After, 304 (API)",
   run: "a first frame, from start to stored",
   delivery: "an event with one delivery, from commit to recorded",
 };

@@ -4,7 +4,6 @@ import type { BodyReader } from "../../../shared/http/read-body.ts";
 import type { Database } from "./rows/database.ts";
 import type { Idempotency } from "./http/idempotency.ts";
 import type { UnreadUpload } from "./http/read-upload.ts";
-import type { RecentReads } from "./http/recent-reads.ts";
 import type { Storage } from "./rows/storage.ts";
 import type { UploadTurns } from "./http/upload-turns.ts";
 import type { ManagerVerifier, ProjectVerifier } from "./auth/project-key.ts";
@@ -13,7 +12,6 @@ import type { SessionVerifier } from "./auth/verify-session.ts";
 /** What the handlers stand on. */
 export type Needs = {
   database: Database;
-  recentReads: RecentReads;
   storage: Storage;
   /** For bodies of JSON. */
   readBody: BodyReader;

@@ -55,23 +55,13 @@ export const readPrediction =
   (step: Step): Handler<Look> =>
   async (call, needs) => {
     const { projectId, predictionId } = call.query;
-    const { token, headers } = call;
-    const known = readTag(headers.get("if-none-match"));
-    // Without an identifier it is about the latest run, which may be another one by now; and who waits, waits for news.
-    const reader = predictionId !== undefined &&
-      readWait(headers.get("prefer")) === 0 && { token, step, projectId, predictionId };
-    const told = reader && known && needs.recentReads.find(reader, known.tag);
-    if (told) return { data: undefined, headers: told };
-
-    const askedAt = needs.elapsed();
+    const known = readTag(call.headers.get("if-none-match"));
     const args = { project_id: projectId, step, prediction_id: predictionId };
-    const found = await needs.database("read_prediction", args, token, read);
+    const found = await needs.database("read_prediction", args, call.token, read);
     const before = known?.status ?? wireStatus(found.prediction);
     const isNews = ({ prediction }: Read) => prediction.completed_at !== null || wireStatus(prediction) !== before;
     const { answer, waited } = await hold(found, call, needs, isNews);
-    const news = await answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, needs, known);
-    if (reader) needs.recentReads.note(reader, news.headers, askedAt);
-    return news;
+    return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, needs, known);
   };
 
 /** POST /api/projects/generate/cancel → 200 with the prediction. Repeating it is no error. */
@@ -79,7 +69,6 @@ export const cancelPrediction: Handler<"cancelPrediction"> = async (call, needs)
   const { projectId, predictionId } = call.body;
   const args = { project_id: projectId, prediction_id: predictionId, ...call.idempotency };
   const answer = await needs.database("cancel_prediction", args, call.token, read);
-  needs.recentReads.forget(call.token);
   return answerWith(answer.prediction, answerHeaders(answer), call, needs);
 };
 
@@ -106,7 +95,7 @@ async function answerWith(
   { token }: Pick<Call<Start>, "token">,
   { storage, now }: Needs,
   known?: KnownTag,
-): Promise<Required<Answer<Prediction>>> {
+): Promise<Answer<Prediction>> {
   const poll = row.completed_at === null ? { "Retry-After": row.step === "video" ? "2" : "1" } : {};
   if (known && isCurrent(known, row, now())) {
     return { data: undefined, headers: { ...headers, ...poll, ETag: known.tag } };
