@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readEnvironment } from "../../shared/platform/environment.ts";
 import type { CallDatabase } from "../../shared/platform/call-database.ts";
-import { type AttemptResult, createExchange } from "../../supabase/functions/keyframe-deliver/drain/database.ts";
+import { type AttemptResult, createExchange } from "../../supabase/functions/keyframe-deliver/queue/database.ts";
 import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
 
 const RESULT: AttemptResult = {

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { Clock } from "../../supabase/functions/keyframe-deliver/drain/clock.ts";
+import type { Clock } from "../../supabase/functions/keyframe-deliver/queue/clock.ts";
 import { createDeadline } from "../../supabase/functions/keyframe-deliver/send/deadline.ts";
 import { makeClock } from "./deliver-clock.ts";
 

@@ -1,6 +1,6 @@
 import { createLog } from "../../shared/platform/log.ts";
-import { createDrain } from "../../supabase/functions/keyframe-deliver/drain/drain.ts";
-import { DRAIN_LIMITS, type DrainLimits } from "../../supabase/functions/keyframe-deliver/drain/drain-limits.ts";
+import { createWorker } from "../../supabase/functions/keyframe-deliver/queue/worker.ts";
+import { WORKER_LIMITS, type WorkerLimits } from "../../supabase/functions/keyframe-deliver/queue/worker-limits.ts";
 import { makeClock } from "./deliver-clock.ts";
 
 export type Sent = { id: number; endpoint: string };
@@ -8,7 +8,7 @@ export type Call = {
   at: number;
   results: number[];
   maxRows: number;
-  promise: number;
+  heartbeatMs: number;
   leaseSeconds: number;
   wait: number;
   /** Other calls under way when it began. */
@@ -20,7 +20,7 @@ export type Call = {
  * A call of it takes 5 ms: 3 until its transaction, 2 for the answer. One that may wait sees at once what is added
  * meanwhile. `request` gives how long a request takes; it may also throw.
  */
-export function makeDrain(options: {
+export function makeWorker(options: {
   queues?: Record<string, number>;
   cap?: number;
   request?: (sent: Sent) => number;
@@ -28,7 +28,7 @@ export function makeDrain(options: {
   callMs?: (call: Call) => number;
   /** Called before each transaction; what it throws, the exchange throws. `lost`: the work was done, the answer got lost. */
   fault?: (call: Call, count: number) => "lost" | undefined;
-  limits?: Partial<DrainLimits>;
+  limits?: Partial<WorkerLimits>;
   /** Somebody else waits in the database already: calls never wait. */
   isTaken?: boolean;
 }) {
@@ -90,9 +90,9 @@ export function makeDrain(options: {
     return taken;
   }
 
-  const kick = createDrain<Sent, number>({
-    async exchange(results, maxRows, leaseSeconds, promise, wait) {
-      const call = { at: time.now(), results: [...results], maxRows, promise, leaseSeconds, wait, beside: calling };
+  const kick = createWorker<Sent, number>({
+    async exchange(results, maxRows, leaseSeconds, heartbeatMs, wait) {
+      const call = { at: time.now(), results: [...results], maxRows, heartbeatMs, leaseSeconds, wait, beside: calling };
       calling += 1;
       try {
         return await answer(call, calls.push(call));
@@ -113,7 +113,7 @@ export function makeDrain(options: {
     },
     log: createLog({}, (line) => void lines.push(line)),
     clock: time.clock,
-    limits: { ...DRAIN_LIMITS, ...limits },
+    limits: { ...WORKER_LIMITS, ...limits },
   });
 
   return { ...time, kick, add, calls, lines, recorded, leased, startedAt, mostUnderWay: () => mostUnderWay };

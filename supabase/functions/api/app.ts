@@ -5,7 +5,7 @@ import type { Operation } from "../../../shared/contract/operations/operation.ts
 import { METRICS_TYPE } from "../../../shared/contract/service.ts";
 import { ApiError } from "../../../shared/http/errors.ts";
 import type { Log } from "../../../shared/platform/log.ts";
-import type { Answer, Needs } from "./call.ts";
+import type { Answer, Deps } from "./call.ts";
 import type { Caller } from "./auth/verify-session.ts";
 import { internal } from "./failures.ts";
 import { type AnyCall, readCall } from "./http/read-call.ts";
@@ -23,7 +23,7 @@ type Env = { Variables: { requestId: string; route?: string; ownerId?: string } 
 const mountOf = (path: string): string => /^\/(?!api\/)[^/]+(?=\/api\/)/.exec(path)?.[0] ?? "";
 
 /** The API, below /api. Every response is an envelope (but openapi.json and metrics), and every request one line in the log. */
-export function createApp(needs: Needs): { fetch: (request: Request) => Response | Promise<Response> } {
+export function createApp(deps: Deps): { fetch: (request: Request) => Response | Promise<Response> } {
   const app = new Hono<Env>({
     getPath: (request) => {
       const path = getPath(request);
@@ -40,7 +40,7 @@ export function createApp(needs: Needs): { fetch: (request: Request) => Response
     const [route, ownerId] = [c.get("route"), c.get("ownerId")]; // c.var is made anew each time
     const milliseconds = performance.now() - began;
     const { method } = c.req;
-    logRequest(needs.log, { requestId, method, route, status: c.res.status, ownerId, milliseconds, error: c.error });
+    logRequest(deps.log, { requestId, method, route, status: c.res.status, ownerId, milliseconds, error: c.error });
   });
   const answerError = (error: Error, c: Context<Env>) => {
     c.error = error; // where the log line finds it
@@ -56,11 +56,11 @@ export function createApp(needs: Needs): { fetch: (request: Request) => Response
       const id = operations[method];
       if (id === undefined) throw notAllowed(Object.keys(operations));
       const operation: Operation = OPERATIONS[id];
-      const caller = await identify(operation, c.req.raw.headers, needs);
+      const caller = await identify(operation, c.req.raw.headers, deps);
       if (caller.ownerId !== null) c.set("ownerId", caller.ownerId);
       const path = (name: string) => c.req.param(name) ?? "";
-      const call = await readCall(operation, c.req.raw, caller, path, needs.readBody);
-      return respond(c.get("requestId"), operation.status, await handle(id, call, needs));
+      const call = await readCall(operation, c.req.raw, caller, path, deps.readBody);
+      return respond(c.get("requestId"), operation.status, await handle(id, call, deps));
     });
   }
   const document = (at: string, contentType: string, read: (request: Request) => string | Promise<string>) =>
@@ -69,21 +69,21 @@ export function createApp(needs: Needs): { fetch: (request: Request) => Response
       if (!["GET", "HEAD"].includes(c.req.method)) throw notAllowed(["GET"]);
       return respondWithDocument(c.get("requestId"), await read(c.req.raw), contentType);
     });
-  document("/api/openapi.json", "application/json", (request) => needs.openApi(mountOf(getPath(request))));
-  document("/api/metrics", METRICS_TYPE, (request) => readMetrics(request.headers, needs));
+  document("/api/openapi.json", "application/json", (request) => deps.openApi(mountOf(getPath(request))));
+  document("/api/metrics", METRICS_TYPE, (request) => readMetrics(request.headers, deps));
   return { fetch: (request) => app.fetch(withKnownMethod(request)) };
 }
 
 /** Says who calls, or throws unauthorized. */
-async function identify({ caller }: Operation, headers: Headers, needs: Needs): Promise<Caller> {
+async function identify({ caller }: Operation, headers: Headers, deps: Deps): Promise<Caller> {
   if (caller === "nobody") return { ownerId: null, token: null };
-  return caller === "manager" ? needs.verifyManager(headers) : needs.verifySession(headers.get("authorization"));
+  return caller === "manager" ? deps.verifyManager(headers) : deps.verifySession(headers.get("authorization"));
 }
 
 /** The one place where types are lost: a call was read by the schemas of the very operation whose handler takes it. */
-function handle(id: OperationId, call: AnyCall, needs: Needs): Promise<Answer> {
-  const handler = HANDLERS[id] as (call: AnyCall, needs: Needs) => Promise<Answer>;
-  return handler(call, needs);
+function handle(id: OperationId, call: AnyCall, deps: Deps): Promise<Answer> {
+  const handler = HANDLERS[id] as (call: AnyCall, deps: Deps) => Promise<Answer>;
+  return handler(call, deps);
 }
 
 function notAllowed(methods: string[]): ApiError {

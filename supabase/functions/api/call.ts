@@ -10,7 +10,7 @@ import type { ManagerVerifier, ProjectVerifier } from "./auth/project-key.ts";
 import type { SessionVerifier } from "./auth/verify-session.ts";
 
 /** What the handlers stand on. */
-export type Needs = {
+export type Deps = {
   database: Database;
   storage: Storage;
   /** For bodies of JSON. */
@@ -54,4 +54,4 @@ export type Call<Id extends OperationId> = {
 export type Answer<Data = unknown> = { data: Data | undefined; headers?: Record<string, string> };
 
 /** Makes one call of the database and answers; throws ApiError. */
-export type Handler<Id extends OperationId> = (call: Call<Id>, needs: Needs) => Promise<Answer<AnswerOf<Id>>>;
+export type Handler<Id extends OperationId> = (call: Call<Id>, deps: Deps) => Promise<Answer<AnswerOf<Id>>>;

@@ -3,15 +3,15 @@ import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
 import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
-import { systemClock } from "./drain/clock.ts";
+import { systemClock } from "./queue/clock.ts";
 import type { createSender } from "./send/attempt.ts";
-import { type AttemptResult, createExchange } from "./drain/database.ts";
-import { createDrain } from "./drain/drain.ts";
+import { type AttemptResult, createExchange } from "./queue/database.ts";
+import { createWorker } from "./queue/worker.ts";
 import { deliverEnvironment } from "./environment.ts";
 
 const MOST_KICK_BYTES = 64 * 1024;
 
-/** Short, because results wait behind it and leases run meanwhile. */
+/** Short, because results wait behind a call while their leases run. */
 const DATABASE_TIMEOUT_MS = 5_000;
 
 const environment = readEnvironment(deliverEnvironment, (name) => Deno.env.get(name));
@@ -19,21 +19,21 @@ const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 const log = createLog({ function: "keyframe-deliver" });
 const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
 
-/** Read once, beside the first look at the database, so that the first answer does not wait for undici and its like. */
+/** Loaded once, during the first claim, so that the answer to the first kick does not wait for undici. */
 let sender: Promise<ReturnType<typeof createSender>> | undefined;
 function openSender(): NonNullable<typeof sender> {
   sender ??= import("./send/attempt.ts")
     .then((module) => module.createSender(allowLocal, log))
     .catch((error) => {
-      sender = undefined; // the next one tries again
+      sender = undefined; // the next call tries again
       throw error;
     });
   return sender;
 }
 
 const exchange = createExchange(createCallDatabase(platformUrl, secretKey, fetch, DATABASE_TIMEOUT_MS));
-const kick = createDrain({
-  // A call that leases what nobody here can send fails, so that the drain rests and ends instead of leasing more.
+const kick = createWorker({
+  // When the sender cannot be loaded the call fails, so that the worker stops instead of leasing more.
   exchange: async (results: AttemptResult[], ...rest) =>
     (await Promise.all([exchange(results, ...rest), openSender()]))[0],
   attempt: async (delivery) => (await openSender())(delivery),
@@ -41,7 +41,7 @@ const kick = createDrain({
   clock: systemClock,
 });
 
-// Keeps a hosted worker alive after its answer. Elsewhere the process lives anyway, and the global does not exist.
+// Keeps a hosted worker alive after its answer. The global exists only there.
 const { EdgeRuntime } = globalThis as { EdgeRuntime?: { waitUntil(work: Promise<unknown>): void } };
 
 const handler = createSignedHandler({
@@ -50,8 +50,7 @@ const handler = createSignedHandler({
   maxBytes: MOST_KICK_BYTES,
   log,
   handle: () => {
-    const drained = kick();
-    EdgeRuntime?.waitUntil(drained);
+    EdgeRuntime?.waitUntil(kick());
     return Response.json(succeeded({ accepted: true }), { status: 202 });
   },
 });

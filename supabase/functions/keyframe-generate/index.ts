@@ -4,13 +4,13 @@ import { createCallDatabase } from "../../../shared/platform/call-database.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createDatabase } from "./database.ts";
-import { createDrain } from "./drain.ts";
+import { createWorker } from "./worker.ts";
 import { generateEnvironment } from "./environment.ts";
 import { createProvider } from "./provider/provider.ts";
 import { createStorage } from "./files/storage.ts";
 import { createWork } from "./tasks/work.ts";
 
-/** Without callbacks a run is asked about so often. */
+/** How often a run is polled when the provider cannot send callbacks. */
 const POLL_SECONDS = 2;
 const MOST_KICK_BYTES = 64 * 1024;
 
@@ -37,7 +37,7 @@ const work = createWork({
   log,
   now: Date.now,
 });
-const kick = createDrain({
+const kick = createWorker({
   claim: database.claim,
   work,
   log,
@@ -46,7 +46,7 @@ const kick = createDrain({
   timeout: (ms) => AbortSignal.timeout(ms),
 });
 
-// Keeps a hosted worker alive after its answer. Elsewhere the process lives anyway, and the global does not exist.
+// Keeps a hosted worker alive after its answer. The global exists only there.
 const { EdgeRuntime } = globalThis as { EdgeRuntime?: { waitUntil(work: Promise<unknown>): void } };
 
 const handler = createSignedHandler({
@@ -55,8 +55,7 @@ const handler = createSignedHandler({
   maxBytes: MOST_KICK_BYTES,
   log,
   handle: () => {
-    const drained = kick();
-    EdgeRuntime?.waitUntil(drained);
+    EdgeRuntime?.waitUntil(kick());
     return Response.json(succeeded({ accepted: true }), { status: 202 });
   },
 });

@@ -1,5 +1,5 @@
 import { ApiError, type ErrorCode } from "../../../../shared/http/errors.ts";
-import type { Needs } from "../call.ts";
+import type { Deps } from "../call.ts";
 
 /** Far below the platform's limit for an answer, so that a held one still gets through. */
 const MOST_SECONDS = 25;
@@ -26,7 +26,7 @@ type Hold<Seen> = {
 export async function holdAnswer<Seen>(
   first: Seen,
   { seconds, look, isNews, signal }: Hold<Seen>,
-  { sleep, elapsed }: Pick<Needs, "sleep" | "elapsed">,
+  { sleep, elapsed }: Pick<Deps, "sleep" | "elapsed">,
 ): Promise<Seen> {
   const end = elapsed() + seconds * 1000;
   let seen = first;

@@ -3,7 +3,7 @@ import type { Step } from "../../../../shared/contract/fields.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { answered, answerHeaders } from "../http/answer-headers.ts";
-import type { Answer, Call, Handler, Needs } from "../call.ts";
+import type { Answer, Call, Handler, Deps } from "../call.ts";
 import { isCurrent, type KnownTag, readTag, tagOf } from "../http/entity-tag.ts";
 import { holdAnswer, readWait } from "../http/hold-answer.ts";
 import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../rows/map-prediction.ts";
@@ -19,7 +19,7 @@ type StartBody = Partial<Call<"startLastFrame">["body"] & Call<"startVideo">["bo
 /** POST /api/projects/generate/:step → 202 with the prediction; Location is where to poll it. Prefer: wait holds it to its end. */
 export const startPrediction =
   (step: Step): Handler<Start> =>
-  async (call, needs) => {
+  async (call, deps) => {
     const body: StartBody = call.body;
     const args = {
       project_id: body.projectId,
@@ -31,60 +31,60 @@ export const startPrediction =
       duration_seconds: body.durationSeconds,
       ...call.idempotency,
     };
-    const started = await needs.database("start_prediction", args, call.token, read);
+    const started = await deps.database("start_prediction", args, call.token, read);
     const { id, project_id } = started.prediction;
     // It is made, and will be paid for. Whatever fails from here on, the answer has to be that it was made.
     const fallBackToStarted = (error: unknown) => {
-      needs.log.warn("start_answered_early", { predictionId: id, reason: describeError(error) });
+      deps.log.warn("start_answered_early", { predictionId: id, reason: describeError(error) });
       return { answer: started, waited: {} };
     };
     const hasEnded = (seen: Read) => seen.prediction.completed_at !== null;
-    const { answer, waited } = await hold(started, call, needs, hasEnded).catch(fallBackToStarted);
+    const { answer, waited } = await hold(started, call, deps, hasEnded).catch(fallBackToStarted);
     const query = new URLSearchParams({ projectId: project_id, predictionId: id });
     const Location = `${step}?${query}`; // relative to the address of the start, whatever the function is called
     // What this request did to its own limit and key is told, not what the looks afterwards did.
     const headers = { ...answerHeaders(started), ...waited, Location };
-    return answerWith(answer.prediction, headers, call, needs).catch((error) => {
+    return answerWith(answer.prediction, headers, call, deps).catch((error) => {
       if (hasEnded(started)) throw error; // the answer to a repeated request, which may be repeated once more
-      return answerWith(fallBackToStarted(error).answer.prediction, headers, call, needs);
+      return answerWith(fallBackToStarted(error).answer.prediction, headers, call, deps);
     });
   };
 
 /** GET /api/projects/generate/:step → 200 with the prediction, also when the generation failed. Never asks the provider. */
 export const readPrediction =
   (step: Step): Handler<Look> =>
-  async (call, needs) => {
+  async (call, deps) => {
     const { projectId, predictionId } = call.query;
     const known = readTag(call.headers.get("if-none-match"));
     const args = { project_id: projectId, step, prediction_id: predictionId };
-    const found = await needs.database("read_prediction", args, call.token, read);
+    const found = await deps.database("read_prediction", args, call.token, read);
     const before = known?.status ?? wireStatus(found.prediction);
     const isNews = ({ prediction }: Read) => prediction.completed_at !== null || wireStatus(prediction) !== before;
-    const { answer, waited } = await hold(found, call, needs, isNews);
-    return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, needs, known);
+    const { answer, waited } = await hold(found, call, deps, isNews);
+    return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, deps, known);
   };
 
 /** POST /api/projects/generate/cancel → 200 with the prediction. Repeating it is no error. */
-export const cancelPrediction: Handler<"cancelPrediction"> = async (call, needs) => {
+export const cancelPrediction: Handler<"cancelPrediction"> = async (call, deps) => {
   const { projectId, predictionId } = call.body;
   const args = { project_id: projectId, prediction_id: predictionId, ...call.idempotency };
-  const answer = await needs.database("cancel_prediction", args, call.token, read);
-  return answerWith(answer.prediction, answerHeaders(answer), call, needs);
+  const answer = await deps.database("cancel_prediction", args, call.token, read);
+  return answerWith(answer.prediction, answerHeaders(answer), call, deps);
 };
 
 /** Holds the answer as long as Prefer: wait asks for, looking at this one prediction, until there is news. */
 async function hold(
   first: Read,
   call: Pick<Call<Start>, "token" | "headers" | "signal">,
-  needs: Needs,
+  deps: Deps,
   isNews: (seen: Read) => boolean,
 ): Promise<{ answer: Read; waited: Record<string, string> }> {
   const seconds = readWait(call.headers.get("prefer"));
   if (seconds === 0) return { answer: first, waited: {} };
   const { token, signal } = call;
   const { id, project_id, step } = first.prediction;
-  const look = () => needs.database("read_prediction", { project_id, step, prediction_id: id }, token, read);
-  const answer = await holdAnswer(first, { seconds, look, isNews, signal }, needs);
+  const look = () => deps.database("read_prediction", { project_id, step, prediction_id: id }, token, read);
+  const answer = await holdAnswer(first, { seconds, look, isNews, signal }, deps);
   return { answer, waited: { "Preference-Applied": `wait=${seconds}` } };
 }
 
@@ -93,7 +93,7 @@ async function answerWith(
   row: Read["prediction"],
   headers: Record<string, string>,
   { token }: Pick<Call<Start>, "token">,
-  { storage, now }: Needs,
+  { storage, now }: Deps,
   known?: KnownTag,
 ): Promise<Answer<Prediction>> {
   const poll = row.completed_at === null ? { "Retry-After": row.step === "video" ? "2" : "1" } : {};

@@ -1,11 +1,11 @@
 import type { LastKick, ServiceFigures } from "../../../../shared/contract/service.ts";
-import type { Needs } from "../call.ts";
+import type { Deps } from "../call.ts";
 import { kickWorks, readFigures } from "./health.ts";
 import { type Metric, prometheusText, type Sample } from "../http/prometheus-text.ts";
 
 /** GET /api/metrics: the figures of health?deep=1 in the text format of Prometheus. Throws ApiError, as that does. */
-export async function readMetrics(headers: Headers, needs: Needs): Promise<string> {
-  return prometheusText(metricsOf(await readFigures(headers, needs)));
+export async function readMetrics(headers: Headers, deps: Deps): Promise<string> {
+  return prometheusText(metricsOf(await readFigures(headers, deps)));
 }
 
 /** All gauges. What has no value (nothing waits, so nothing is oldest) is 0 where that says the same, and else left out. */

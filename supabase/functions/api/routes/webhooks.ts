@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Handler, Needs } from "../call.ts";
+import type { Handler, Deps } from "../call.ts";
 import { answered, answerHeaders } from "../http/answer-headers.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { invalidFields } from "../http/invalid-request.ts";
@@ -45,7 +45,7 @@ export const deleteWebhook: Handler<"deleteWebhook"> = async ({ path, token }, {
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
-async function requireUsable(address: string, refuseUrl: Needs["refuseUrl"]): Promise<void> {
+async function requireUsable(address: string, refuseUrl: Deps["refuseUrl"]): Promise<void> {
   const reason = await refuseUrl(address);
   if (reason !== null) throw invalidFields([{ path: "url", message: reason }]);
 }

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { type AddressRules, checkUrl } from "../../../../shared/webhooks/check-url.ts";
-import type { AttemptResult, Delivery } from "../drain/database.ts";
+import type { AttemptResult, Delivery } from "../queue/database.ts";
 import { createCheckedLookup } from "./checked-lookup.ts";
 import { eventHeaders } from "./event-headers.ts";
 import { createPost, type Post, type Posted } from "./post.ts";

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../drain/clock.ts";
+import { type Clock, systemClock } from "../queue/clock.ts";
 
 /** Calls back after its time, unless the returned function is called before. */
 export type Deadline = (expire: () => void) => () => void;

@@ -1,9 +1,9 @@
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import type { Clock } from "./clock.ts";
-import type { DrainLimits } from "./drain-limits.ts";
+import type { WorkerLimits } from "./worker-limits.ts";
 
 export type ExchangesSettings<Delivery, Result> = {
-  /** Records results and leases due deliveries, in one call. With none due it may wait for one, at most waitMs. */
+  /** Records results and leases due deliveries in one call. When none is due it may wait up to waitMs for one. */
   exchange(
     results: Result[],
     maxRows: number,
@@ -11,54 +11,54 @@ export type ExchangesSettings<Delivery, Result> = {
     heartbeatMs: number,
     waitMs: number,
   ): Promise<Delivery[]>;
-  /** Begins the requests for what a call gave. */
+  /** Starts the requests for the claimed deliveries. */
   start(deliveries: Delivery[]): void;
-  /** How many requests are under way. */
+  /** How many requests are open. */
   countRequests(): number;
   log: Log;
   clock: Clock;
-  limits: DrainLimits;
+  limits: WorkerLimits;
 };
 
-/** The results to be recorded, and the calls of the database: two at most at once. */
+/** The results to record, and the calls of the database: at most two at once. */
 export type Exchanges<Result> = {
   add(result: Result): void;
   /** Results that no call has taken yet. */
   waiting(): number;
-  /** Since when they wait for more: the first of them came, or the last call ended. */
+  /** When the first of them came, or when the last call ended. */
   waitingSince(): number;
   isCalling(): boolean;
-  /** How many more deliveries may be asked for. */
-  freeSlots(): number;
+  /** How many more deliveries may be claimed. */
+  freeCapacity(): number;
   /**
-   * Records what there is and leases up to `places`; how many deliveries that gave. A failed call gives none, and rests a while
-   * before it returns; throws when there is no more hope.
+   * Records the results and claims up to `maxRows` deliveries; returns how many it got. A failed call returns 0 after a pause; it throws
+   * when retrying makes no sense any more.
    */
-  swap(places: number, promise: number, waitMs: number): Promise<number>;
-  /** With results enough for it while a call is under way: the database works at both, and requests go on meanwhile. */
-  swapBeside(): Promise<void> | null;
+  recordAndClaim(maxRows: number, heartbeatMs: number, waitMs: number): Promise<number>;
+  /** Makes a second call beside the present one when there are enough results for it; null otherwise. */
+  startSecondCall(): Promise<void> | null;
 };
 
 export function createExchanges<Delivery, Result>(settings: ExchangesSettings<Delivery, Result>): Exchanges<Result> {
   const { exchange, start, countRequests, log, clock, limits } = settings;
   let results: Result[] = [];
   let waitingSince = 0;
-  /** Calls under way, and what they may bring. */
+  /** Calls in progress, and how many deliveries they asked for. */
   let calling = 0;
   let askedFor = 0;
-  let isBesideAnother = false;
+  let hasSecondCall = false;
   let failingSince: number | null = null;
   let failures = 0;
 
-  const freeSlots = () => Math.max(0, Math.min(limits.maxInFlight - countRequests() - askedFor, limits.claimAtOnce));
+  const freeCapacity = () => Math.max(0, Math.min(limits.maxInFlight - countRequests() - askedFor, limits.claimAtOnce));
 
-  /** One call. A failed one keeps its results. */
-  async function call(maxRows: number, promise: number, waitMs: number): Promise<number> {
+  /** A failed call keeps its results. */
+  async function call(maxRows: number, heartbeatMs: number, waitMs: number): Promise<number> {
     const sent = results.splice(0, limits.recordAtOnce);
     calling += 1;
     askedFor += maxRows;
     try {
-      const deliveries = await exchange(sent, maxRows, limits.leaseSeconds, promise, waitMs);
+      const deliveries = await exchange(sent, maxRows, limits.leaseSeconds, heartbeatMs, waitMs);
       failingSince = null;
       failures = 0;
       waitingSince = clock.now();
@@ -78,17 +78,17 @@ export function createExchanges<Delivery, Result>(settings: ExchangesSettings<De
     }
   }
 
-  async function restAfter(error: unknown): Promise<void> {
+  async function pauseAfter(error: unknown): Promise<void> {
     failingSince ??= clock.now();
-    const shouldGiveUp = results.length === 0 || clock.now() - failingSince >= limits.giveUpAfter;
+    const shouldGiveUp = results.length === 0 || clock.now() - failingSince >= limits.giveUpAfterMs;
     if (calling === 0 && countRequests() === 0 && shouldGiveUp) {
-      // Their leases bring the deliveries back: receivers may see an event twice, never not at all.
+      // The deliveries are sent again when their leases expire: a receiver may get an event twice, but never misses it.
       results = [];
       failingSince = null;
       failures = 0;
       throw error;
     }
-    const ms = Math.min(limits.retryEvery * 2 ** failures++, limits.retryAtMost);
+    const ms = Math.min(limits.retryDelayMs * 2 ** failures++, limits.maxRetryDelayMs);
     await new Promise<void>((resolve) => void clock.after(ms, resolve));
   }
 
@@ -100,22 +100,22 @@ export function createExchanges<Delivery, Result>(settings: ExchangesSettings<De
     waiting: () => results.length,
     waitingSince: () => waitingSince,
     isCalling: () => calling > 0,
-    freeSlots,
-    async swap(places, promise, waitMs) {
+    freeCapacity,
+    async recordAndClaim(maxRows, heartbeatMs, waitMs) {
       try {
-        return await call(places, promise, waitMs);
+        return await call(maxRows, heartbeatMs, waitMs);
       } catch (error) {
-        await restAfter(error);
+        await pauseAfter(error);
         return 0;
       }
     },
-    swapBeside() {
-      if (calling === 0 || isBesideAnother || results.length < limits.recordAt) return null;
-      isBesideAnother = true;
-      return call(freeSlots(), limits.promise, 0)
+    startSecondCall() {
+      if (calling === 0 || hasSecondCall || results.length < limits.recordAt) return null;
+      hasSecondCall = true;
+      return call(freeCapacity(), limits.heartbeatMs, 0)
         .catch(() => undefined)
         .then(() => {
-          isBesideAnother = false;
+          hasSecondCall = false;
         });
     },
   };

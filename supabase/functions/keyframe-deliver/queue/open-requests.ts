@@ -1,21 +1,21 @@
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
-import type { Clock } from "../drain/clock.ts";
+import type { Clock } from "./clock.ts";
 
 export type OpenRequestsSettings<Delivery, Result> = {
-  /** Makes one attempt. A rejection has no result to record; the lease then brings the delivery back. */
+  /** Makes one attempt. A rejection has no result to record: the delivery is claimed again when its lease expires. */
   attempt(delivery: Delivery): Promise<Result>;
   onResult(result: Result): void;
-  /** After each request, also one without a result. */
+  /** Called after each request, with or without a result. */
   onEnd(): void;
   log: Log;
   clock: Clock;
 };
 
-/** The requests under way. They never wait for each other. */
+/** The open requests. They never wait for each other. */
 export type OpenRequests<Delivery> = {
   start(deliveries: Delivery[]): void;
   count(): number;
-  /** Whether one of them began within so many milliseconds. An older one may take all its time: nobody waits for it. */
+  /** Whether one of them began within the last `ms`. */
   someBeganWithin(ms: number): boolean;
 };
 
@@ -26,7 +26,7 @@ export function createOpenRequests<Delivery, Result>({
   log,
   clock,
 }: OpenRequestsSettings<Delivery, Result>): OpenRequests<Delivery> {
-  /** By the call that gave them: when they began, and how many are under way still. */
+  /** One entry for each claim: when its requests began, and how many are still open. */
   const batches = new Set<{ since: number; open: number }>();
   let count = 0;
 

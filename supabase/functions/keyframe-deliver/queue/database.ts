@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 import type { ErrorClass } from "../send/send-error.ts";
 
-/** A leased delivery with all that its next attempt needs. */
+/** A leased delivery with everything its next attempt needs. */
 export type Delivery = {
   id: string;
   leaseToken: string;
@@ -12,11 +12,11 @@ export type Delivery = {
   /** Sent byte for byte. */
   body: string;
   url: string;
-  /** The live ones, newest first. */
+  /** The secrets that sign, newest first. */
   secrets: string[];
 };
 
-/** What came of an attempt, as exchange_deliveries takes it. */
+/** The result of an attempt, as exchange_deliveries takes it. */
 export type AttemptResult = {
   id: string;
   lease_token: string;
@@ -42,8 +42,8 @@ const exchanged = z.object({
 });
 
 /**
- * Records results and leases up to `maxRows` due deliveries in one call. With no results and none due it waits for one, at
- * most waitMs. Throws DatabaseError.
+ * Records results and leases up to `maxRows` due deliveries in one call. Without results and due deliveries it waits up to waitMs
+ * for one. Throws DatabaseError.
  */
 export type Exchange = (
   results: AttemptResult[],

@@ -1,8 +1,8 @@
-/** Time as the drain sees it. Tests move it by hand. */
+/** Time as the worker sees it. Tests advance it by hand. */
 export type Clock = {
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   now(): number;
-  /** Calls back once after so many milliseconds, unless the returned function is called before. */
+  /** Calls `call` once after `ms`, unless the returned function is called before. */
   after(ms: number, call: () => void): () => void;
 };
 
@@ -14,17 +14,17 @@ export const systemClock: Clock = {
   },
 };
 
-/** What one loop sleeps on and everything that concerns it wakes it by. */
-export type Bell = {
-  ring(): void;
-  /** Resolves at the next ring or after so many milliseconds (Infinity: at a ring alone). One waits at a time. */
+/** Wakes one waiting loop. */
+export type Signal = {
+  notify(): void;
+  /** Resolves at the next notify or after `ms`; with Infinity only at a notify. One caller waits at a time. */
   wait(ms: number): Promise<void>;
 };
 
-export function createSignal(clock: Clock): Bell {
+export function createSignal(clock: Clock): Signal {
   let wake: (() => void) | null = null;
   return {
-    ring: () => wake?.(),
+    notify: () => wake?.(),
     wait: (ms) =>
       new Promise((resolve) => {
         const cancel = ms === Number.POSITIVE_INFINITY ? null : clock.after(ms, () => wake?.());
