@@ -1,4 +1,4 @@
-/** Every error code of the API with its HTTP status. The same code stands in the response, the row and the log. */
+/** Every error code of the API with its HTTP status. The response, the row and the log have the same code. */
 export const ERROR_STATUS = {
   invalid_json: 400,
   invalid_request: 400,
@@ -23,11 +23,11 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export const isErrorCode = (code: unknown): code is ErrorCode =>
   typeof code === "string" && Object.hasOwn(ERROR_STATUS, code);
 
-/** One thing that does not fit the schema: `path` is the field (dotted), `message` a sentence. */
+/** One invalid field: `path` is its dotted name, `message` a sentence. */
 export type ErrorDetail = { path: string; message: string };
 
 /**
- * An error the caller is told about. `message` is a sentence for a person that says what to do next;
+ * An error that is sent to the caller. `message` is a sentence for a person that says what to do next;
  * `headers` are added to the response (Retry-After, Allow, …).
  */
 export class ApiError extends Error {
@@ -45,10 +45,10 @@ export class ApiError extends Error {
   }
 }
 
-/** The error of a failed call. `requestId` also stands in the log line of the request. */
+/** The error of a failed call. `requestId` is also in the log line of the request. */
 export type EnvelopeError = { code: ErrorCode; message: string; details?: ErrorDetail[]; requestId: string };
 
-/** What every response body is, from a 201 to a crash. */
+/** The body of every response, from a 201 to a crash. */
 export type Envelope<Data> =
   | { success: true; data: Data; error: null }
   | { success: false; data: null; error: EnvelopeError };

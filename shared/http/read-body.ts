@@ -1,17 +1,17 @@
 import { ApiError } from "./errors.ts";
 
-/** A body of which nothing comes for so long is given up. */
+/** A body without progress for this long is refused. */
 const MOST_IDLE_MS = 10_000;
-/** How often open bodies are looked at; the limits of time hold to that. */
+/** How often open bodies are checked, and so the precision of the time limits. */
 const LOOK_EVERY_MS = 1_000;
-/** What an open body takes before any of it has come: Deno lends each read a buffer of this size. */
+/** The memory of an open body before any of it has arrived: Deno allocates a buffer of this size for each read. */
 const READ_BUFFER_BYTES = 64 * 1024;
-/** So long a body that needs more than one read waits for a place, and keeps its own though nothing comes of it. */
+/** How long a slow body waits for a permit, and keeps its permit without progress. */
 const SPARED_MS = 500;
 
 export type BodyLimits = {
   maxBytes: number;
-  /** The whole body has to come within so long, however steadily it comes: a sender of a byte at a time ends too. */
+  /** The limit for the whole body, also for a sender that sends one byte at a time. */
   maxMs: number;
 };
 
@@ -19,18 +19,18 @@ export type BodyLimits = {
 export type BodyReader = (request: Request, limits: BodyLimits) => Promise<Uint8Array<ArrayBuffer>>;
 
 export type BodyClock = {
-  /** Milliseconds by a clock that is never set. */
+  /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
-  /** Calls `work` after so many milliseconds. */
+  /** Calls `work` after `ms`. */
   later: (work: () => void, ms: number) => void;
 };
 
 export const bodyClock: BodyClock = { elapsed: () => performance.now(), later: setTimeout };
 
 type Settings = BodyClock & {
-  /** What all open bodies may hold together. */
+  /** The limit on the memory of all open bodies together. */
   mostBytes: number;
-  /** How many may be open that take more than one read. Each leaves several buffers behind, until they are collected. */
+  /** The limit on open bodies that take more than one read. Each leaves several buffers to the garbage collector. */
   mostSlow?: number;
   mostIdleMs?: () => number;
 };
@@ -45,10 +45,9 @@ type OpenBody = {
 };
 
 /**
- * A reader for bodies whose senders are not known, or not trusted. What it holds follows what has come, never what was
- * announced. When all open bodies together hold too much, it ends the one that has stalled the longest. A body that comes at
- * once, as kicks and nearly all callbacks do, takes one read and is read however many are open. One that takes more needs one
- * of `mostSlow` places.
+ * A reader for bodies of senders that are unknown or not trusted. Its memory follows what has arrived, never what was announced. When
+ * all open bodies together hold too much, it refuses the one that has stalled the longest. A body that arrives at once, as kicks and
+ * nearly all callbacks do, takes one read and is always read. A slow body, one that takes more reads, needs one of `mostSlow` permits.
  */
 export function createBodyReader({
   mostBytes,
@@ -57,7 +56,7 @@ export function createBodyReader({
   mostSlow = Number.POSITIVE_INFINITY,
   mostIdleMs = () => MOST_IDLE_MS,
 }: Settings): BodyReader {
-  /** In the order in which something last came of them. */
+  /** In the order of their last progress. */
   const open = new Set<OpenBody>();
   let held = 0;
   let slow = 0;
@@ -77,10 +76,10 @@ export function createBodyReader({
   }
 
   /**
-   * A place for a body that needs more than one read: that of one that has stalled, or the next that is free. A burst of large
-   * callbacks waits for nothing longer than they take to read.
+   * Takes a permit for a slow body: that of a stalled one, or the next free one. So a burst of large callbacks waits only as long as the
+   * others take to be read.
    */
-  async function takePlace(body: OpenBody): Promise<void> {
+  async function takePermit(body: OpenBody): Promise<void> {
     if (slow >= mostSlow) {
       const oldest = [...open].find((one) => one.isSlow);
       if (oldest !== undefined && elapsed() - oldest.cameAt >= SPARED_MS) oldest.refuse(crowdedOut());
@@ -91,7 +90,7 @@ export function createBodyReader({
         later(() => waiting.delete(resolve) && resolve(), SPARED_MS);
       });
     }
-    if (!open.has(body)) return; // ended meanwhile
+    if (!open.has(body)) return; // it ended meanwhile
     if (slow >= mostSlow) throw crowdedOut();
     body.isSlow = true;
     slow += 1;
@@ -106,7 +105,7 @@ export function createBodyReader({
     if (next !== undefined && waiting.delete(next)) next();
   }
 
-  // One timer for all bodies: most are here before it fires, and none of them pays for one of its own.
+  // One timer for all bodies, because most are complete before it fires.
   function watch(): void {
     isWatching = open.size > 0;
     if (!isWatching) return;
@@ -120,9 +119,9 @@ export function createBodyReader({
   }
 
   return async (request, { maxBytes, maxMs }) => {
-    const told = toldLength(request.headers);
-    if (told > maxBytes) throw tooLarge(maxBytes);
-    // Read by hand: the stream's own iterator costs twice as much as reading a small body does.
+    const declared = declaredLength(request.headers);
+    if (declared > maxBytes) throw tooLarge(maxBytes);
+    // Without the stream's iterator, which costs twice as much as reading a small body.
     const reader = request.body?.getReader();
     if (reader === undefined) return new Uint8Array(0);
     let refusal: ApiError | undefined;
@@ -136,7 +135,7 @@ export function createBodyReader({
       refuse(error) {
         refusal = error;
         release(body);
-        reader.cancel().catch(() => undefined); // ends the read that waits
+        reader.cancel().catch(() => undefined); // ends the pending read
       },
     };
     let bytes = new Uint8Array(0);
@@ -147,7 +146,7 @@ export function createBodyReader({
         isWatching = true;
         later(watch, LOOK_EVERY_MS);
       }
-      if (told > READ_BUFFER_BYTES) await takePlace(body);
+      if (declared > READ_BUFFER_BYTES) await takePermit(body);
       for (;;) {
         const { value } = await reader.read();
         if (refusal !== undefined) throw refusal;
@@ -155,16 +154,16 @@ export function createBodyReader({
         if (length + value.byteLength > maxBytes) throw tooLarge(maxBytes);
         bytes = append(bytes, length, value, maxBytes);
         length += value.byteLength;
-        if (length === told) {
+        if (length === declared) {
           await reader.read(); // the end: without it the runtime may keep the connection of a sender that has left
           return bytes.subarray(0, length);
         }
-        if (!body.isSlow) await takePlace(body);
+        if (!body.isSlow) await takePermit(body);
         if (refusal !== undefined) throw refusal;
         hold(body, READ_BUFFER_BYTES + bytes.buffer.byteLength);
       }
     } catch (error) {
-      reader.cancel().catch(() => undefined); // a body that has broken off says so again
+      reader.cancel().catch(() => undefined); // a broken body rejects again
       if (refusal !== undefined) throw refusal;
       if (error instanceof ApiError) throw error;
       throw new ApiError("invalid_request", "The body broke off. Send the request again.", { cause: error });
@@ -174,11 +173,11 @@ export function createBodyReader({
   };
 }
 
-/** NaN when it is not told; beside chunks a Content-Length means nothing. */
-export const toldLength = (headers: Headers): number =>
+/** The Content-Length; NaN without one, or with Transfer-Encoding, which makes it meaningless. */
+export const declaredLength = (headers: Headers): number =>
   headers.has("transfer-encoding") ? Number.NaN : Number(headers.get("content-length") ?? Number.NaN);
 
-/** Chunks are copied together, because the runtime's buffer of 64 KiB stays behind each of them, be it a byte long. */
+/** Copies chunks together, because each chunk, even of one byte, keeps the runtime's buffer of 64 KiB. */
 function append(
   bytes: Uint8Array<ArrayBuffer>,
   length: number,
@@ -198,7 +197,7 @@ function append(
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The very text that was sent: a byte order mark stays, and nothing is replaced. Throws invalid_request. */
+/** The exact text: a byte order mark stays, and nothing is replaced. Throws invalid_request. */
 export function decodeBody(bytes: Uint8Array<ArrayBuffer>): string {
   try {
     return utf8.decode(bytes);
@@ -216,7 +215,7 @@ export const tooLarge = (maxBytes: number): ApiError =>
 const late = (sentence: string): ApiError =>
   new ApiError("request_timeout", `The body did not arrive in time. ${sentence} Send the request again.`);
 
-/** The spread of 2 to 5 seconds keeps senders that were ended together from coming back together. */
+/** A random 2 to 5 seconds, so that senders that were refused together do not return together. */
 const crowdedOut = (): ApiError =>
   new ApiError(
     "unavailable",

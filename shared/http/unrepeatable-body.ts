@@ -1,7 +1,6 @@
 /**
- * The body in a form that cannot be sent twice. Deno's fetch sends a request anew, a POST as well, when the kept-alive
- * connection it chose closes without an answer, as long as it still has the bytes: a create could count twice.
- * A blob is read as it is sent. Spread it into the `init` of a fetch.
+ * Returns the body as a Blob, which fetch cannot send twice. Deno's fetch repeats any request, also a POST, when its kept-alive
+ * connection closes without an answer and it still has the bytes: a create could be carried out twice. Spread it into `init`.
  */
 export function unrepeatableBody(body: RequestInit["body"]): { body?: Blob } {
   return typeof body === "string" ? { body: new Blob([body]) } : {};

@@ -1,13 +1,13 @@
 import { sniffImage } from "./sniff-image.ts";
 import { type MediaReader, UnusableMedia } from "./media.ts";
 
-/** A JPEG's size stands behind its colour profile and its metadata; a megabyte has room for both. */
+/** The size of a JPEG follows its colour profile and metadata, which fit into a megabyte. */
 const JPEG_HEAD_BYTES = 1024 * 1024;
-/** A PNG's and a WebP's stands in the first 33. */
+/** The size of a PNG or WebP is in the first 33 bytes. */
 const HEAD_BYTES = 64;
 const FIRST_HEAD_BYTES = 64 * 1024;
 
-/** Reads the size of a PNG, JPEG or WebP, and that a PNG or WebP is whole. */
+/** Reads the size of a PNG, JPEG or WebP, and checks that a PNG or WebP is complete. */
 export function createImageReader(contentType: string): MediaReader {
   const mostHead = contentType === "image/jpeg" ? JPEG_HEAD_BYTES : HEAD_BYTES;
   let head = new Uint8Array(Math.min(mostHead, FIRST_HEAD_BYTES));
@@ -37,11 +37,11 @@ export function createImageReader(contentType: string): MediaReader {
   };
 }
 
-/** A PNG ends with the chunk IEND, always the same; some programs write a little behind it. */
+/** The last chunk of a PNG, always the same. Some programs write a few bytes after it. */
 const IEND = "IEND\xae\x42\x60\x82";
 const TAIL_BYTES = 256;
 
-/** A copy, for a chunk is somebody else's once it was passed on. */
+/** A copy, because the chunk is passed on. */
 function lastBytes(former: Uint8Array<ArrayBuffer>, chunk: Uint8Array): Uint8Array<ArrayBuffer> {
   if (chunk.byteLength >= TAIL_BYTES) return new Uint8Array(chunk.subarray(-TAIL_BYTES));
   const both = new Uint8Array(former.byteLength + chunk.byteLength);
@@ -50,7 +50,7 @@ function lastBytes(former: Uint8Array<ArrayBuffer>, chunk: Uint8Array): Uint8Arr
   return both.slice(-TAIL_BYTES);
 }
 
-/** sniffImage compares a WebP's length with what it is given; here that is the head alone, and isWhole compares the length. */
+/** sniffImage compares the length of a WebP with the given bytes, here the head alone. isWhole checks the length instead. */
 function asWhole(head: Uint8Array, contentType: string): Uint8Array {
   if (contentType === "image/webp" && head.byteLength >= 8) {
     new DataView(head.buffer).setUint32(4, head.byteLength - 8, true);
@@ -61,5 +61,5 @@ function asWhole(head: Uint8Array, contentType: string): Uint8Array {
 function isWhole(contentType: string, head: Uint8Array, tail: Uint8Array, bytes: number): boolean {
   if (contentType === "image/png") return String.fromCharCode(...tail).includes(IEND);
   if (contentType === "image/webp") return new DataView(head.buffer).getUint32(4, true) + 8 <= bytes;
-  return true; // some encoders write behind a JPEG's end
+  return true; // some encoders write after a JPEG's end
 }

@@ -1,4 +1,4 @@
-/** What a generated file may be. */
+/** The types of generated files. */
 export type MediaType = "image/png" | "image/jpeg" | "image/webp" | "video/mp4";
 
 export const MEDIA_EXTENSIONS: Record<MediaType, string> = {
@@ -11,16 +11,16 @@ export const MEDIA_EXTENSIONS: Record<MediaType, string> = {
 /** Pixels; seconds for a video, null for an image. */
 export type MediaFacts = { width: number; height: number; durationSeconds: number | null };
 
-/** The bytes are not the whole, readable file that they should be. The message says what is wrong with them. */
+/** The bytes are not a complete, readable file. The message says why. */
 export class UnusableMedia extends Error {}
 
-/** Reads a file as its chunks pass, and holds no more of it than its headers. Both methods throw UnusableMedia. */
+/** Reads a file chunk by chunk and keeps only its headers. Both methods throw UnusableMedia. */
 export type MediaReader = { push(chunk: Uint8Array): void; end(): MediaFacts };
 
-/** So many bytes are enough for {@link detectMedia}. */
+/** The number of bytes that detectMedia needs. */
 export const SIGNATURE_BYTES = 12;
 
-/** The kind of a file by its first bytes, never by what its sender calls it; null for all that is not ours. */
+/** The type of a file by its first bytes; null for other types. */
 export function detectMedia(head: Uint8Array): MediaType | null {
   const text = String.fromCharCode(...head.subarray(0, SIGNATURE_BYTES));
   if (text.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";

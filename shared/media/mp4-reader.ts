@@ -1,18 +1,18 @@
 import { type MediaFacts, type MediaReader, UnusableMedia } from "./media.ts";
 
-/** `moov` lists every sample; for an hour of video that is a few megabytes. */
+/** `moov` lists every sample: a few megabytes for an hour of video. */
 const MOST_MOVIE_BYTES = 16 * 1024 * 1024;
-/** Memory for `moov` is taken as its bytes come, so a box that only claims to be large costs nothing. */
+/** Memory for `moov` is allocated as its bytes arrive, so a box that only claims to be large costs nothing. */
 const FIRST_MOVIE_BYTES = 64 * 1024;
 
 /**
- * Reads size and duration of an MP4, wherever its `moov` stands, and that it is whole: the last box ends with the file.
- * Of everything but `moov` only the box headers are looked at.
+ * Reads the size and duration of an MP4, wherever its `moov` is, and checks that it is complete: the last box ends with the file.
+ * Reads only the headers of other boxes.
  */
 export function createMp4Reader(): MediaReader {
   const header = new DataView(new ArrayBuffer(16));
   let headerFilled = 0;
-  /** Bytes of the present box that are still to come; Infinity when it goes on to the end of the file. */
+  /** Remaining bytes of the present box; Infinity when it extends to the end of the file. */
   let left = 0;
   let movie: Uint8Array<ArrayBuffer> | null = null;
   let movieFilled = 0;
@@ -78,7 +78,7 @@ function readMovie(moov: DataView): MediaFacts {
       .find((size) => size !== null);
     const durationSeconds = readDuration(boxes);
     if (!picture) throw new UnusableMedia("The video has no picture.");
-    // A time scale of 0 makes it NaN or Infinity, and neither is a number in JSON.
+    // A time scale of 0 gives NaN or Infinity, which JSON does not have.
     if (!(durationSeconds > 0 && Number.isFinite(durationSeconds)))
       throw new UnusableMedia("The video has no duration.");
     return { ...picture, durationSeconds };
@@ -88,7 +88,7 @@ function readMovie(moov: DataView): MediaFacts {
   }
 }
 
-/** Width and height of a video track, null for another track. Both are kept in 1/65536 pixels. */
+/** Width and height of a video track, stored in 1/65536 pixels; null for another track. */
 function readPicture({ content }: Box): { width: number; height: number } | null {
   const boxes = readBoxes(content);
   const handler = find(readBoxes(find(boxes, "mdia")), "hdlr");
@@ -100,7 +100,7 @@ function readPicture({ content }: Box): { width: number; height: number } | null
   return width > 0 && height > 0 ? { width, height } : null;
 }
 
-/** Seconds. A file in fragments may keep its duration in `mehd` instead. */
+/** Seconds. A fragmented file may have its duration in `mehd`. */
 function readDuration(boxes: Box[]): number {
   const movie = find(boxes, "mvhd");
   const wide = isWide(movie);
@@ -128,7 +128,7 @@ function find(boxes: Box[], type: string): DataView {
 
 type Box = { type: string; content: DataView };
 
-/** The boxes of ISO/IEC 14496-12 in a piece of memory, in order. Throws UnusableMedia when one does not fit into it. */
+/** The boxes of ISO/IEC 14496-12 in order. Throws UnusableMedia when one exceeds the view. */
 function readBoxes(view: DataView): Box[] {
   const boxes: Box[] = [];
   let offset = 0;
@@ -154,7 +154,7 @@ function readBoxHeader(view: DataView): { type: string; headerBytes: number; siz
   return { type, headerBytes, size };
 }
 
-/** A size of 1 says that the real one, of 64 bits, follows the type. */
+/** A size of 1 means that the real size, in 64 bits, follows the type. */
 function isLarge(view: DataView): boolean {
   return view.getUint32(0) === 1;
 }

@@ -5,10 +5,10 @@ const ORIENTATION_ONLY = [
   ...[0, 0, 0, 0], // no other directory
 ];
 
-/** How Exif has its image turned to stand upright: 2 to 8. 1: as it is, or there is no Exif that can be read. */
+/** The Exif orientation, 2 to 8; 1 when the image is upright or has no readable Exif. */
 export function readOrientation(exif: Uint8Array): number {
   const start = exif[0] === 0x45 ? "Exif\0\0".length : 0;
-  // Nothing shorter holds an entry, and writeOrientation needs the room.
+  // Shorter Exif has no entry, and writeOrientation needs this many bytes.
   if (exif.byteLength < start + ORIENTATION_ONLY.length) return 1;
   const tiff = new DataView(exif.buffer, exif.byteOffset + start, exif.byteLength - start);
   const isLittle = tiff.getUint16(0) === 0x4949;
@@ -26,7 +26,7 @@ export function readOrientation(exif: Uint8Array): number {
   return 1;
 }
 
-/** Exif that says nothing but the orientation, no longer than what it was read from. */
+/** Exif with the orientation only, never longer than the Exif it was read from. */
 export function writeOrientation(orientation: number): Uint8Array {
   return Uint8Array.from(ORIENTATION_ONLY.with(19, orientation));
 }

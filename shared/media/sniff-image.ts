@@ -1,12 +1,12 @@
-/** What the bytes of an image say about it, whatever its name or sender claims. */
+/** The facts about an image in its bytes. */
 export type Image = { contentType: "image/png" | "image/jpeg" | "image/webp"; width: number; height: number };
 
 const MOST_PIXELS_A_SIDE = 16_384;
 const MOST_PIXELS = 100_000_000;
 
 /**
- * Recognises PNG, JPEG and WebP by their headers, down to the size of the picture. Null for anything else, also for a size
- * that no decoder should be asked to make room for. It does not decode: a file cut off later passes.
+ * Recognises PNG, JPEG and WebP and reads their size from the headers. Null for anything else, and for a size that is too large to decode.
+ * It does not decode: a file that is cut off later passes.
  */
 export function sniffImage(bytes: Uint8Array): Image | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -4,11 +4,10 @@ import type { Image } from "./sniff-image.ts";
 const STRIP = { "image/jpeg": stripJpeg, "image/png": stripPng, "image/webp": stripWebp };
 
 /**
- * Removes from an image everything that does not change how it looks: Exif with its location, XMP, IPTC, comments, previews, and
- * what is behind its end, such as the film of a moving photo. Exif that turns the image is replaced by one that does only that. The
- * compressed picture and the colour profile are not changed.
+ * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, and data after its
+ * end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture and the colour profile do not change.
  *
- * Takes bytes that sniffImage has recognised, works in them and returns their beginning. Null when the parts do not fit their lengths.
+ * Takes bytes that sniffImage has recognised, works in place and returns their beginning. Null when the lengths of the parts are wrong.
  */
 export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType"]): Uint8Array | null {
   return STRIP[contentType](bytes);
@@ -16,12 +15,12 @@ export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType
 
 const [SOI, EOI, SOS, APP0, APP1, APP2, APP14] = [0xd8, 0xd9, 0xda, 0xe0, 0xe1, 0xe2, 0xee];
 
-/** Of the segments that applications define, those without which the picture looks different. */
+/** The application segments that change how the picture looks. */
 const JPEG_NEEDED: Record<number, string> = { [APP0]: "JFIF\0", [APP2]: "ICC_PROFILE\0", [APP14]: "Adobe" };
 
 const JPEG_ORIENTATION_HEADER = [0xff, APP1, 0, 34, ...new TextEncoder().encode("Exif\0\0")];
 
-/** ITU-T T.81: segments, each scan with its compressed picture behind it, and the end. What stands behind the end goes. */
+/** ITU-T T.81: segments, scans followed by compressed data, and the end. Data after the end is removed. */
 function stripJpeg(bytes: Uint8Array): Uint8Array | null {
   const kept = new KeptParts(bytes);
   kept.keep(0, 2);
@@ -30,9 +29,9 @@ function stripJpeg(bytes: Uint8Array): Uint8Array | null {
   let hasExif = false;
   for (;;) {
     const marker = findMarker(bytes, at);
-    // What is behind another segment than a scan no decoder reads.
+    // Decoders read data only after a scan.
     if (isScan) kept.keep(at, marker);
-    if (marker === bytes.length) return kept.all; // cut off: a decoder shows what there is
+    if (marker === bytes.length) return kept.all; // cut off: a decoder shows the rest
     const kind = bytes[marker + 1] ?? 0;
     if (kind === EOI) {
       kept.keep(marker, marker + 2);
@@ -51,7 +50,7 @@ function stripJpeg(bytes: Uint8Array): Uint8Array | null {
   }
 }
 
-/** Where the next marker is that is not a part of a scan: 0xFF 0x00 is a byte of the picture, 0xD0 to 0xD7 divide it. */
+/** The position of the next marker outside a scan: 0xFF 0x00 is a byte of the picture, 0xD0 to 0xD7 are restart markers. */
 function findMarker(bytes: Uint8Array, from: number): number {
   for (let at = from; at + 1 < bytes.length; at++) {
     if (bytes[at] !== 0xff) continue;
@@ -71,7 +70,7 @@ function beginsWith(bytes: Uint8Array, at: number, words = ""): boolean {
 
 const [PNG_EXIF, PNG_END] = [chunkName("eXIf"), chunkName("IEND")];
 
-/** The picture and how its colours, size and frames are meant. */
+/** The picture and the chunks for its colours, size and frames. */
 const PNG_NEEDED = new Set(
   [
     ...["IHDR", "PLTE", "IDAT", "IEND", "tRNS", "cHRM", "gAMA", "iCCP", "sBIT", "sRGB", "cICP", "mDCV", "cLLI"],
@@ -160,7 +159,7 @@ function stripWebp(bytes: Uint8Array): Uint8Array | null {
   return all;
 }
 
-/** The parts of a buffer that are kept, moved to its front one behind the other: 10 MiB are not there twice. */
+/** Moves the kept parts of a buffer to its front, so that 10 MiB are not in memory twice. */
 class KeptParts {
   readonly #bytes: Uint8Array;
   #length = 0;
@@ -169,13 +168,13 @@ class KeptParts {
     this.#bytes = bytes;
   }
 
-  /** Each call begins where the one before ended, or later. */
+  /** `start` must not be before the `end` of the previous call. */
   keep(start: number, end: number): void {
     if (start !== this.#length) this.#bytes.copyWithin(this.#length, start, end);
     this.#length += end - start;
   }
 
-  /** In the place of a part that is not kept and is no shorter. */
+  /** Writes over a part that is not kept and is at least as long. */
   put(...parts: ArrayLike<number>[]): void {
     for (const part of parts) {
       this.#bytes.set(part, this.#length);
@@ -188,7 +187,7 @@ class KeptParts {
   }
 }
 
-/** The four letters that name a chunk of PNG or WebP, as the number that they are in its bytes. */
+/** The name of a PNG or WebP chunk (four letters) as a 32-bit number. */
 function chunkName(letters: string): number {
   return [...letters].reduce((name, letter) => name * 256 + letter.charCodeAt(0), 0);
 }

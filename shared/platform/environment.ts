@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * Reads the variables a schema names, and no others, so that a process needs permission for just those.
- * An empty variable counts as missing. Throws one line that names each variable that is missing or wrong, never its value.
+ * Reads only the variables of a schema, so that a process needs permission for no others. An empty variable counts as missing.
+ * Throws an error that names each missing or wrong variable, never its value.
  */
 export function readEnvironment<Shape extends z.ZodRawShape>(
   schema: z.ZodObject<Shape>,
@@ -19,7 +19,7 @@ export function readEnvironment<Shape extends z.ZodRawShape>(
   throw new Error(`Environment: ${[...new Set(problems)].join("; ")}.`);
 }
 
-/** JSON in a variable. Ours is the only message, because the parser's own quotes what may be a secret. */
+/** JSON in a variable. The parser's message is not used, because it quotes the value, which may be secret. */
 const json = z.string().transform((text, context): unknown => {
   try {
     return JSON.parse(text);
@@ -49,10 +49,10 @@ const apiKeys = json
 /** SUPABASE_PUBLISHABLE_KEYS, a JSON object of keys by name, read as its key `default`. */
 export const supabasePublishableKeys = apiKeys;
 
-/** SUPABASE_SECRET_KEYS, read likewise. This key passes row-level security: it goes nowhere but to the platform itself. */
+/** SUPABASE_SECRET_KEYS, read likewise. This key bypasses row-level security: send it only to the platform. */
 export const supabaseSecretKeys = apiKeys;
 
-/** SUPABASE_JWKS: the public keys of session tokens. Without asymmetric keys the list is empty. */
+/** SUPABASE_JWKS: the public keys of session tokens; empty without asymmetric keys. */
 export const supabaseJwks = json.pipe(
   z.looseObject(
     { keys: z.array(z.looseObject({ kty: z.string() }), { error: "must hold a list named keys" }) },
@@ -66,8 +66,8 @@ export const webhookSecret = z
   .regex(/^whsec_[A-Za-z0-9+/]{16,}={0,2}$/, "must be whsec_ followed by the secret in base64");
 
 /**
- * KEYFRAME_ALLOW_LOCAL_WEBHOOKS, read as a boolean. Only the local stack sets it to 1: receivers may then be on http and
- * on loopback. Anywhere else that would let every user send requests into the network of the functions.
+ * KEYFRAME_ALLOW_LOCAL_WEBHOOKS as a boolean. Only the local stack sets it to 1, to allow receivers on http and loopback. Elsewhere it
+ * would let every user send requests into the network of the functions.
  */
 export const allowLocalWebhooks = z
   .enum(["0", "1"], { error: "must be 0 or 1" })

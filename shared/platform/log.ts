@@ -5,8 +5,8 @@ type Level = "info" | "warn" | "error";
 export type Log = Record<Level, (event: string, fields?: Fields) => void>;
 
 /**
- * A log whose every line carries `base` (for example the name of the function and the requestId).
- * Give it identifiers, codes and numbers only: never tokens, secrets, prompts, row data or signed addresses.
+ * A log that adds `base` (for example the name of the function) to every line.
+ * Log identifiers, codes and numbers only: never tokens, secrets, prompts, row data or signed URLs.
  */
 export function createLog(base: Fields, write: (line: string) => void = console.log): Log {
   const writer = (level: Level) => (event: string, fields?: Fields) =>
@@ -17,8 +17,8 @@ export function createLog(base: Fields, write: (line: string) => void = console.
 const MOST = 300;
 
 /**
- * What the provider said, fit for a row that its owner reads: one line of at most 300 characters without addresses
- * (they may carry tokens) and without inline data. Empty when it said nothing readable.
+ * A message of the provider, safe to show to the owner: one line of at most 300 characters without URLs (they can contain tokens) and
+ * without inline data. Empty when there is nothing readable.
  */
 export function providerSentence(said: unknown): string {
   if (said === null || said === undefined) return "";
@@ -33,7 +33,7 @@ export function providerSentence(said: unknown): string {
   return characters.length <= MOST ? line : `${characters.slice(0, MOST - 1).join("")}…`;
 }
 
-/** An error as a log line may have it: what it says and what caused it, without addresses, for they may carry tokens. */
+/** The message of an error and its cause for a log line, without URLs, which can contain tokens. */
 export function describeError(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? `, because of ${String(error.cause)}` : "";
   return providerSentence(String(error) + cause);

@@ -1,4 +1,4 @@
-/** Waits so many milliseconds, less when the signal aborts. Never rejects. */
+/** Waits `ms`, or until the signal aborts. Never rejects. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

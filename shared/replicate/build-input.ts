@@ -3,7 +3,7 @@ import type { Step } from "../contract/fields.ts";
 
 const fields = z.record(z.string(), z.unknown());
 
-/** A row of models: how our inputs map onto a model's fields. */
+/** A row of models: how our inputs map to the fields of a model. */
 export const modelSettings = z.object({
   prompt_field: z.string(),
   reference_field: z.string().nullable(),
@@ -20,7 +20,7 @@ export const modelSettings = z.object({
 });
 export type ModelSettings = z.infer<typeof modelSettings>;
 
-/** What was asked for. Files are null when there are none; `File` is an address, or a stand-in for one. */
+/** The requested input. Absent files are null; `File` is a URL, or a value that stands for one. */
 export type Wanted<File = string> = {
   step: Step;
   prompt: string;
@@ -30,12 +30,12 @@ export type Wanted<File = string> = {
   lastFrame: File | null;
 };
 
-/** The model cannot take what was asked for. The message is for the owner. */
+/** The model cannot take the requested input. The message is for the owner. */
 export class UnsupportedInput extends Error {}
 
 /**
- * The provider's input object for a prediction. Throws UnsupportedInput rather than leave anything out: the database
- * refuses such rows at the start, but an administrator may have changed the model's row since.
+ * The provider's input object for a prediction. Throws UnsupportedInput instead of leaving anything out: the database refuses such
+ * predictions, but an administrator may have changed the model's row since.
  */
 export function buildInput(wanted: Wanted, model: ModelSettings): Record<string, unknown> {
   const references = referencesOf(wanted);
@@ -55,7 +55,7 @@ export function buildInput(wanted: Wanted, model: ModelSettings): Record<string,
   return input;
 }
 
-/** A last frame keeps the look of the first, so that one comes before the user's own reference. */
+/** A last frame keeps the look of the first frame, so the first frame comes before the user's reference. */
 function referencesOf<File>({ step, reference, firstFrame }: Wanted<File>): File[] {
   return [step === "last-frame" ? firstFrame : null, reference].filter((file) => file !== null);
 }

@@ -3,8 +3,8 @@ import type { CallDatabase } from "../platform/call-database.ts";
 import { providerSentence } from "../platform/log.ts";
 
 /**
- * A prediction as Replicate shows it, in answers and callbacks alike. Loose: only what is used is named, and `output`
- * and `error` differ from model to model. The id goes into paths, so its characters are checked.
+ * A provider run, in answers and callbacks. Loose: only used fields are listed, and `output` and `error` differ between models. The id
+ * becomes part of URLs, so its characters are checked.
  */
 export const providerPrediction = z.looseObject({
   id: z.string().regex(/^[A-Za-z0-9_-]{1,100}$/),
@@ -15,7 +15,7 @@ export const providerPrediction = z.looseObject({
 });
 export type ProviderPrediction = z.infer<typeof providerPrediction>;
 
-/** The arguments of record_provider_state that tell what the provider says. */
+/** The arguments of record_provider_state that come from the provider. */
 export function providerState(run: ProviderPrediction) {
   return {
     provider_prediction_id: run.id,
@@ -26,18 +26,18 @@ export function providerState(run: ProviderPrediction) {
   };
 }
 
-/** The address of the output: a string, or the first of a list. Whether it may be fetched is decided when it is. */
+/** The URL of the output: a string, or the first of a list. Whether it is allowed is checked when it is fetched. */
 function pickOutputUrl(output: unknown): string | null {
   const first: unknown = Array.isArray(output) ? output[0] : output;
   return typeof first === "string" && first.length <= 2048 && URL.canParse(first) ? first : null;
 }
 
-/** A bar as tqdm and its like draw it, perhaps redrawn after a carriage return: `video:  45%|████▌     | 45/100 [00:12<00:15]`. */
+/** A progress bar of tqdm and similar tools, which may be redrawn after a carriage return: `video:  45%|████▌     | 45/100 [00:12<00:15]`. */
 const BAR = /(?:^|[\s:])(\d{1,3})%\s*\|/g;
-/** Progress stands at the end of the logs, so nothing before the last of them is read. */
+/** Progress is at the end of the logs, so only this many characters are read. */
 const TAIL = 4000;
 
-/** How far a run is, 0 to 1, by the last progress bar in its logs; null when there is none. */
+/** The progress of a run, 0 to 1, by the last progress bar in its logs; null without one. */
 export function parseProgress(logs: string | null | undefined): number | null {
   const bars = [...(logs ?? "").slice(-TAIL).matchAll(BAR)];
   const percent = bars.at(-1)?.[1];
@@ -47,21 +47,21 @@ export function parseProgress(logs: string | null | undefined): number | null {
 const outcome = z.enum(["recorded", "unchanged", "duplicate", "unknown", "unproven", "ended", "stale"]);
 export type RecordOutcome = z.infer<typeof outcome>;
 
-/** Why a run in the provider's list may be a prediction's: something in it names the prediction, or it has an equal text. */
+/** Why a run in the provider's list may belong to a prediction: it names the prediction, or has equal text. */
 export type FoundBy = "name" | "text";
 
 export type ProviderStateSource = {
   predictionId: string;
   attempt: number;
   run: ProviderPrediction;
-  /** The `webhook-id` of a callback, by which a replay is known. */
+  /** The `webhook-id` of a callback, by which a replay is detected. */
   callbackId?: string;
-  /** When to ask the provider next; null for the database's own interval. */
+  /** When to poll the provider next; null for the database's own interval. */
   pollAfterSeconds?: number | null;
   foundBy?: FoundBy | undefined;
 };
 
-/** Records what the provider says about a run, whether it came as an answer or as a callback. Throws DatabaseError. */
+/** Records the state of a provider run from an answer or a callback. Throws DatabaseError. */
 export async function recordProviderState(call: CallDatabase, source: ProviderStateSource): Promise<RecordOutcome> {
   const answer = await call("record_provider_state", {
     prediction_id: source.predictionId,

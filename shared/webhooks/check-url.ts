@@ -3,17 +3,16 @@ import ipaddr from "ipaddr.js";
 const MAX_CHARACTERS = 2048;
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
-/** Names that mean something only inside a network. What other names resolve to is checked when connecting. */
+/** Names that resolve only inside a network. Other names are checked when connecting. */
 const INSIDE = ["localhost", "localdomain", "local", "internal", "intranet", "lan", "corp", "home", "home.arpa"];
 
 const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 const NAME = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
- * Why a webhook URL may not be used, as a sentence for its owner; null when it may. Looks at the text alone, so it serves
- * registration; checkAddress decides about what the name resolves to, at connect time.
- * The URL parser undoes the disguises of a host (decimal, octal, hex, short forms, percent signs, wide digits), and its
- * reading is the one that is connected to. The characters refused here are also refused by the table's own check.
+ * A sentence for the owner that says why a webhook URL may not be used; null when it may. It checks the text only; checkAddress checks
+ * the resolved addresses at connect time. The URL parser normalises disguised hosts (decimal, octal, hex, short forms, percent signs,
+ * wide digits), and its result is used to connect. The table's check refuses the same characters.
  */
 export function checkUrl(given: string, rules: AddressRules = {}): string | null {
   const { allowLocal = false } = rules;
@@ -42,19 +41,19 @@ function checkHost(host: string, rules: AddressRules): string | null {
   return null;
 }
 
-/** `allowLocal`: loopback (and http) too. Only for a receiver beside the local stack. */
+/** `allowLocal` also allows loopback and http. Only for the local stack. */
 export type AddressRules = { allowLocal?: boolean };
 
-/** The internet's IPv6. Everything outside is for special use, such as ::10.0.0.1, though a list may not name it. */
+/** Global unicast IPv6. Everything else, such as ::10.0.0.1, is for special use, even where the library does not say so. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** Public by its number, yet answered by the cloud's own agent: metadata of the machine that asks. */
+/** A public address at which Azure's agent answers with metadata of the machine. */
 const METADATA_IPV4 = ["168.63.129.16"];
 
 /**
- * Why an IP address (as a resolver or a URL's host gives it, without brackets) may not be connected to; null when it may.
- * Only global unicast addresses may: not loopback, private, link-local, shared (CGNAT), multicast, reserved, documentation or
- * metadata addresses, nor IPv6 that carries an IPv4 address inside (mapped, NAT64, 6to4, Teredo), whatever that one is.
+ * A sentence that says why an IP address (without brackets) may not be connected to; null when it may. Only global unicast addresses
+ * may: not loopback, private, link-local, shared (CGNAT), multicast, reserved, documentation or metadata addresses, nor IPv6 addresses
+ * that contain an IPv4 address (mapped, NAT64, 6to4, Teredo).
  */
 export function checkAddress(ip: string, { allowLocal = false }: AddressRules = {}): string | null {
   if (!ipaddr.isValid(ip)) return `${ip} is not an IP address.`;

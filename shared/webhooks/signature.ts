@@ -8,8 +8,8 @@ export type SignatureHeaders = {
 };
 
 /**
- * Signs a body with a `whsec_…` secret. `now` is the time of this attempt.
- * For kicks in tests and benchmarks. Postgres signs its own kicks the same way, and `deliver` the webhooks to receivers.
+ * Signs a body with a `whsec_…` secret. `now` is the time of this attempt. Used by tests and benchmarks: Postgres signs real kicks, and
+ * `deliver` signs webhooks.
  */
 export function sign(secret: string, id: string, now: Date, body: string): SignatureHeaders {
   return {
@@ -20,8 +20,8 @@ export function sign(secret: string, id: string, now: Date, body: string): Signa
 }
 
 /**
- * The only forms that are accepted. The package itself would read the time of "1700000000, 1" or "1700000000x", and an id
- * with a dot in it could claim a part of what was signed as time and body. A header sent twice arrives joined, and is neither.
+ * The accepted formats. The package would accept the times "1700000000, 1" and "1700000000x", and an id with a dot could shift the
+ * boundaries of the signed text. A header that was sent twice arrives joined, and matches none.
  */
 const FORMS: Record<keyof SignatureHeaders, RegExp> = {
   "webhook-id": /^[!-\-/-~]{1,256}$/,
@@ -30,8 +30,8 @@ const FORMS: Record<keyof SignatureHeaders, RegExp> = {
 };
 
 /**
- * True when the body was signed with the secret not more than five minutes ago (or ahead). Constant time in the signature.
- * The package compares with its own clock, so a test of old signatures signs with an old `now`.
+ * True when the body was signed with the secret at most five minutes ago (or ahead). Compares in constant time.
+ * The package uses its own clock, so a test of old signatures signs with an old `now`.
  */
 export function verify(secret: string, headers: Headers, body: string): boolean {
   if (!Object.entries(FORMS).every(([name, form]) => form.test(headers.get(name) ?? ""))) return false;

@@ -3,27 +3,27 @@ import type { Log } from "../platform/log.ts";
 import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBody } from "../http/read-body.ts";
 import { verify } from "./signature.ts";
 
-/** Of bodies whose signature is not known yet: 256 that have not begun. */
+/** For all bodies whose signature is not verified yet: 256 that have not begun. */
 const MOST_UNSIGNED_BYTES = 16 * 1024 * 1024;
-/** Callbacks larger than one read. Each takes milliseconds; more at once cost memory under an attack (lab/bench/memory). */
+/** Concurrent callbacks that take more than one read, each for milliseconds. More would cost memory under an attack (lab/bench/memory). */
 const MOST_SLOW = 4;
-/** Kicks and callbacks come within milliseconds, and their senders wait for a few seconds at most. */
+/** Kicks and callbacks arrive within milliseconds, and their senders wait a few seconds at most. */
 const MOST_BODY_MS = 30_000;
 
 export type SignedHandlerSettings = {
-  /** The one path that exists, as the function sees it: `/keyframe-generate`. */
+  /** The only path, as the function sees it: `/keyframe-generate`. */
   path: string;
   secret: string;
   maxBytes: number;
   log: Log;
   clock?: BodyClock;
-  /** Called only with a body whose signature and age are right. */
+  /** Called only when signature and age are valid. */
   handle: (body: string, request: Request) => Promise<Response> | Response;
 };
 
 /**
- * The inbound order of every signed request: path, method, size, raw text, signature and age, and only then the handler.
- * Whatever goes wrong is answered in the envelope.
+ * Checks every signed request in this order: path, method, size, text, signature and age; then calls the handler. Errors are answered in
+ * the envelope.
  */
 export function createSignedHandler(settings: SignedHandlerSettings): (request: Request) => Promise<Response> {
   const { clock = bodyClock } = settings;
@@ -40,7 +40,7 @@ export function createSignedHandler(settings: SignedHandlerSettings): (request: 
 async function answer(settings: SignedHandlerSettings, request: Request, readBody: BodyReader): Promise<Response> {
   const { path, secret, maxBytes, handle } = settings;
   if (new URL(request.url).pathname.replace(/\/$/, "") !== path) {
-    throw new ApiError("not_found", `There is nothing at this path. Send a signed POST to ${path}.`);
+    throw new ApiError("not_found", `Nothing is at this path. Send a signed POST to ${path}.`);
   }
   if (request.method !== "POST") {
     throw new ApiError("method_not_allowed", "Only POST is answered here.", { headers: { Allow: "POST" } });
@@ -68,7 +68,7 @@ function refuse(error: unknown, requestId: string, log: Log): Response {
   return Response.json(body, { status, headers: { "X-Request-Id": requestId, ...extra.headers } });
 }
 
-/** The caller's own identifier when it is harmless to repeat, else a new one. */
+/** The caller's identifier when it is safe to repeat, otherwise a new one. */
 function readRequestId(given: string | null): string {
   return given !== null && /^[\x21-\x7e]{1,128}$/.test(given) ? given : crypto.randomUUID();
 }

@@ -80,13 +80,13 @@ function watch({ newsAfter = Number.POSITIVE_INFINITY, seconds = 25, fails }: Pa
   const clock = createClock();
   const gone = new AbortController();
   let looks = 0;
-  const look = async () => {
+  const readAgain = async () => {
     looks += 1;
     if (fails && looks === fails.at) throw fails.error;
-    return { seen: looks, isNews: clock.elapsed() >= newsAfter };
+    return { seen: looks, isDone: clock.elapsed() >= newsAfter };
   };
-  const first = { seen: 0, isNews: newsAfter === 0 };
-  const hold = { seconds, look, isNews: (seen: typeof first) => seen.isNews, signal: gone.signal };
+  const first = { seen: 0, isDone: newsAfter === 0 };
+  const hold = { seconds, readAgain, isDone: (seen: typeof first) => seen.isDone, signal: gone.signal };
   return { clock, gone, looks: () => looks, held: () => holdAnswer(first, hold, clock) };
 }
 type Watch = { newsAfter: number; seconds: number; fails: { at: number; error: unknown } };
@@ -94,25 +94,25 @@ type Watch = { newsAfter: number; seconds: number; fails: { at: number; error: u
 describe("holding", () => {
   test("news from the start → at once, without a look or a sleep", async () => {
     const { held, looks, clock } = watch({ newsAfter: 0 });
-    expect(await held()).toEqual({ seen: 0, isNews: true });
+    expect(await held()).toEqual({ seen: 0, isDone: true });
     expect([looks(), clock.pauses]).toEqual([0, []]);
   });
 
-  test("news after a moment → at the next look, which comes within a fifth of a second at first", async () => {
+  test("news after a moment → at the next read, which comes within a fifth of a second at first", async () => {
     const { held, clock } = watch({ newsAfter: 150 });
-    expect(await held()).toEqual({ seen: 1, isNews: true });
+    expect(await held()).toEqual({ seen: 1, isDone: true });
     expect(clock.elapsed()).toBe(200);
   });
 
   test("news after 10 seconds → told at most a second late", async () => {
     const { held, clock } = watch({ newsAfter: 10_000 });
-    expect((await held()).isNews).toBe(true);
+    expect((await held()).isDone).toBe(true);
     expect(clock.elapsed()).toBeLessThanOrEqual(11_000);
   });
 
   test("no news → what was seen last, when the time is up and not later", async () => {
     const { held, looks, clock } = watch({ seconds: 3 });
-    expect(await held()).toEqual({ seen: looks(), isNews: false });
+    expect(await held()).toEqual({ seen: looks(), isDone: false });
     expect([clock.elapsed(), clock.pauses]).toEqual([3000, [200, 300, 450, 675, 1000, 375]]);
   });
 
@@ -126,13 +126,13 @@ describe("holding", () => {
   test("looks that are slow count in the wait, and there are fewer of them", async () => {
     const clock = createClock();
     let looks = 0;
-    const look = async () => {
+    const readAgain = async () => {
       clock.advance(4000);
       looks += 1;
       return looks;
     };
     const signal = new AbortController().signal;
-    expect(await holdAnswer(0, { seconds: 10, look, isNews: () => false, signal }, clock)).toBe(looks);
+    expect(await holdAnswer(0, { seconds: 10, readAgain, isDone: () => false, signal }, clock)).toBe(looks);
     expect([looks, clock.elapsed() < 15_000]).toEqual([3, true]);
   });
 });
@@ -143,12 +143,12 @@ describe("a look that fails", () => {
     "%s → the wait is over, and what was seen last is told",
     async (code) => {
       const { held, looks } = watch({ fails: { at: 3, error: error(code) } });
-      expect([await held(), looks()]).toEqual([{ seen: 2, isNews: false }, 3]);
+      expect([await held(), looks()]).toEqual([{ seen: 2, isDone: false }, 3]);
     },
   );
   test("the first look already → what there was at the start", async () => {
     const { held } = watch({ fails: { at: 1, error: error("rate_limited") } });
-    expect(await held()).toEqual({ seen: 0, isNews: false });
+    expect(await held()).toEqual({ seen: 0, isDone: false });
   });
   test.each([error("not_found"), error("internal"), new TypeError("a fault of ours")])("%s → fails", async (thrown) => {
     const { held, looks } = watch({ fails: { at: 2, error: thrown } });
@@ -163,7 +163,7 @@ describe("the caller has gone", () => {
     clock.whenSleeping(() => {
       if (clock.pauses.length === 3) gone.abort();
     });
-    expect(await held()).toEqual({ seen: 2, isNews: false });
+    expect(await held()).toEqual({ seen: 2, isDone: false });
     expect(looks()).toBe(2);
   });
   test("before the wait began → no look at all", async () => {

@@ -61,9 +61,9 @@ test("a sample without a value → left out; a metric without any → nothing at
 });
 
 test.each(["", "1a", "a-b", "a b", "a\n"])("the name %j → refused, of a metric and of a label", (name) => {
-  expect(() => prometheusText([{ name, help: "h", samples: [{ value: 1 }] }])).toThrow("no name of a metric");
+  expect(() => prometheusText([{ name, help: "h", samples: [{ value: 1 }] }])).toThrow("not a metric name");
   const samples = [{ labels: { [name]: "x" }, value: 1 }];
-  expect(() => prometheusText([{ name: "a", help: "h", samples }])).toThrow("no name of a label");
+  expect(() => prometheusText([{ name: "a", help: "h", samples }])).toThrow("not a label name");
 });
 
 const job = (n: number) => ({ scheduled: true, lastRunSeconds: n, lastSuccessSeconds: n + 1, failures: n + 2 });

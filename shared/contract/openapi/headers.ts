@@ -42,13 +42,11 @@ const replayed = z
     example: "true",
     header: { id: "IdempotencyReplayed" },
   });
-const etag = z
-  .string()
-  .meta({
-    description: "For If-None-Match.",
-    example: 'W/"processing-2b9a1c6e-7f43-4d0e-b1b8-1d5c2e7a4f41.1..0.35-0"',
-    header: { id: "ETag" },
-  });
+const etag = z.string().meta({
+  description: "For If-None-Match.",
+  example: 'W/"processing-2b9a1c6e-7f43-4d0e-b1b8-1d5c2e7a4f41.1..0.35-0"',
+  header: { id: "ETag" },
+});
 const preferenceApplied = z
   .string()
   .optional()

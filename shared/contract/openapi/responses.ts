@@ -86,7 +86,7 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   invalid_json: "The body is not JSON. Correct it.",
   invalid_request: "The body, the query or a header does not fit. `details` names what; correct it.",
   unauthorized: "The session token is missing, malformed, expired or wrongly signed. Sign in and send a fresh one.",
-  not_found: "There is nothing at this path, or nothing of yours with this identifier.",
+  not_found: "Nothing is at this path, or nothing of yours has this identifier.",
   method_not_allowed: "The path takes other methods: `Allow` names them.",
   request_timeout: "The body did not arrive in time: nothing came for 10 s, or it took too long. Send it again.",
   frame_not_ready: "A frame this step builds on has not succeeded yet. Generate it, or wait for it.",

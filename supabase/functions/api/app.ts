@@ -13,16 +13,16 @@ import { respond, respondToPreflight, respondWithDocument, respondWithError } fr
 import { HANDLERS, listRoutes } from "./routes/routes.ts";
 import { readMetrics } from "./routes/metrics.ts";
 
-/** Kept for the log line of the request, beside its identifier. */
+/** What the log line of the request needs. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string } };
 
 /**
- * The name of the function when it is not deployed as `api`: the platform puts it before the path, as in /films/api/projects.
- * Empty for `api`, whose name is the beginning of the path itself.
+ * The path prefix of a function that is not deployed as `api`: the platform puts its name first, as in /films/api/projects.
+ * Empty for `api`.
  */
 const mountOf = (path: string): string => /^\/(?!api\/)[^/]+(?=\/api\/)/.exec(path)?.[0] ?? "";
 
-/** The API, below /api. Every response is an envelope (but openapi.json and metrics), and every request one line in the log. */
+/** The API below /api. Every response except openapi.json and metrics is an envelope; every request writes one log line. */
 export function createApp(deps: Deps): { fetch: (request: Request) => Response | Promise<Response> } {
   const app = new Hono<Env>({
     getPath: (request) => {
@@ -37,17 +37,17 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
     c.set("requestId", requestId);
     if (c.req.method === "OPTIONS") c.res = respondToPreflight(requestId);
     else await next();
-    const [route, ownerId] = [c.get("route"), c.get("ownerId")]; // c.var is made anew each time
+    const [route, ownerId] = [c.get("route"), c.get("ownerId")]; // c.var is built anew at each access
     const milliseconds = performance.now() - began;
     const { method } = c.req;
     logRequest(deps.log, { requestId, method, route, status: c.res.status, ownerId, milliseconds, error: c.error });
   });
   const answerError = (error: Error, c: Context<Env>) => {
-    c.error = error; // where the log line finds it
+    c.error = error; // for the log line
     return respondWithError(c.get("requestId"), error instanceof ApiError ? error : internal(error));
   };
   app.onError(answerError);
-  app.notFound((c) => answerError(new ApiError("not_found", "There is nothing at this path. Check its spelling."), c));
+  app.notFound((c) => answerError(new ApiError("not_found", "Nothing is at this path. Check its spelling."), c));
 
   for (const { at, pattern, operations } of listRoutes()) {
     app.all(`/api${pattern}`, async (c) => {
@@ -74,13 +74,13 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
   return { fetch: (request) => app.fetch(withKnownMethod(request)) };
 }
 
-/** Says who calls, or throws unauthorized. */
+/** Returns the caller or throws unauthorized. */
 async function identify({ caller }: Operation, headers: Headers, deps: Deps): Promise<Caller> {
   if (caller === "nobody") return { ownerId: null, token: null };
   return caller === "manager" ? deps.verifyManager(headers) : deps.verifySession(headers.get("authorization"));
 }
 
-/** The one place where types are lost: a call was read by the schemas of the very operation whose handler takes it. */
+/** The cast is safe: readCall validated the call with the schemas of the operation that this handler serves. */
 function handle(id: OperationId, call: AnyCall, deps: Deps): Promise<Answer> {
   const handler = HANDLERS[id] as (call: AnyCall, deps: Deps) => Promise<Answer>;
   return handler(call, deps);
@@ -97,19 +97,19 @@ function notAllowed(methods: string[]): ApiError {
 const KNOWN = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /**
- * The request, but as one with the method OTHER where its own is none that is usual. A method can be any word: one that
- * every object has (constructor) breaks the router before a line of ours runs, and none of them belongs into the log.
+ * Replaces an unknown method by OTHER. A method can be any word: `constructor` would break the router, and no such word may
+ * reach the log.
  */
 const withKnownMethod = (request: Request): Request =>
   KNOWN.includes(request.method) ? request : new Request(request.url, { method: "OTHER", headers: request.headers });
 
-/** The caller's X-Request-Id when it is 1 to 128 plain characters, so that it is safe in headers and logs; else a new one. */
+/** The caller's X-Request-Id when it is safe in headers and logs (1 to 128 plain characters), otherwise a new one. */
 function requestIdOf(request: Request): string {
   const given = request.headers.get("x-request-id");
   return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : crypto.randomUUID();
 }
 
-/** What a log line tells of a request. `route` is the pattern, never the path itself: that can hold anything. */
+/** The fields of a log line. `route` is the pattern, never the path, which can contain anything. */
 type Answered = {
   requestId: string;
   method: string;
@@ -120,7 +120,7 @@ type Answered = {
   error: Error | undefined;
 };
 
-/** One line per request: no tokens, bodies or signed addresses. A fault of ours is told with its cause. */
+/** Writes one line per request, without tokens, bodies or signed URLs. An error of ours is logged with its cause. */
 function logRequest(log: Log, { error, milliseconds, ...answered }: Answered): void {
   const fields = { ...answered, duration_ms: Math.round(milliseconds * 10) / 10 };
   if (error === undefined) log.info("request", fields);

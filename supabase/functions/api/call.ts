@@ -9,49 +9,49 @@ import type { UploadTurns } from "./http/upload-turns.ts";
 import type { ManagerVerifier, ProjectVerifier } from "./auth/project-key.ts";
 import type { SessionVerifier } from "./auth/verify-session.ts";
 
-/** What the handlers stand on. */
+/** The dependencies of the handlers. */
 export type Deps = {
   database: Database;
   storage: Storage;
-  /** For bodies of JSON. */
+  /** Reads JSON bodies. */
   readBody: BodyReader;
   takeUploadTurn: UploadTurns;
   verifySession: SessionVerifier;
-  /** For the webhook paths, which the project's secret key may call too. */
+  /** For the webhook paths, which also accept the project's secret key. */
   verifyManager: ManagerVerifier;
-  /** For figures, which are for the project's secret key alone. */
+  /** For the figures, which only the project's secret key may read. */
   verifyProject: ProjectVerifier;
-  /** Why no webhook may be sent to this address, in a sentence; null when it may. */
+  /** A sentence that says why this URL may not receive webhooks; null when it may. */
   refuseUrl: (url: string) => Promise<string | null>;
-  /** The text of openapi.json, for a function at this path: empty for `api`, else as in /films. */
+  /** The text of openapi.json; `mount` is the path prefix of the function (app.ts). */
   openApi: (mount: string) => Promise<string>;
   log: Log;
   now: () => Date;
-  /** Milliseconds by a clock that is never set: for how long something took. */
+  /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
-  /** Resolves after so many milliseconds, at once when the signal aborts; never rejects. */
+  /** Resolves after `ms`, or at once when the signal aborts; never rejects. */
   sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 
 type Image = "uploadReferenceImage";
 
-/** One request, its parts validated as its operation in the contract says. */
+/** One request, validated by its operation in the contract. */
 export type Call<Id extends OperationId> = {
   ownerId: string | null;
   token: string | null;
-  /** The value of a parameter of the path; "" when it has none of this name. */
+  /** The value of a path parameter; "" when there is none of this name. */
   path: (name: string) => string;
   query: QueryOf<Id>;
   body: Id extends Image ? UnreadUpload : BodyOf<Id>;
-  /** What Idempotency-Key stands for; empty without one, and for other methods than POST. */
+  /** Empty without an Idempotency-Key, and for methods other than POST. */
   idempotency: Idempotency;
   headers: Headers;
-  /** Aborts when the caller has gone. */
+  /** Aborts when the caller disconnects. */
   signal: AbortSignal;
 };
 
-/** `data` undefined: 304, what the caller has is still right. */
+/** `data` undefined: 304, the caller's copy is still right. */
 export type Answer<Data = unknown> = { data: Data | undefined; headers?: Record<string, string> };
 
-/** Makes one call of the database and answers; throws ApiError. */
+/** Makes one database call and answers. Throws ApiError. */
 export type Handler<Id extends OperationId> = (call: Call<Id>, deps: Deps) => Promise<Answer<AnswerOf<Id>>>;

@@ -8,12 +8,12 @@ import {
   supabaseUrl,
 } from "../../../shared/platform/environment.ts";
 
-/** What the function reads. The first four are given by the platform. */
+/** The variables of the function. The platform sets the first four. */
 export const apiEnvironment = z.object({
   SUPABASE_URL: supabaseUrl,
   SUPABASE_PUBLISHABLE_KEYS: supabasePublishableKeys,
   SUPABASE_JWKS: supabaseJwks,
-  /** Who calls the webhook paths with it manages the service-wide endpoints. */
+  /** A caller of the webhook paths with this key manages the service-wide endpoints. */
   SUPABASE_SECRET_KEYS: supabaseSecretKeys,
   /** Set only where sessions are signed with the project's shared HS256 key. */
   KEYFRAME_JWT_SECRET: z.string().min(32, "must have at least 32 characters").optional(),

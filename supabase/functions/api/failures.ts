@@ -1,6 +1,6 @@
 import { ApiError } from "../../../shared/http/errors.ts";
 
-/** What the log tells of a call that failed: codes only, never row data, prompts or addresses. */
+/** What the log has of a failed call: codes only, never row data, prompts or URLs. */
 export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };
 
 export const internal = (cause: unknown): ApiError =>
@@ -8,18 +8,18 @@ export const internal = (cause: unknown): ApiError =>
     cause,
   });
 
-/** The spread of 2 to 5 seconds keeps callers that failed together from coming back together. */
+/** A random 2 to 5 seconds, so that callers that failed together do not return together. */
 export const unavailable = (cause: unknown): ApiError =>
   new ApiError(
     "unavailable",
-    "The service cannot be reached just now. Wait the seconds named in Retry-After, then try again.",
+    "The service cannot be reached at the moment. Wait the seconds named in Retry-After, then try again.",
     {
       cause,
       headers: { "Retry-After": String(2 + Math.floor(Math.random() * 4)) },
     },
   );
 
-/** No session, or one that does not count. `sentence` says why; it holds nothing of the token. */
+/** `sentence` says what is wrong with the session; it contains nothing of the token. */
 export const unauthorized = (sentence: string, cause?: UpstreamFailure): ApiError =>
   new ApiError("unauthorized", `${sentence} Sign in and send the session token as Authorization: Bearer <token>.`, {
     cause,

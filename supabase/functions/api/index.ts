@@ -12,7 +12,7 @@ import { createStorage } from "./rows/storage.ts";
 import { createUploadTurns } from "./http/upload-turns.ts";
 import { createManagerVerifier, createProjectVerifier } from "./auth/project-key.ts";
 
-/** Of JSON that signed-in callers send: 128 bodies of the largest size. */
+/** For the JSON bodies of all signed-in callers together: 128 of the largest size. */
 const MOST_JSON_BYTES = 16 * 1024 * 1024;
 
 const environment = readEnvironment(apiEnvironment, (name) => Deno.env.get(name));
@@ -39,7 +39,7 @@ const app = createApp({
   verifySession,
   verifyManager: createManagerVerifier(verifySession, environment.SUPABASE_SECRET_KEYS),
   verifyProject: createProjectVerifier(environment.SUPABASE_SECRET_KEYS),
-  // Only who registers an endpoint needs it, and reading it takes a fifth of the function's start.
+  // Loaded when an endpoint is registered, because loading it takes a fifth of the function's start.
   refuseUrl: async (url) => (await import("../../../shared/webhooks/check-url.ts")).checkUrl(url, { allowLocal }),
   openApi: createDocumentText(`${clientUrl}/functions/v1`),
   now,

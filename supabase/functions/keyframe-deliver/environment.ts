@@ -6,10 +6,10 @@ import {
   webhookSecret,
 } from "../../../shared/platform/environment.ts";
 
-/** A variable that a package looks up by itself. Here only because the local stack permits what stands here, and no others. */
+/** A variable that undici reads itself. Listed because the local stack permits only the variables of this schema. */
 const readByUndici = z.string().optional();
 
-/** What the function reads. The first two are given by the platform. */
+/** The variables of the function. The platform sets the first two. */
 export const deliverEnvironment = z.object({
   SUPABASE_URL: supabaseUrl,
   SUPABASE_SECRET_KEYS: supabaseSecretKeys,

@@ -9,7 +9,7 @@ import {
 import type { StoredFile } from "./files/storage.ts";
 import type { LeasedTask } from "./tasks/task.ts";
 
-/** Why a task did not work, as it stands in the row: a stable code and a sentence for the owner. */
+/** Why a task failed, as stored in the row: a stable code and a sentence for the owner. */
 export type Reason = { code: string; message: string };
 
 const claimed = z.array(z.looseObject({ task: z.string(), id: z.string() }));
@@ -17,33 +17,33 @@ export type Claimed = z.infer<typeof claimed>[number];
 const retried = z.enum(["later", "failed", "too_late"]);
 
 /**
- * The SQL functions of the worker. Each is one transition; false or too_late means that the row went on without us. All throw
+ * The SQL functions of the worker. Each is one transition; false or too_late means that the row has changed meanwhile. All throw
  * DatabaseError.
  */
 export type Database = {
   claim(maxRows: number, leaseSeconds: number, heartbeatMs: number, waitMs: number): Promise<Claimed[]>;
-  /** `foundBy` for a run that was found in the provider's list. */
+  /** `foundBy` is set for a run that was found in the provider's list. */
   recordState(
     task: { id: string; attempt: number },
     run: ProviderPrediction,
     foundBy?: FoundBy,
   ): Promise<RecordOutcome>;
   recordRunCanceled(providerPredictionId: string, canceled: boolean): Promise<void>;
-  /** `refused` are those of the task's files that are still there; they are put off. */
+  /** `refused` are the task's files that Storage did not remove; they are tried again later. */
   recordFilesRemoved(leaseToken: string, refused: StoredFile[]): Promise<void>;
   recordSearchEnded(predictionId: string): Promise<void>;
   complete(task: LeasedTask, output: StoredOutput): Promise<boolean>;
   fail(task: LeasedTask, reason: Reason, retryable: boolean): Promise<boolean>;
   retryLater(task: LeasedTask, reason: Reason, more?: RetryDetails): Promise<z.infer<typeof retried>>;
   pollLater(task: LeasedTask): Promise<void>;
-  /** Nothing is written for this task any more: if its prediction ended otherwise, what was written is removed. True: it is. */
+  /** Removes the written file if its prediction ended without it; true if so. Call it when nothing more is written for the task. */
   giveUpOutput(task: LeasedTask): Promise<boolean>;
 };
 
-/** `answered` false: a run may exist at the provider, so its list is searched before the next submit. */
+/** `answered` false: a provider run may exist, so the provider's list is searched before the next submit. */
 export type RetryDetails = { retryAfterSeconds?: number | null; answered?: boolean };
 
-/** `pollSeconds`: when to ask the provider about a run again; null where callbacks come, for the database's own interval. */
+/** `pollSeconds`: the interval of polls; null for the database's own, which assumes callbacks. */
 export function createDatabase(call: CallDatabase, pollSeconds: number | null): Database {
   const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
   return {
@@ -82,7 +82,7 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null): 
   };
 }
 
-/** A file in Storage that has been checked, as complete_prediction takes it. Video alone has a duration. */
+/** A checked file in Storage, as complete_prediction takes it. Only a video has a duration. */
 export type StoredOutput = {
   output_path: string;
   content_type: string;

@@ -4,13 +4,13 @@ import type { OutputSource } from "./files/open-output.ts";
 import type { Provider } from "./provider/provider.ts";
 import type { Storage } from "./files/storage.ts";
 
-/** What the tasks work with. */
+/** The dependencies of the tasks. */
 export type Deps = {
   database: Database;
   provider: Provider;
   storage: Storage;
   outputs: OutputSource;
-  /** Where the provider reaches us for callbacks and input files, as `platformUrl` would; null where it cannot. */
+  /** The URL at which the provider reaches the platform for callbacks and input files; null when it cannot. */
   publicUrl: string | null;
   platformUrl: string;
   log: Log;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { httpUrl, supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/platform/environment.ts";
 import { parseOutputHosts } from "./files/open-output.ts";
 
-/** Read as a test of an address. */
+/** Parsed to a function that tests a URL. */
 const outputHosts = z.string().transform((list, context) => {
   try {
     return parseOutputHosts(list);
@@ -12,7 +12,7 @@ const outputHosts = z.string().transform((list, context) => {
   }
 });
 
-/** What the function reads. The first two are given by the platform. */
+/** The variables of the function. The platform sets the first two. */
 export const generateEnvironment = z.object({
   SUPABASE_URL: supabaseUrl,
   SUPABASE_SECRET_KEYS: supabaseSecretKeys,
@@ -20,6 +20,6 @@ export const generateEnvironment = z.object({
   KEYFRAME_REPLICATE_API_TOKEN: z.string().min(1),
   KEYFRAME_REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
   KEYFRAME_REPLICATE_OUTPUT_HOSTS: outputHosts.prefault("replicate.delivery"),
-  /** Where the provider reaches us. Without it: SUPABASE_URL when that is https, else polling and the provider's Files API. */
+  /** Where the provider reaches the platform. Default: SUPABASE_URL if it is https, otherwise polling and the provider's Files API. */
   KEYFRAME_PUBLIC_URL: httpUrl.optional(),
 });

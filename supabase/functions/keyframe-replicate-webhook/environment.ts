@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { supabaseSecretKeys, supabaseUrl, webhookSecret } from "../../../shared/platform/environment.ts";
 
-/** What the function reads. The first two are given by the platform. */
+/** The variables of the function. The platform sets the first two. */
 export const webhookEnvironment = z.object({
   SUPABASE_URL: supabaseUrl,
   SUPABASE_SECRET_KEYS: supabaseSecretKeys,

@@ -9,12 +9,12 @@ import {
   recordProviderState,
 } from "../../../shared/replicate/provider-prediction.ts";
 
-/** The query of the callback address, as the submit made it. */
+/** The query of the callback URL that the submit sent. */
 const query = z.object({ prediction: id, attempt: z.coerce.number().int().min(1).max(1_000_000) });
 
 /**
- * Answers a callback whose signature is right: parses it and records it, one SQL call. Whatever the database makes of it is
- * a 200, so that the provider does not repeat what is settled; 404 when there is no such prediction. Throws ApiError.
+ * Records a callback whose signature is verified, in one SQL call. Every outcome is answered with 200, so that the provider does not
+ * repeat the callback, except 404 for an unknown prediction. Throws ApiError.
  */
 export function createCallbackHandler(
   call: CallDatabase,
@@ -26,7 +26,7 @@ export function createCallbackHandler(
       throw new ApiError("invalid_request", "The query needs prediction=<uuid> and attempt=<number>.");
     const { prediction: predictionId, attempt } = target.data;
     const run = parseRun(body);
-    const callbackId = request.headers.get("webhook-id") ?? ""; // the signature covers it, so it is there
+    const callbackId = request.headers.get("webhook-id") ?? ""; // present, because the signature covers it
     const outcome = await record(call, { predictionId, attempt, run, callbackId });
     log.info("callback", { predictionId, attempt, status: run.status, outcome });
     if (outcome === "unknown") throw new ApiError("not_found", "There is no such prediction.");

@@ -5,7 +5,7 @@ import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts"
 import { webhookEnvironment } from "./environment.ts";
 import { createCallbackHandler } from "./handle-callback.ts";
 
-/** A callback carries the run's whole logs. */
+/** A callback contains all logs of the provider run. */
 const MOST_CALLBACK_BYTES = 1024 * 1024;
 
 const environment = readEnvironment(webhookEnvironment, (name) => Deno.env.get(name));

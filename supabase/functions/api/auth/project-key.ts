@@ -1,12 +1,12 @@
 import { ApiError } from "../../../../shared/http/errors.ts";
 import type { Caller, SessionVerifier } from "./verify-session.ts";
 
-/** `given`: the right key came; `bearer`: it stood in Authorization too, or alone there. */
+/** `given`: the right key was sent; `bearer`: it was in Authorization. */
 export type ProjectKey = { given: boolean; bearer: boolean };
 
 /**
- * Looks for the project's secret key: in `apikey`, as clients send it now, or in Authorization, as older ones and Prometheus do.
- * A wrong one is refused (unauthorized), never taken for an absent one.
+ * Finds the project's secret key in `apikey` or, as older clients and Prometheus send it, in Authorization.
+ * A wrong key throws unauthorized: it is never treated as absent.
  */
 async function readProjectKey(headers: Headers, secretKey: string): Promise<ProjectKey> {
   const bearer = /^Bearer +([\x21-\x7e]+)$/i.exec(headers.get("authorization") ?? "")?.[1];
@@ -17,7 +17,7 @@ async function readProjectKey(headers: Headers, secretKey: string): Promise<Proj
   return { given: keys.length > 0, bearer: keys.includes(bearer) };
 }
 
-/** Compares digests, each byte of them, so that the time it takes tells nothing of the key. */
+/** Compares every byte of the digests, so that the time it takes reveals nothing about the key. */
 async function isSame(given: string, expected: string): Promise<boolean> {
   const digest = async (text: string) =>
     new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
@@ -32,10 +32,10 @@ const wrongKey = () =>
     { headers: { "WWW-Authenticate": "Bearer" } },
   );
 
-/** Decides who manages webhooks: a user by their session, or the project by its secret key. Throws unauthorized. */
+/** Authenticates the caller of the webhook paths: a user by session, or the project by its secret key. Throws unauthorized. */
 export type ManagerVerifier = (headers: Headers) => Promise<Caller>;
 
-/** Beside a session the right key changes nothing: the session says who calls. */
+/** When both a session and the key are sent, the session decides. */
 export function createManagerVerifier(verifySession: SessionVerifier, secretKey: string): ManagerVerifier {
   return async (headers) => {
     const authorization = headers.get("authorization");
@@ -45,10 +45,10 @@ export function createManagerVerifier(verifySession: SessionVerifier, secretKey:
   };
 }
 
-/** Admits the project's secret key alone, and gives it back for the call of the database. Throws unauthorized. */
+/** Accepts only the project's secret key and returns it for the database call. Throws unauthorized. */
 export type ProjectVerifier = (headers: Headers) => Promise<string>;
 
-/** A session beside the key is refused: who sends both has mistaken one thing for another. */
+/** A session sent with the key is refused: it is a mistake of the caller. */
 export function createProjectVerifier(secretKey: string): ProjectVerifier {
   return async (headers) => {
     const key = await readProjectKey(headers, secretKey);

@@ -5,10 +5,10 @@ import { jwtVerify, type JWTVerifyGetKey } from "jose/jwt/verify";
 import { z } from "zod";
 import { unauthorized } from "../failures.ts";
 
-/** Who calls, until when. `token` goes on to the platform, where row-level security decides. */
+/** A verified session. `token` is passed to the platform, where row-level security decides. */
 type Session = { ownerId: string; token: string; expiresAt: Date };
 
-/** Who calls; `ownerId` null: the project, by its secret key, or nobody. `token` goes on to the platform, which decides by it. */
+/** `ownerId` is null for the project (by its secret key) and for an anonymous caller. `token` is passed to the platform. */
 export type Caller = { ownerId: string | null; token: string | null };
 
 export type SessionVerifier = (authorization: string | null) => Promise<Session>;
@@ -20,7 +20,7 @@ const claims = z.object({ sub: z.guid(), role: z.literal("authenticated"), exp: 
 
 /**
  * Verifies session tokens without a network call: signature, exp, iss, aud and role. Throws unauthorized.
- * Each kind of key is bound to its algorithms, so a public key can never be used as a shared one.
+ * Each kind of key is bound to its algorithms, so that a public key is never used as a shared secret.
  */
 export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Settings): SessionVerifier {
   const publicKeys = createLocalJWKSet({ keys: jwks.keys.filter(({ kty }) => kty === "EC" || kty === "RSA") });
@@ -46,7 +46,7 @@ export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Setting
           ? await jwtVerify(token, secret, { ...expected, algorithms: ["HS256"] })
           : await jwtVerify(token, publicKey, { ...expected, algorithms: ["ES256", "RS256"] });
       const { sub, exp } = claims.parse(payload);
-      // jose compares whole seconds, and so does this: nobody is let in after the second of exp has begun.
+      // jose compares whole seconds too: a token is refused from the second of exp on.
       return { ownerId: sub, token, expiresAt: new Date(exp * 1000) };
     } catch (error) {
       throw unauthorized(
@@ -56,13 +56,13 @@ export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Setting
   };
 }
 
-/** About a megabyte of tokens, and never more than a few: how long a token is, its user's metadata decide. */
+/** About a megabyte of tokens. Their length depends on the users' metadata, so long ones are not kept. */
 const MOST_SESSIONS = 1000;
 const LONGEST_KEPT = 4096;
 
 /**
- * Remembers tokens that passed, because checking a signature costs more than all else a request does here (0.5 ms).
- * Safe, since nothing about a token can change but that it expires, which is looked at each time. Refusals are not kept.
+ * Caches verified tokens, because checking a signature costs more than the rest of a request (0.5 ms).
+ * This is safe: a token cannot change, and its expiry is checked each time. Refusals are not cached.
  */
 export function rememberSessions(verify: SessionVerifier, now: () => Date, most = MOST_SESSIONS): SessionVerifier {
   const known = new Map<string, Session>();

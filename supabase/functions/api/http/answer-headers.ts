@@ -1,9 +1,9 @@
 import { z } from "zod";
 
-/** A class of requests as the RateLimit fields name it. */
+/** A class of requests, as named in the RateLimit headers. */
 export const policyName = z.string().regex(/^[a-z0-9_-]+$/);
 
-/** How the caller's token bucket stands, as keyframe_private.rate_state tells it; null for a class without a limit. */
+/** The caller's token bucket, from keyframe_private.rate_state; null for a class without a limit. */
 export const rateState = z
   .object({
     policy: policyName,
@@ -14,7 +14,7 @@ export const rateState = z
   })
   .nullable();
 
-/** What every SQL function of ours answers beside its rows; `replayed` where an Idempotency-Key may be given. */
+/** What every SQL function returns with its rows; `replayed` where an Idempotency-Key is accepted. */
 export const answered = z.object({ rate: rateState, replayed: z.boolean().optional() });
 
 /** RateLimit fields (draft-ietf-httpapi-ratelimit-headers) and Idempotency-Replayed. */

@@ -1,20 +1,20 @@
 import { z } from "zod";
 import { invalidFields } from "./invalid-request.ts";
 
-/** Where a page ended: the last row's created_at, to the microsecond, and its id, since many rows share a time. */
+/** The last row of a page: its created_at in microseconds and its id, because rows can share a time. */
 const position = z.tuple([z.iso.datetime({ offset: true }), z.guid()]);
 type Position = { created_at: string; id: string };
 
-/** An opaque cursor that goes on after `row`: both values in base64url. */
+/** An opaque cursor for the page after this row: both values in base64url. */
 const writeCursor = ({ created_at, id }: Position): string =>
   btoa(`${created_at} ${id}`).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
-/** Throws invalid_request unless the cursor is one that writeCursor can have written. */
+/** Throws invalid_request unless writeCursor could have written the cursor. */
 function readCursor(cursor: string): Position {
   const parsed = position.safeParse(decode(cursor)?.split(" "));
   if (!parsed.success) {
     throw invalidFields([
-      { path: "cursor", message: "Is no nextCursor of this path. Leave it out to begin with the newest." },
+      { path: "cursor", message: "Is not a nextCursor of this path. Leave it out to start with the newest." },
     ]);
   }
   const [created_at, id] = parsed.data;
@@ -30,13 +30,13 @@ function decode(cursor: string): string | undefined {
   }
 }
 
-/** The page arguments that every listing SQL function takes: one row more than asked for tells whether there is another page. */
+/** The page arguments of every listing SQL function. One row more than requested tells whether there is another page. */
 export function pageArguments({ limit, cursor }: { limit: number; cursor?: string | undefined }) {
   const after = cursor === undefined ? undefined : readCursor(cursor);
   return { max_rows: limit + 1, before_created_at: after?.created_at, before_id: after?.id };
 }
 
-/** The rows of the page asked for, and where the next one begins. */
+/** The rows of the page, and the cursor of the next page. */
 export function cutPage<Row extends Position>(rows: Row[], limit: number): { rows: Row[]; nextCursor: string | null } {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);

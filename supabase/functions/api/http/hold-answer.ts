@@ -1,48 +1,48 @@
 import { ApiError, type ErrorCode } from "../../../../shared/http/errors.ts";
 import type { Deps } from "../call.ts";
 
-/** Far below the platform's limit for an answer, so that a held one still gets through. */
+/** Far below the platform's time limit for an answer. */
 const MOST_SECONDS = 25;
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 1000;
-/** A session can run out meanwhile: whoever started something must be told that it runs, not to sign in and start it again. */
+/** `unauthorized` too: a session can expire during the wait, and a start that was made must not be answered with 401. */
 const ENDS_THE_WAIT: ErrorCode[] = ["rate_limited", "unavailable", "unauthorized"];
 
-/** The seconds of Prefer: wait=N (RFC 7240), at most 25; 0 without it. A preference that is not understood is ignored. */
+/** The seconds of Prefer: wait=N (RFC 7240), at most 25; 0 without it. Other preferences are ignored. */
 export function readWait(prefer: string | null): number {
   const seconds = /(?:^|,)\s*wait\s*=\s*"?(\d+)"?\s*(?:$|[,;])/i.exec(prefer ?? "")?.[1];
   return Math.min(Number(seconds ?? 0), MOST_SECONDS);
 }
 
-type Hold<Seen> = {
+type Hold<State> = {
   seconds: number;
-  /** Looks again. Some failures (ENDS_THE_WAIT) end the wait and do not fail the request, which has done what it was sent for. */
-  look: () => Promise<Seen>;
-  isNews: (seen: Seen) => boolean;
+  /** Reads the state again. The failures in ENDS_THE_WAIT end the wait without failing the request. */
+  readAgain: () => Promise<State>;
+  isDone: (state: State) => boolean;
   signal: AbortSignal;
 };
 
-/** Looks again and again until there is news, the time is up or the caller has gone. Returns what was seen last. */
-export async function holdAnswer<Seen>(
-  first: Seen,
-  { seconds, look, isNews, signal }: Hold<Seen>,
+/** Reads again until `isDone`, the time is over, or the caller disconnects. Returns the last state. */
+export async function holdAnswer<State>(
+  first: State,
+  { seconds, readAgain, isDone, signal }: Hold<State>,
   { sleep, elapsed }: Pick<Deps, "sleep" | "elapsed">,
-): Promise<Seen> {
+): Promise<State> {
   const end = elapsed() + seconds * 1000;
-  let seen = first;
+  let state = first;
   let pause = FIRST_PAUSE_MS;
-  while (!isNews(seen)) {
+  while (!isDone(state)) {
     const left = end - elapsed();
     if (left <= 0) break;
     await sleep(Math.min(pause, left), signal);
     if (signal.aborted) break;
     pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS);
     try {
-      seen = await look();
+      state = await readAgain();
     } catch (error) {
       if (error instanceof ApiError && ENDS_THE_WAIT.includes(error.code)) break;
       throw error;
     }
   }
-  return seen;
+  return state;
 }

@@ -1,6 +1,6 @@
 import { invalidFields } from "./invalid-request.ts";
 
-/** The arguments of a SQL function that may be repeated; without a key both are absent, and before an upload is read its hash. */
+/** Arguments of a repeatable SQL function. Both are absent without a key; the hash is absent until an upload has been read. */
 export type Idempotency = { idempotency_key?: string; request_hash?: string };
 
 /** The header Idempotency-Key; undefined without one. Throws invalid_request. */
@@ -14,15 +14,15 @@ export function readKey(headers: Headers): string | undefined {
 }
 
 /**
- * The hash of what a key stands for: method, path and body. `body` is the parsed JSON (so order and white space of fields do
- * not matter) or the bytes of a file.
+ * The hash of the request that a key belongs to: method, path and body. `body` is the parsed JSON (so the order of fields and white
+ * space do not matter) or the bytes of a file.
  */
 export async function hashRequest(method: string, path: string, body: unknown): Promise<string> {
   const content = body instanceof Uint8Array ? await sha256(body) : canonicalJson(body);
   return await sha256(new TextEncoder().encode(`${method} ${path}\n${content}`));
 }
 
-/** JSON with the names of every object in one order. */
+/** JSON with the keys of every object sorted. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_name, inner: unknown) =>
     inner !== null && typeof inner === "object" && !Array.isArray(inner)
@@ -33,8 +33,8 @@ function canonicalJson(value: unknown): string {
 
 /** Lower-case hex. */
 async function sha256(bytes: Uint8Array): Promise<string> {
-  // The buffers made in this function are ArrayBuffers, never shared ones, which the type cannot tell.
+  // No caller uses a SharedArrayBuffer, which the type would allow.
   const digest = await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>);
-  // Uint8Array.toHex is newer than the runtime of hosted functions.
+  // Hosted functions run on Deno 2.1, which lacks Uint8Array.toHex.
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

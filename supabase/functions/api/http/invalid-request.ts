@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import { ApiError, type ErrorDetail } from "../../../../shared/http/errors.ts";
 
-/** A body can have thousands of unknown fields with long names; the answer stays small. */
+/** A body can have thousands of unknown fields with long names; this keeps the answer small. */
 const MOST_DETAILS = 20;
 const LONGEST_PATH = 100;
 
-/** What does not fit, as details { path, message }: the first thing of each field. */
+/** invalid_request with the first problem of each field in `details`. */
 export function invalidRequest(error: z.ZodError): ApiError {
   const details = new Map<string, string>();
   const add = (path: PropertyKey[], message: string) => {
@@ -33,7 +33,7 @@ const EXPECTED: Record<string, string> = {
   object: "an object",
 };
 
-/** Sentences for what the contract itself says nothing about. */
+/** Messages for issues that the contract has no message for. */
 export const issueSentence: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === "invalid_type") {
     return issue.input === undefined ? "Is required." : `Must be ${EXPECTED[issue.expected] ?? issue.expected}.`;

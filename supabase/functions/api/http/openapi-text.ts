@@ -1,9 +1,8 @@
-/** The version of the contract, as CHANGELOG.md has it. */
+/** The version of the contract, as in CHANGELOG.md. */
 const VERSION = "0.1.0";
 
 /**
- * The text of openapi.json, made at the first request that asks for it (some 30 ms) and kept; until then not even the code
- * that makes it is loaded. Not in an envelope: it is not an answer of the service but a document that tools read.
+ * Builds the text of openapi.json at the first request for it (about 30 ms, including loading the code) and keeps it.
  */
 export function createDocumentText(functionsUrl: string): (mount: string) => Promise<string> {
   let made: { mount: string; text: Promise<string> } | undefined;

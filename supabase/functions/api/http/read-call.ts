@@ -7,7 +7,7 @@ import { invalidFields, invalidRequest, issueSentence } from "./invalid-request.
 import { openUpload } from "./read-upload.ts";
 import { readJson } from "./request-body.ts";
 
-/** A validated request whose operation is not known to the type system; call.ts has the precise one. */
+/** A validated request of any operation; call.ts has the type for each operation. */
 export type AnyCall = {
   ownerId: string | null;
   token: string | null;
@@ -20,8 +20,8 @@ export type AnyCall = {
 };
 
 /**
- * Validates what came by what the operation takes. Throws ApiError: invalid_request, invalid_json, unsupported_media_type, and
- * what the reader throws. An image is not read here: its handler takes the caller's token before.
+ * Validates a request by its operation. Throws ApiError: invalid_request, invalid_json, unsupported_media_type, and the
+ * reader's errors. An image is not read here: its handler first takes a token of the caller's rate limit.
  */
 export async function readCall(
   operation: Operation,
@@ -41,7 +41,7 @@ export async function readCall(
     body,
     idempotency: await idempotencyOf(operation, request, url.pathname, body),
     headers: request.headers,
-    // Only who waits asks for it: the runtime makes it then, and an error to abort it with when the answer is out.
+    // A getter, because the runtime creates the signal, and an error to abort it with, only when it is read.
     get signal() {
       return request.signal;
     },
@@ -54,7 +54,7 @@ async function bodyOf({ body, bodyMayBeEmpty }: Operation, request: Request, rea
   return await readJson(request, body, { read, mayBeEmpty: bodyMayBeEmpty === true });
 }
 
-/** A repeated PATCH or DELETE ends where the first one did, so only POST has a key. */
+/** Only POST has a key: a repeated PATCH or DELETE has the same effect as the first. */
 async function idempotencyOf(
   operation: Operation,
   request: Request,
@@ -67,10 +67,10 @@ async function idempotencyOf(
   return { idempotency_key: key, request_hash: await hashRequest(request.method, path, body) };
 }
 
-/** For paths that take no query string. */
+/** The query of paths that take none. */
 const noQuery = z.strictObject({});
 
-/** What functions.invoke of supabase-js adds when it is told a region. It is for the platform, which passes it on. */
+/** supabase-js adds it when a region is set. It is meant for the platform, which does not remove it. */
 const OF_THE_PLATFORM = "forceFunctionRegion";
 
 /** Parses the query string. Throws invalid_request for a parameter that is unknown, repeated or does not fit. */

@@ -1,31 +1,31 @@
 import { ApiError } from "../../../../shared/http/errors.ts";
-import { type BodyReader, toldLength, tooLarge } from "../../../../shared/http/read-body.ts";
+import { type BodyReader, declaredLength, tooLarge } from "../../../../shared/http/read-body.ts";
 import { invalidFields } from "./invalid-request.ts";
 import { mediaType } from "./request-body.ts";
 
 export const IMAGE_LIMIT_BYTES = 10 * 1024 * 1024;
-/** What boundaries and part headers of a form may take beside the file. */
+/** The file plus the boundaries and part headers of a form. */
 const FORM_LIMIT_BYTES = IMAGE_LIMIT_BYTES + 16 * 1024;
 
 const RAW_TYPES = ["image/png", "image/jpeg", "image/webp", "application/octet-stream"];
 
-/** A file and the media type its sender gave it. */
+/** A file and the media type that its sender declared. */
 export type Upload = { bytes: Uint8Array; declared: string };
 
-/** An upload whose headers fit, and of whose body nothing has been read yet. */
+/** An upload whose headers are valid and whose body has not been read. */
 export type UnreadUpload = {
-  /** More than this does not come: what Content-Length says, or the limit. */
+  /** The Content-Length, or the limit. */
   maxBytes: number;
   read(readBody: BodyReader): Promise<Upload>;
 };
 
 /**
- * 10 MiB in this time is a line of 0.9 Mbit/s. A hosted function has to answer within 150 s, of which waiting for a turn
- * (upload-turns.ts) may take 20 and storing 10.
+ * 10 MiB in this time needs 0.9 Mbit/s. A hosted function must answer within 150 s, of which the wait for a turn
+ * (upload-turns.ts) may take 20 s and storing 10 s.
  */
 const MOST_UPLOAD_MS = 100_000;
 
-/** Takes a file of at most 10 MiB, sent as the body itself or as the one field of a form. Throws what its headers rule out. */
+/** Accepts a file of at most 10 MiB, as the body or as the only field of a form. Throws when the headers rule it out. */
 export function openUpload(request: Request): UnreadUpload {
   const contentType = request.headers.get("content-type");
   const declared = mediaType(contentType);
@@ -37,9 +37,9 @@ export function openUpload(request: Request): UnreadUpload {
     );
   }
   const limit = isForm ? FORM_LIMIT_BYTES : IMAGE_LIMIT_BYTES;
-  const told = toldLength(request.headers);
-  if (told > limit) throw tooLarge(limit);
-  const maxBytes = told >= 0 ? told : limit; // NaN is neither
+  const length = declaredLength(request.headers);
+  if (length > limit) throw tooLarge(limit);
+  const maxBytes = length >= 0 ? length : limit; // NaN is not >= 0
   return {
     maxBytes,
     async read(readBody) {

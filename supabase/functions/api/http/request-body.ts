@@ -3,7 +3,7 @@ import { ApiError } from "../../../../shared/http/errors.ts";
 import type { BodyLimits, BodyReader } from "../../../../shared/http/read-body.ts";
 import { invalidRequest, issueSentence } from "./invalid-request.ts";
 
-/** Bodies of JSON stay far below this: the longest text has 4000 characters. */
+/** Valid bodies are far smaller: the longest text has 4000 characters. */
 const JSON_LIMITS: BodyLimits = { maxBytes: 64 * 1024, maxMs: 30_000 };
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
@@ -18,8 +18,8 @@ type JsonSettings = {
 };
 
 /**
- * Reads and parses a body of JSON (RFC 8259: UTF-8). Throws what the reader throws, unsupported_media_type, invalid_json, or
- * invalid_request naming each field that does not fit.
+ * Reads and parses a JSON body (RFC 8259: UTF-8). Throws unsupported_media_type, invalid_json, invalid_request with each invalid
+ * field, and the reader's errors.
  */
 export async function readJson<Output>(
   request: Request,
@@ -36,7 +36,7 @@ export async function readJson<Output>(
   try {
     value = JSON.parse(utf8.decode(bytes));
   } catch {
-    // The parser's own words quote the body, which may hold a prompt.
+    // The parser's message quotes the body, which can contain a prompt.
     throw new ApiError(
       "invalid_json",
       bytes.length === 0

@@ -1,7 +1,7 @@
 import { type ApiError, type Envelope, failed, succeeded } from "../../../../shared/http/errors.ts";
 import type { Answer } from "../call.ts";
 
-/** Any web page may call: sessions travel in a header, never in a cookie. */
+/** Any web page may call, because sessions are sent in a header, never in a cookie. */
 const ALWAYS = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers":
@@ -30,7 +30,7 @@ export const respondWithError = (requestId: string, { code, message, status, ext
     extra.headers,
   );
 
-/** Text that tools read as it is: not in an envelope. */
+/** A document for tools, without the envelope. */
 export const respondWithDocument = (requestId: string, text: string, contentType: string): Response =>
   new Response(text, { headers: { ...ALWAYS, "Content-Type": contentType, "X-Request-Id": requestId } });
 

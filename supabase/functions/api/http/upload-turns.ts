@@ -2,23 +2,21 @@ import { ApiError } from "../../../../shared/http/errors.ts";
 import { type BodyClock, type BodyReader, createBodyReader } from "../../../../shared/http/read-body.ts";
 
 /**
- * What the uploads that are read or stored at one time may come to, by their Content-Length. While one is stored it is in memory up to
- * three times: as it came, as it was taken out of its form, and as it is sent to Storage. So four of 10 MiB take at most 120 MiB
- * of the 256 MB of a hosted function.
+ * The total Content-Length of the uploads that are read or stored at one time. An upload can be in memory three times: as received,
+ * as taken out of its form, and as sent to Storage. So four of 10 MiB take at most 120 MiB of the 256 MB of a hosted function.
  */
 const MOST_BYTES = 40 * 1024 * 1024;
-/** More would only share the sender's line. What two left uncollected took 30 MB more in an attack (lab/bench/memory). */
+/** More would only share the sender's bandwidth, and two took 30 MB more under an attack (lab/bench/memory). */
 const MOST_AT_ONCE_PER_OWNER = 1;
-/** Nothing of these is read, but each keeps a connection. */
+/** None of these is read, but each holds a connection. */
 const MOST_WAITING_PER_OWNER = 64;
 const MOST_WAIT_MS = 20_000;
-/** While others wait for a turn, an upload that stalls loses its own so soon, instead of after 10 s. */
+/** While others wait for a turn, a stalled upload ends after this instead of 10 s. */
 const MOST_IDLE_WITH_WAITING_MS = 2_000;
 
 /**
- * Lets uploads in, in the order of their coming, as far as memory and the share of each owner allow. `bytes`: how much may
- * come. `work` reads the body by the reader it is given; its place is free again when it has ended, read and stored.
- * Throws rate_limited or unavailable, before anything is read.
+ * Admits uploads in order of arrival, within the limits on memory and per owner. `bytes` is the largest size the upload can have.
+ * `work` reads the body with the given reader and stores it; then its turn ends. Throws rate_limited or unavailable before anything is read.
  */
 export type UploadTurns = <T>(
   ownerId: string | null,
@@ -37,14 +35,14 @@ export function createUploadTurns({ elapsed, later }: BodyClock): UploadTurns {
   const readBody = createBodyReader({
     elapsed,
     later,
-    mostBytes: Number.POSITIVE_INFINITY, // turns bound them
+    mostBytes: Number.POSITIVE_INFINITY, // bounded by the turns
     mostIdleMs: () => (waiting.size > 0 ? MOST_IDLE_WITH_WAITING_MS : 10_000),
   });
 
   function admit(): void {
     for (const [upload, begin] of waiting) {
       if (countOf(admitted, upload.ownerId) >= MOST_AT_ONCE_PER_OWNER) continue;
-      if (upload.bytes > free) return; // or small ones would keep it waiting for ever
+      if (upload.bytes > free) return; // otherwise small uploads could delay it for ever
       waiting.delete(upload);
       admitted.add(upload);
       free -= upload.bytes;
@@ -73,13 +71,13 @@ export function createUploadTurns({ elapsed, later }: BodyClock): UploadTurns {
 const tooMany = (): ApiError =>
   new ApiError(
     "rate_limited",
-    `More than ${MOST_WAITING_PER_OWNER} uploads of yours are under way. Wait the seconds named in Retry-After, then send it again.`,
+    `More than ${MOST_WAITING_PER_OWNER} uploads of yours are in progress. Wait the seconds named in Retry-After, then send it again.`,
     { headers: { "Retry-After": "5" } },
   );
 
 const noTurn = (): ApiError =>
   new ApiError(
     "unavailable",
-    "Other uploads are under way, and this one's turn did not come. Wait the seconds named in Retry-After, then send it again.",
+    "Other uploads are in progress, and this one did not get a turn. Wait the seconds named in Retry-After, then send it again.",
     { headers: { "Retry-After": "5" } },
   );

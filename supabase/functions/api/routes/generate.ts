@@ -11,14 +11,14 @@ import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../rows/m
 const read = answered.extend({ prediction: predictionRow });
 type Read = z.infer<typeof read>;
 
-type Start = "startFirstFrame" | "startLastFrame" | "startVideo";
-type Look = "readFirstFrame" | "readLastFrame" | "readVideo";
-/** What the steps take altogether; a field that a step lacks is refused by its schema. */
+type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
+type ReadId = "readFirstFrame" | "readLastFrame" | "readVideo";
+/** The fields of all steps; the schema of a step refuses those it does not have. */
 type StartBody = Partial<Call<"startLastFrame">["body"] & Call<"startVideo">["body"]>;
 
-/** POST /api/projects/generate/:step → 202 with the prediction; Location is where to poll it. Prefer: wait holds it to its end. */
+/** POST /api/projects/generate/:step → 202 with the prediction; Location is the URL to poll. Prefer: wait holds the answer until it ends. */
 export const startPrediction =
-  (step: Step): Handler<Start> =>
+  (step: Step): Handler<StartId> =>
   async (call, deps) => {
     const body: StartBody = call.body;
     const args = {
@@ -33,34 +33,34 @@ export const startPrediction =
     };
     const started = await deps.database("start_prediction", args, call.token, read);
     const { id, project_id } = started.prediction;
-    // It is made, and will be paid for. Whatever fails from here on, the answer has to be that it was made.
+    // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
     const fallBackToStarted = (error: unknown) => {
       deps.log.warn("start_answered_early", { predictionId: id, reason: describeError(error) });
       return { answer: started, waited: {} };
     };
-    const hasEnded = (seen: Read) => seen.prediction.completed_at !== null;
+    const hasEnded = ({ prediction }: Read) => prediction.completed_at !== null;
     const { answer, waited } = await hold(started, call, deps, hasEnded).catch(fallBackToStarted);
     const query = new URLSearchParams({ projectId: project_id, predictionId: id });
-    const Location = `${step}?${query}`; // relative to the address of the start, whatever the function is called
-    // What this request did to its own limit and key is told, not what the looks afterwards did.
+    const Location = `${step}?${query}`; // relative to the URL of the start, so that it fits any function name
+    // The rate limit and key of this request, not of the reads during the wait.
     const headers = { ...answerHeaders(started), ...waited, Location };
     return answerWith(answer.prediction, headers, call, deps).catch((error) => {
-      if (hasEnded(started)) throw error; // the answer to a repeated request, which may be repeated once more
+      if (hasEnded(started)) throw error; // a repeated request, which the caller can repeat again
       return answerWith(fallBackToStarted(error).answer.prediction, headers, call, deps);
     });
   };
 
-/** GET /api/projects/generate/:step → 200 with the prediction, also when the generation failed. Never asks the provider. */
+/** GET /api/projects/generate/:step → 200 with the prediction, also when the generation failed. Never calls the provider. */
 export const readPrediction =
-  (step: Step): Handler<Look> =>
+  (step: Step): Handler<ReadId> =>
   async (call, deps) => {
     const { projectId, predictionId } = call.query;
     const known = readTag(call.headers.get("if-none-match"));
     const args = { project_id: projectId, step, prediction_id: predictionId };
     const found = await deps.database("read_prediction", args, call.token, read);
     const before = known?.status ?? wireStatus(found.prediction);
-    const isNews = ({ prediction }: Read) => prediction.completed_at !== null || wireStatus(prediction) !== before;
-    const { answer, waited } = await hold(found, call, deps, isNews);
+    const isDone = ({ prediction }: Read) => prediction.completed_at !== null || wireStatus(prediction) !== before;
+    const { answer, waited } = await hold(found, call, deps, isDone);
     return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, deps, known);
   };
 
@@ -72,27 +72,27 @@ export const cancelPrediction: Handler<"cancelPrediction"> = async (call, deps) 
   return answerWith(answer.prediction, answerHeaders(answer), call, deps);
 };
 
-/** Holds the answer as long as Prefer: wait asks for, looking at this one prediction, until there is news. */
+/** Holds the answer for the seconds of Prefer: wait, or until `isDone`. */
 async function hold(
   first: Read,
-  call: Pick<Call<Start>, "token" | "headers" | "signal">,
+  call: Pick<Call<StartId>, "token" | "headers" | "signal">,
   deps: Deps,
-  isNews: (seen: Read) => boolean,
+  isDone: (state: Read) => boolean,
 ): Promise<{ answer: Read; waited: Record<string, string> }> {
   const seconds = readWait(call.headers.get("prefer"));
   if (seconds === 0) return { answer: first, waited: {} };
   const { token, signal } = call;
   const { id, project_id, step } = first.prediction;
-  const look = () => deps.database("read_prediction", { project_id, step, prediction_id: id }, token, read);
-  const answer = await holdAnswer(first, { seconds, look, isNews, signal }, deps);
+  const readAgain = () => deps.database("read_prediction", { project_id, step, prediction_id: id }, token, read);
+  const answer = await holdAnswer(first, { seconds, readAgain, isDone, signal }, deps);
   return { answer, waited: { "Preference-Applied": `wait=${seconds}` } };
 }
 
-/** Signs the output, where there is one and the caller has none that is still good. */
+/** Answers 304 when the caller's copy is current; otherwise signs the output, if there is one. */
 async function answerWith(
   row: Read["prediction"],
   headers: Record<string, string>,
-  { token }: Pick<Call<Start>, "token">,
+  { token }: Pick<Call<StartId>, "token">,
   { storage, now }: Deps,
   known?: KnownTag,
 ): Promise<Answer<Prediction>> {

@@ -7,8 +7,8 @@ import { unavailable } from "../failures.ts";
 const databaseHealth = z.object({ now: z.string() });
 
 /**
- * GET /api/health: 200 when the database answers, else 503. Tells anybody that, and with deep=1 the project more: figures, and
- * what does not work although the service answers. That is `degraded`, and 200 all the same, so that the figures come with it.
+ * GET /api/health: 200 when the database answers, else 503. With deep=1 and the secret key the answer has the figures and the problems.
+ * With problems it is `degraded`, still with 200 so that the figures are in the envelope.
  */
 export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps) => {
   if (query.deep !== undefined) {
@@ -20,7 +20,7 @@ export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps
   return { data: { status: "ok", database: "ok" } };
 };
 
-/** How the service fares, for who has the project's secret key. Throws ApiError: unauthorized, unavailable. */
+/** Requires the project's secret key. Throws ApiError: unauthorized, unavailable. */
 export async function readFigures(
   headers: Headers,
   deps: Pick<Deps, "database" | "verifyProject">,
@@ -33,19 +33,19 @@ async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> 
   try {
     return await ask();
   } catch (error) {
-    // Whatever keeps the database from answering (also a missing migration or a wrong key), the service is not up.
+    // Also for a missing migration or a wrong key: the service is down, whatever the reason.
     if (!(error instanceof ApiError)) throw unavailable(error);
-    // An error's sentence can hold the database's words; its cause is codes only.
+    // The error's message can contain text of the database; its cause has codes only.
     throw error.code === "unavailable" ? error : unavailable(error.extra.cause);
   }
 }
 
 /** pg_net sends within a second or two of the commit. */
 const UNSENT_SECONDS = 30;
-/** Twelve sweeps missed. */
+/** Twelve missed sweeps. */
 const NO_SWEEP_SECONDS = 60;
 
-/** What keeps the service from its work although it answers, each with what to do about it. None: all is well. */
+/** What does not work although the service answers, and what to do about it. Empty when all is well. */
 export function problemsOf({ kicks, lastKicks, sweep }: ServiceFigures): string[] {
   const problems = Object.entries(lastKicks).flatMap(([name, kick]) =>
     kickWorks(kick) === false ? [kickProblem(name, kick)] : [],
@@ -95,12 +95,12 @@ function byStatus(name: string, status: number | null): string {
   return `somebody else answers there. keyframe_functions_url in the Vault is wrong: deploy again.`;
 }
 
-/** A function looks for work within moments of the kick that it accepts, a cold start included. */
+/** A function claims work within moments of the kick that it accepts, even after a cold start. */
 const SOON_SECONDS = 30;
 
-/** Whether kicks reach a function, by its last one. Null: that says nothing. */
+/** Whether kicks reach a function, judged by its last kick; null when unknown. */
 export function kickWorks({ outcome, madeSeconds, acknowledgedAfterSeconds }: LastKick): boolean | null {
-  // Whatever was answered: who looks for work has heard it. A function that starts slowly answers too late for pg_net.
+  // A claim proves that the kick arrived, whatever pg_net saw: a function that starts slowly answers too late for pg_net.
   if (acknowledgedAfterSeconds !== null) return true;
   if (outcome === "none" || outcome === "unanswered") return null;
   return outcome === "accepted" && (madeSeconds ?? 0) < SOON_SECONDS;

@@ -8,20 +8,20 @@ export async function readMetrics(headers: Headers, deps: Deps): Promise<string>
   return prometheusText(metricsOf(await readFigures(headers, deps)));
 }
 
-/** All gauges. What has no value (nothing waits, so nothing is oldest) is 0 where that says the same, and else left out. */
+/** All are gauges. A missing age is 0 where that means the same (nothing waits); other missing values are left out. */
 export function metricsOf(figures: ServiceFigures): Metric[] {
   const { predictions, deliveries, events, kicks, lastKicks, sweep, prune, fileRemovals } = figures;
   const { queued, starting, processing, storing, waiting } = predictions;
   const jobs = { sweep, prune };
   return [
-    by("predictions", "Predictions that have not ended; waiting: in line for a place.", "status", {
+    by("predictions", "Predictions that have not ended; waiting: for a slot of their owner.", "status", {
       waiting,
       queued,
       starting,
       processing,
       storing,
     }),
-    one("predictions_due", "Predictions that somebody should be looking at now.", predictions.due),
+    one("predictions_due", "Predictions with a task that is due.", predictions.due),
     one(
       "predictions_oldest_due_seconds",
       "How long the oldest of them has been due.",
@@ -29,11 +29,11 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
     ),
     one(
       "predictions_oldest_waiting_seconds",
-      "How long the first in line has waited.",
+      "How long the first of them has waited for a slot.",
       predictions.oldestWaitingSeconds ?? 0,
     ),
     one("predictions_retrying", "Predictions whose present task failed and is tried again.", predictions.retrying),
-    one("provider_runs_to_cancel", "Runs that the provider is yet to be asked to cancel.", predictions.runsToCancel),
+    one("provider_runs_to_cancel", "Provider runs that are not cancelled yet.", predictions.runsToCancel),
     by("deliveries", "Webhook deliveries that have not ended; held: their endpoint is not enabled.", "state", {
       due: deliveries.due,
       sending: deliveries.sending,
@@ -63,25 +63,35 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
     }),
     one("kicks_unsent", "Kicks that pg_net has not sent yet.", kicks.unsent),
     one("kicks_oldest_unsent_seconds", "How long the oldest of them has been there.", kicks.oldestUnsentSeconds ?? 0),
-    by("kicks_5m", "What came of requests of pg_net in the last five minutes; failed: whoever made them.", "outcome", {
-      accepted: kicks.accepted,
-      refused: kicks.refused,
-      failed: kicks.failed,
-    }),
+    by(
+      "kicks_5m",
+      "Requests of pg_net in the last five minutes by outcome; failed: also those of other senders.",
+      "outcome",
+      {
+        accepted: kicks.accepted,
+        refused: kicks.refused,
+        failed: kicks.failed,
+      },
+    ),
     one(
       "kicks_last_accepted_seconds",
       "Since a kick was accepted; absent: not in the last hour.",
       kicks.lastAcceptedSeconds,
     ),
-    perKick("last_kick_ok", "1 when the last kick was heard or accepted; absent: not known.", lastKicks, (kick) => {
-      const works = kickWorks(kick);
-      return works === null ? null : Number(works);
-    }),
+    perKick(
+      "last_kick_ok",
+      "1 when the last kick was acknowledged or accepted; absent: not known.",
+      lastKicks,
+      (kick) => {
+        const works = kickWorks(kick);
+        return works === null ? null : Number(works);
+      },
+    ),
     perKick("last_kick_status", "The HTTP status that it was answered with.", lastKicks, (kick) => kick.status),
     perKick("last_kick_made_seconds", "Since it was made.", lastKicks, (kick) => kick.madeSeconds),
     perKick(
       "last_kick_acknowledged_after_seconds",
-      "How long after that the function looked for work.",
+      "How long after that the function claimed work.",
       lastKicks,
       (kick) => kick.acknowledgedAfterSeconds,
     ),

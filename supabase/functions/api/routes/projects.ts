@@ -24,7 +24,7 @@ export const readProject: Handler<"readProject"> = async ({ path, token }, { dat
   return { data, headers: answerHeaders(answer) };
 };
 
-/** PATCH /api/projects/:projectId → 200 with the project as it is now. */
+/** PATCH /api/projects/:projectId → 200 with the changed project. */
 export const changeProject: Handler<"changeProject"> = async ({ path, body, token }, { database }) => {
   const { title, textPrompt, description } = body;
   const args = { project_id: path("projectId"), title, text_prompt: textPrompt, description };
@@ -32,7 +32,7 @@ export const changeProject: Handler<"changeProject"> = async ({ path, body, toke
   return { data: mapProject(answer.project), headers: answerHeaders(answer) };
 };
 
-/** DELETE /api/projects/:projectId → 200 with the project that is gone; its files follow within moments. */
+/** DELETE /api/projects/:projectId → 200 with the deleted project; its files are removed shortly afterwards. */
 export const deleteProject: Handler<"deleteProject"> = async ({ path, token }, { database }) => {
   const answer = await database("delete_project", { project_id: path("projectId") }, token, projectAnswer);
   return { data: mapProject(answer.project), headers: answerHeaders(answer) };

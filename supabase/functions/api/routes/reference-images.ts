@@ -15,8 +15,8 @@ const EXTENSION: Record<Image["contentType"], string> = {
 };
 
 /**
- * POST /api/projects/reference-images → 201 { referenceImagePath }. The caller's token is taken before anything of the body is
- * read. The kind is what the bytes say, not what the caller does. What is stored goes to the provider, so it holds no location.
+ * POST /api/projects/reference-images → 201 { referenceImagePath }. A token of the caller's rate limit is taken before the body is
+ * read. The bytes decide the type, not the caller. Metadata is removed, because the stored image goes to the provider.
  */
 export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { database, storage, takeUploadTurn }) =>
   takeUploadTurn(call.ownerId, call.body.maxBytes, async (readBody) => {
@@ -29,7 +29,7 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { da
     const stripped = withoutMetadata(bytes, image);
     if (request_hash !== undefined) answer = await admit({ ...call.idempotency, request_hash });
     const name = `${answer.file_id}.${EXTENSION[image.contentType]}`;
-    // It may be there: the name is ours alone, so it was stored by a request with the same key, or by the first sending of this one.
+    // When a file of this name exists, a request with the same key, or the first sending of this one, has stored it.
     await storage.uploadReference(name, stripped, image.contentType, call.token);
     return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
   });
@@ -38,10 +38,7 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { da
 function recognise(bytes: Uint8Array, declared: string): Image {
   const image = sniffImage(bytes);
   if (image === null) {
-    throw new ApiError(
-      "unsupported_media_type",
-      "This is no PNG, JPEG or WebP image of at most 16384 × 16384 and 100 megapixels.",
-    );
+    throw new ApiError("unsupported_media_type", "Not a valid PNG, JPEG or WebP (max 16,384 px per side, 100 MP).");
   }
   if (declared !== image.contentType && declared !== "application/octet-stream") {
     throw new ApiError("unsupported_media_type", `The image is ${image.contentType}. Send it with that Content-Type.`);
@@ -49,7 +46,7 @@ function recognise(bytes: Uint8Array, declared: string): Image {
   return image;
 }
 
-/** Throws unsupported_media_type. Works in the given buffer, so whatever needs the bytes as they came has read them before. */
+/** Throws unsupported_media_type. Changes the given buffer: read the original bytes before. */
 function withoutMetadata(bytes: Uint8Array, { contentType }: Image): Uint8Array {
   const stripped = stripMetadata(bytes, contentType);
   if (stripped !== null) return stripped;

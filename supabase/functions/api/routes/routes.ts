@@ -18,7 +18,7 @@ import {
   testWebhook,
 } from "./webhooks.ts";
 
-/** Who does each operation of the contract; one that is missing does not compile. */
+/** The handler of each operation of the contract. */
 export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   createProject,
   listProjects,
@@ -48,16 +48,16 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   readHealth,
 };
 
-/** One path of the API and what each method of it does. */
+/** One path of the API and its operations by method. */
 export type Route = {
-  /** As the contract writes it, with :names: what the log tells. */
+  /** As in the contract, with :names; used in the log. */
   at: string;
-  /** As Hono matches it. */
+  /** For Hono. */
   pattern: string;
   operations: Partial<Record<string, OperationId>>;
 };
 
-/** What an identifier in a path must look like; anything else is no path of ours. */
+/** The form of an identifier in a path; anything else is not_found. */
 const UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
 
 /** All paths of the contract. */

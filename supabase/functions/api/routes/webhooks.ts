@@ -15,7 +15,7 @@ export const listWebhooks: Handler<"listWebhooks"> = async ({ token }, { databas
   return { data: { webhooks: answer.endpoints.map(mapEndpoint) }, headers: answerHeaders(answer) };
 };
 
-/** POST /api/webhooks → 201 with the endpoint and its secret, also when it is the answer to a repeated request. */
+/** POST /api/webhooks → 201 with the endpoint and its secret, also for a repeated request. */
 export const createWebhook: Handler<"createWebhook"> = async (call, { database, refuseUrl }) => {
   const { url, description, eventTypes, enabled } = call.body;
   await requireUsable(url, refuseUrl);
@@ -30,7 +30,7 @@ export const readWebhook: Handler<"readWebhook"> = async ({ path, token }, { dat
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
-/** PATCH /api/webhooks/:webhookId → 200 with the endpoint as it is now. */
+/** PATCH /api/webhooks/:webhookId → 200 with the changed endpoint. */
 export const changeWebhook: Handler<"changeWebhook"> = async ({ path, body, token }, { database, refuseUrl }) => {
   const { url, description, eventTypes, enabled } = body;
   if (url !== undefined) await requireUsable(url, refuseUrl);
@@ -39,7 +39,7 @@ export const changeWebhook: Handler<"changeWebhook"> = async ({ path, body, toke
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };
 
-/** DELETE /api/webhooks/:webhookId → 200 with the endpoint that is gone, its secrets and deliveries with it. */
+/** DELETE /api/webhooks/:webhookId → 200 with the deleted endpoint. Its secrets and deliveries are deleted too. */
 export const deleteWebhook: Handler<"deleteWebhook"> = async ({ path, token }, { database }) => {
   const answer = await database("delete_webhook_endpoint", { endpoint_id: path("webhookId") }, token, endpointAnswer);
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
@@ -85,14 +85,14 @@ export const listDeliveries: Handler<"listDeliveries"> = async ({ path, query, t
   return { data: { deliveries: rows.map(mapDelivery), nextCursor }, headers: answerHeaders(answer) };
 };
 
-/** POST /api/webhooks/deliveries/:deliveryId/redeliver → 202 with the delivery, due again whatever came of it. */
+/** POST /api/webhooks/deliveries/:deliveryId/redeliver → 202 with the delivery, due again whatever its status was. */
 export const redeliver: Handler<"redeliver"> = async ({ path, idempotency, token }, { database }) => {
   const args = { delivery_id: path("deliveryId"), ...idempotency };
   const answer = await database("redeliver_webhook", args, token, deliveryAnswer);
   return { data: mapDelivery(answer.delivery), headers: answerHeaders(answer) };
 };
 
-/** POST /api/webhooks/:webhookId/recover → 202 { recovered }: how many of those that failed or were missed since a time are due again. */
+/** POST /api/webhooks/:webhookId/recover → 202 { recovered }: how many failed or missed deliveries since a time are due again. */
 export const recoverWebhook: Handler<"recoverWebhook"> = async (call, { database }) => {
   const { path, body, idempotency, token } = call;
   const args = { endpoint_id: path("webhookId"), since: body.since, ...idempotency };

@@ -4,13 +4,13 @@ import { internal, unauthorized, unavailable, type UpstreamFailure } from "../fa
 import { policyName } from "../http/answer-headers.ts";
 import type { PlatformClient } from "./platform-client.ts";
 
-/** The names of SQL functions that change nothing but what their caller may still ask for (the rate limit). */
+/** SQL functions that change nothing except the rate limit of their caller. */
 const READS = /^(read|list)_/;
 
 /**
- * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer. The one round trip of a request.
- * A secret key (sb_secret_…) as `token` makes the service role the caller.
- * Arguments that are undefined take the SQL function's default. Throws ApiError; an answer of another shape is a plain Error.
+ * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer: the one round trip of a request.
+ * With a secret key (sb_secret_…) as `token` the service role calls. Undefined arguments take the SQL function's default.
+ * Throws ApiError, and a plain Error for an answer of another shape.
  */
 export type Database = <Answer>(
   name: string,
@@ -23,7 +23,7 @@ export function createDatabase({ database, reads }: PlatformClient): Database {
   return async (name, args, token, answer) => {
     const call = (READS.test(name) ? reads : database).rpc(name, args);
     if (token !== null) call.setHeader("authorization", `Bearer ${token}`);
-    // A key is no JWT: the platform takes it as Authorization only where apikey says the same.
+    // A key is not a JWT: the platform accepts it in Authorization only when apikey is the same.
     if (token?.startsWith("sb_secret_")) call.setHeader("apikey", token);
     const { data, error, status } = await call;
     if (error) throw databaseError(name, { status, ...error });
@@ -34,16 +34,16 @@ export function createDatabase({ database, reads }: PlatformClient): Database {
   };
 }
 
-/** An error as PostgREST tells it; status 0 when there was no answer. Only `code` may be logged: the rest can hold row data. */
+/** An error of PostgREST; status 0 when there was no answer. Only `code` may be logged: the rest can contain row data. */
 type Failure = { status: number; code?: string; message?: string; details?: string | null; hint?: string | null };
 
 /**
- * The database or its gateway cannot answer now: connection, resources, shutdown, statement timeout, deadlock, read-only mode (a
- * hosted disk that is nearly full), PostgREST without a database.
+ * The database cannot answer at present: connection, resources, shutdown, statement timeout, deadlock, read-only mode (a hosted disk
+ * that is nearly full), PostgREST without a database.
  */
 const AWAY = /^(08...|53...|57P0.|57014|40001|40P01|25006|PGRST00[0-3])$/;
 
-/** Our error for a failed call of the SQL function `name`. Never repeats the database's own words, but for codes we raise ourselves. */
+/** The ApiError for a failed call of the SQL function `name`. It repeats the database's message only for errors that we raise ourselves. */
 function databaseError(name: string, failure: Failure): ApiError {
   const { status, code = "", message = "" } = failure;
   const cause: UpstreamFailure = { from: "database", operation: name, status, code };
@@ -71,10 +71,10 @@ function databaseError(name: string, failure: Failure): ApiError {
   return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
 }
 
-/** What keyframe_private.take_token says as hint. */
+/** The hint of keyframe_private.take_token. */
 const refusal = z.object({ policy: policyName, limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
 
-/** `t` is the wait until the next request is admitted; `r` that there is none left. */
+/** `r` is 0 and `t` the seconds until the next request is admitted. */
 function rateLimited(hint: string | null | undefined): Record<string, string> {
   const { policy, limit, window_seconds, wait_seconds } = refusal.parse(jsonOf(hint ?? ""));
   const seconds = Math.max(1, wait_seconds);
@@ -85,7 +85,7 @@ function rateLimited(hint: string | null | undefined): Record<string, string> {
   };
 }
 
-/** Undefined for what is no JSON: the parser's own words would quote it in the log. */
+/** Undefined for invalid JSON: the parser's message would quote it in the log. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

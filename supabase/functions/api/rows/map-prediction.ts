@@ -3,10 +3,10 @@ import { step } from "../../../../shared/contract/fields.ts";
 import type { Output, Prediction, PredictionStatus } from "../../../../shared/contract/predictions.ts";
 import type { SignedFile } from "./storage.ts";
 
-/** A moment as Postgres writes it, in ISO 8601 in UTC with milliseconds. */
+/** Converts a time of Postgres to ISO 8601 in UTC with milliseconds. */
 export const toIso = (time: string): string => new Date(time).toISOString();
 
-/** A timestamptz as Postgres writes it in JSON, brought into that form. */
+/** A timestamptz in JSON of Postgres, converted by toIso. */
 export const isoTime = z.iso.datetime({ offset: true }).transform(toIso);
 
 const common = {
@@ -17,13 +17,13 @@ const common = {
   queue_position: z.int().nullable(),
   model: z.string(),
   attempt: z.int(),
-  /** As Postgres writes it: a cursor needs its microseconds. */
+  /** In the format of Postgres, because a cursor needs its microseconds. */
   created_at: z.iso.datetime({ offset: true }),
   started_at: isoTime.nullable(),
   completed_at: isoTime.nullable(),
 };
 
-/** A prediction as keyframe_private.prediction_json gives it. */
+/** A prediction from keyframe_private.prediction_json. */
 export const predictionRow = z.discriminatedUnion("status", [
   z.object({ ...common, status: z.enum(["queued", "starting", "processing", "storing", "canceled"]) }),
   z.object({
@@ -47,15 +47,15 @@ export const predictionRow = z.discriminatedUnion("status", [
 ]);
 export type PredictionRow = z.infer<typeof predictionRow>;
 
-/** The status as an app sees it. */
+/** The status in the API. */
 export const wireStatus = ({ status }: PredictionRow): PredictionStatus =>
   status === "storing" ? "processing" : status;
 
-/** Where the outputs of those that succeeded lie. */
+/** The paths of the outputs. */
 export const outputPaths = (rows: PredictionRow[]): string[] =>
   rows.flatMap((row) => (row.status === "succeeded" ? [row.output_path] : []));
 
-/** The row as an app sees it. `files` are signed outputs by path; one that is missing there has been removed from Storage. */
+/** `files` are the signed outputs by path; a missing one has been removed from Storage. */
 export function mapPrediction(row: PredictionRow, files: Map<string, SignedFile>): Prediction {
   const file = row.status === "succeeded" ? files.get(row.output_path) : undefined;
   return {

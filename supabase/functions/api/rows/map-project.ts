@@ -4,7 +4,7 @@ import type { LatestPredictions, Project } from "../../../../shared/contract/pro
 import { isoTime, mapPrediction, predictionRow, toIso } from "./map-prediction.ts";
 import type { SignedFile } from "./storage.ts";
 
-/** A row of projects. `created_at` is kept as Postgres writes it: a cursor needs its microseconds. */
+/** A row of projects. `created_at` keeps the format of Postgres, because a cursor needs its microseconds. */
 export const projectRow = z.object({
   id: z.string(),
   title: z.string(),
@@ -14,7 +14,7 @@ export const projectRow = z.object({
   updated_at: isoTime,
 });
 
-/** The latest predictions of a project, one of each step at most. */
+/** The latest prediction of each step, at most three. */
 export const latestRows = z.array(predictionRow);
 
 export const mapProject = (row: z.infer<typeof projectRow>): Project => ({
@@ -26,11 +26,11 @@ export const mapProject = (row: z.infer<typeof projectRow>): Project => ({
   updatedAt: row.updated_at,
 });
 
-/** `files` are the signed outputs by their paths. */
+/** `files` are the signed outputs by path. */
 export function mapLatest(rows: z.infer<typeof latestRows>, files: Map<string, SignedFile>): LatestPredictions {
   const latest = STEPS.map((step) => {
     const row = rows.find((one) => one.step === step);
     return [step, row ? mapPrediction(row, files) : null];
   });
-  return Object.fromEntries(latest); // each step has its entry, which fromEntries cannot tell
+  return Object.fromEntries(latest); // complete, which the type of fromEntries cannot express
 }

@@ -17,7 +17,7 @@ export const endpointRow = z.object({
   updated_at: isoTime,
 });
 
-/** A delivery as keyframe_private.delivery_json gives it. `created_at` is kept as Postgres writes it: a cursor needs its microseconds. */
+/** A delivery from keyframe_private.delivery_json. `created_at` keeps the format of Postgres, because a cursor needs its microseconds. */
 export const deliveryRow = z.object({
   id: z.string(),
   endpoint_id: z.string(),
@@ -43,7 +43,6 @@ export const deliveryRow = z.object({
   ),
 });
 
-/** The endpoint as whoever manages it sees it. */
 export const mapEndpoint = (row: z.infer<typeof endpointRow>): Webhook => ({
   webhookId: row.id,
   url: row.url,
@@ -58,7 +57,7 @@ export const mapEndpoint = (row: z.infer<typeof endpointRow>): Webhook => ({
   updatedAt: row.updated_at,
 });
 
-/** The delivery with its attempts, first to last. */
+/** With its attempts, first to last. */
 export const mapDelivery = (row: z.infer<typeof deliveryRow>): Delivery => ({
   deliveryId: row.id,
   webhookId: row.endpoint_id,

@@ -2,18 +2,17 @@ import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
 import { unrepeatableBody } from "../../../../shared/http/unrepeatable-body.ts";
 
-/** A call of the platform that takes longer, by up to a tenth, counts as away: shorter than any caller's own patience. */
+/** Shorter than the timeouts of callers. A call may take up to a tenth longer (createDeadlines). */
 const TIMEOUT_MS = 10_000;
 
-/** `reads` calls what only reads: twice, if the connection breaks. */
+/** `reads` is for calls that only read: it repeats them when the connection breaks. */
 export type PlatformClient = { database: DatabaseClient; reads: DatabaseClient; storage: StorageClient };
 type DatabaseClient = ReturnType<typeof createDatabaseClient>;
 
 /**
- * One client for all requests, which holds nobody's session: whoever calls adds the caller's token to that one call. A call
- * that forgets the token is anonymous, which no table or function of ours admits (except health).
- * The two parts of supabase-js that are needed, because reading Auth and Realtime was two fifths of the function's start
- * (docs/decisions/0016).
+ * One client for all requests, without a session: each call adds its caller's token. A call without a token is anonymous, which only
+ * the function health admits. Uses two packages of supabase-js, because loading Auth and Realtime took two fifths of the function's
+ * start (docs/decisions/0016).
  */
 export function createPlatformClient(
   url: string,
@@ -22,14 +21,14 @@ export function createPlatformClient(
   timeoutMs = TIMEOUT_MS,
 ): PlatformClient {
   const deadline = createDeadlines(timeoutMs, () => performance.now());
-  // Of the reading of the body too.
+  // The signal also bounds the reading of the body.
   const bounded: typeof fetch = (input, init) => fetcher(input, { ...init, signal: deadline() });
   const once: typeof fetch = (input, init) => bounded(input, { ...init, ...unrepeatableBody(init?.body) });
   const headers = { apikey: publishableKey, authorization: `Bearer ${publishableKey}` };
   return {
     database: createDatabaseClient(url, headers, once),
     reads: createDatabaseClient(url, headers, bounded),
-    storage: new StorageClient(`${url}/storage/v1`, headers, bounded), // signs, and uploads under names of ours: sent again, the first is there
+    storage: new StorageClient(`${url}/storage/v1`, headers, bounded), // a repeated upload finds the file of the first
   };
 }
 
@@ -37,23 +36,23 @@ function createDatabaseClient(url: string, headers: Record<string, string>, fetc
   return new PostgrestClient(`${url}/rest/v1`, { headers, fetch, schema: "keyframe" });
 }
 
-/** Of the patience, by how much a call may get more. */
+/** By how much a deadline may exceed the timeout. */
 const SHARE = 1 / 10;
 
 /**
- * Signals that abort between `patienceMs` and a tenth more from now. Calls that begin in the same tenth share one: a signal of its own
- * for each costs a timer that fires, and an error with its stack, long after its call is over.
+ * Signals that abort after `timeoutMs`, or up to a tenth later. Calls that begin within a tenth share a signal: one per call would cost
+ * a timer and an error with its stack long after the call has ended.
  *
- * @param elapsed milliseconds by a clock that is never set
+ * @param elapsed milliseconds of a monotonic clock
  */
-export function createDeadlines(patienceMs: number, elapsed: () => number): () => AbortSignal {
+export function createDeadlines(timeoutMs: number, elapsed: () => number): () => AbortSignal {
   let signal: AbortSignal | undefined;
   let sharedUntil = 0;
   return () => {
     const now = elapsed();
     if (signal === undefined || now > sharedUntil) {
-      signal = AbortSignal.timeout(patienceMs * (1 + SHARE));
-      sharedUntil = now + patienceMs * SHARE;
+      signal = AbortSignal.timeout(timeoutMs * (1 + SHARE));
+      sharedUntil = now + timeoutMs * SHARE;
     }
     return signal;
   };

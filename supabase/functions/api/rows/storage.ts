@@ -3,20 +3,20 @@ import type { ApiError } from "../../../../shared/http/errors.ts";
 import { internal, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
 import type { PlatformClient } from "./platform-client.ts";
 
-/** Signed URLs cannot be revoked, so they live for an hour only. */
+/** Signed URLs cannot be revoked, so they are valid for an hour only. */
 const SIGNED_FOR_SECONDS = 3600;
 
 export type SignedFile = { url: string; expiresAt: string };
 
-/** Files, as the holder of `token` may reach them. Each function is one call of the Storage API and throws ApiError. */
+/** Accesses files as the holder of `token`. Each function is one call of the Storage API and throws ApiError. */
 export type Storage = {
-  /** By path; a file that is not there is left out. No call for an empty list. */
+  /** By path; missing files are left out. An empty list makes no call. */
   signGenerated(paths: string[], token: string | null): Promise<Map<string, SignedFile>>;
-  /** A file of this name that is there already is left as it is: nobody else makes these names. */
+  /** Keeps an existing file of this name: only we make these names, so it is the same upload. */
   uploadReference(name: string, bytes: Uint8Array, contentType: string, token: string | null): Promise<void>;
 };
 
-/** `clientUrl` takes the place of `supabaseUrl` in signed URLs, so that the app can reach them. */
+/** `clientUrl` replaces `supabaseUrl` in signed URLs, so that apps can reach them. */
 type Settings = { supabaseUrl: string; clientUrl: string; now: () => Date };
 
 export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, now }: Settings): Storage {
@@ -46,7 +46,7 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
   };
 }
 
-/** Storage tells its status twice: in the HTTP status (400 for many) and in `statusCode`, which newer ones fill with a word. */
+/** Storage has two statuses: the HTTP status (often 400) and `statusCode`, which is a word in newer versions. */
 type StorageFailure = {
   message: string;
   status?: number | undefined;
@@ -59,7 +59,7 @@ const isDuplicate = ({ status, statusCode, code }: StorageFailure) =>
 
 function storageError(operation: string, error: StorageFailure): ApiError {
   const { message, status = 0, statusCode = "", code = "" } = error;
-  // The message is used to tell an expired token, and not kept: it can name files.
+  // The message shows an expired token. It is not logged, because it can name files.
   const cause: UpstreamFailure = { from: "storage", operation, status, code: statusCode || code };
   if (status === 401 || statusCode === "401" || /\bjwt\b|"exp" claim/i.test(message)) {
     return unauthorized("The session token was refused.", cause);
@@ -70,8 +70,8 @@ function storageError(operation: string, error: StorageFailure): ApiError {
 const claims = z.object({ exp: z.int().positive() });
 
 /**
- * When a signed address of Storage ends, by the claim in its own token: Storage's clock decides, and this machine's may be
- * wrong. Null where the address has no token that can be read. Nothing is verified; that is Storage's part.
+ * When a signed URL of Storage expires, by the claim in its token: Storage's clock decides, and this machine's may differ.
+ * Null without a readable token. The token is not verified.
  */
 export function signedUntil(url: string): Date | null {
   const payload = /[?&]token=[^.&]+\.([\w-]+)\./.exec(url)?.[1];

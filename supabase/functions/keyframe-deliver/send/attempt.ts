@@ -15,7 +15,7 @@ export type AttemptSettings = {
   log: Log;
 };
 
-/** Makes one attempt of a delivery. What cannot be sent is a failed attempt too, so that its schedule goes on and ends. */
+/** Makes one attempt of a delivery. A delivery that cannot be sent counts as a failed attempt, so that its schedule continues and ends. */
 export function createAttempt({
   post,
   allowLocal,
@@ -41,14 +41,14 @@ export function createAttempt({
   };
 
   async function send({ id, endpointId, url: text, secrets, eventId, body }: Delivery, at: Date): Promise<Posted> {
-    // The URL was checked when the endpoint was made, but rows can also be written by hand.
+    // The URL was checked at registration, but administrators can write rows by hand.
     const url = readUrl(text);
     if (url === null) return notSent("address");
     let headers: Record<string, string>;
     try {
       headers = eventHeaders(secrets, eventId, at, body);
     } catch (error) {
-      // The receiver can do nothing about it: the secrets are missing from the vault, or damaged.
+      // Not the fault of the receiver: the secrets are missing from the Vault or damaged.
       log.error("delivery_not_signed", { deliveryId: id, endpointId, reason: describeError(error) });
       return notSent("connection");
     }
@@ -61,23 +61,22 @@ function notSent(error: ErrorClass): Posted {
 }
 
 /**
- * Seconds from `now` until the time a Retry-After header names, in seconds or as an HTTP date; null when there is none or it
- * is neither. The database sets the limit.
+ * The seconds of a Retry-After header, given as a number or an HTTP date; null without a valid one. The database limits them.
  */
 export function parseRetryAfter(header: string | undefined, now: Date): number | null {
   const text = header?.trim() ?? "";
   if (/^\d+$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
-  // An HTTP date begins with the day's name; Date.parse alone would also take "-5" or "2".
+  // An HTTP date begins with the name of the day; Date.parse alone would accept "-5" or "2".
   const time = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(time) ? null : Math.max(0, (time - now.getTime()) / 1000);
 }
 
-/** More than a process has endpoints at a time; a few megabytes if each is as long as it may be. */
+/** More than the endpoints of a process; a few megabytes when every URL has the maximum length. */
 const MOST_REMEMBERED = 1_000;
 
 /**
- * Reads an endpoint's URL, null when checkUrl refuses it. What it says of a text is always the same, and deliveries come to few
- * endpoints, so it is remembered; what a name resolves to is not, and is checked at each connection.
+ * Parses an endpoint's URL; null when checkUrl refuses it. The result depends on the text alone, so it is cached. The address behind
+ * the name is not cached: it is checked at each connection.
  */
 export function createUrlReader(rules: AddressRules): (text: string) => URL | null {
   const remembered = new Map<string, URL | null>();
@@ -92,7 +91,7 @@ export function createUrlReader(rules: AddressRules): (text: string) => URL | nu
   };
 }
 
-/** Everything that speaks to receivers, in one module, so that index.ts can read it and its packages when there is a kick. */
+/** The entry to the code that sends requests. index.ts loads it at the first kick, because undici is slow to load. */
 export function createSender(allowLocal: boolean, log: Log): (delivery: Delivery) => Promise<AttemptResult> {
   const checked = createCheckedLookup((name) => lookup(name, { all: true }), { allowLocal });
   return createAttempt({ post: createPost({ lookup: checked }), allowLocal, now: Date.now, log });

@@ -4,13 +4,12 @@ import { SendError } from "./send-error.ts";
 
 export type ResolvedAddress = { address: string; family: number };
 
-/** All A and AAAA addresses of a name. Rejects or gives none when there are none. */
+/** All A and AAAA addresses of a name. Rejects or returns none when there are none. */
 export type Resolve = (hostname: string) => Promise<ResolvedAddress[]>;
 
 /**
- * The `lookup` of a connection: what it hands over is what is connected to, so nothing can change between the check and
- * the connection. One forbidden address among several refuses the name. It is not asked when the host is an IP address:
- * checkUrl decides those.
+ * The `lookup` of a connection. The connection uses the returned addresses, so nothing can change after the check. One forbidden address
+ * among several refuses the name. Not called for IP addresses, which checkUrl checks.
  */
 export function createCheckedLookup(resolve: Resolve, rules: AddressRules): LookupFunction {
   async function find(hostname: string): Promise<[ResolvedAddress, ...ResolvedAddress[]]> {

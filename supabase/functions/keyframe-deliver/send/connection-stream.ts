@@ -2,12 +2,12 @@ import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
 import { InterimAnswers } from "./interim-answers.ts";
 
-/** Most answers are smaller, and each connection has a buffer of it. */
+/** Each connection has a buffer of this size; most responses are smaller. */
 const READ_BYTES = 4 * 1024;
 
 /**
- * A connection as a Node stream, which is what undici speaks HTTP over, one request at a time, each in one write. Destroying the
- * stream closes the connection.
+ * A connection as a Node stream for undici, with one request at a time and one write per request. Destroying the stream closes the
+ * connection.
  */
 export class ConnectionStream extends Duplex {
   readonly #connection: Deno.Conn;
@@ -30,7 +30,7 @@ export class ConnectionStream extends Duplex {
     this._writev([{ chunk, encoding }], done);
   }
 
-  /** Head and body of a request come together and leave together, in one packet when they fit. */
+  /** Sends head and body of a request together, in one packet if they fit. */
   override _writev(chunks: Chunk[], done: (error?: Error) => void): void {
     this.#interimAnswers.expect();
     this.#writeAll(joinChunks(chunks)).then(() => done(), done);
@@ -65,12 +65,12 @@ export class ConnectionStream extends Duplex {
   }
 }
 
-/** What a stream is given to write: undici gives the head of a request as text and its body as bytes. */
+/** What undici writes: the head of a request as text, its body as bytes. */
 export type Chunk = { chunk: Uint8Array | string; encoding: BufferEncoding };
 
 const encoder = new TextEncoder();
 
-/** All of it in one piece. Text of ASCII, which heads are, is written straight into it. */
+/** Joins the chunks. ASCII text, such as a head, is encoded in place. */
 export function joinChunks(chunks: Chunk[]): Uint8Array {
   const joined = new Uint8Array(chunks.reduce((length, { chunk }) => length + chunk.length, 0));
   let at = 0;
@@ -82,7 +82,7 @@ export function joinChunks(chunks: Chunk[]): Uint8Array {
   return joined;
 }
 
-/** True when the text is ASCII alone: only then is each of its characters one byte. */
+/** True when the text is ASCII only, so that each character is one byte. */
 function writeAscii(text: string, room: Uint8Array): boolean {
   const { read, written } = encoder.encodeInto(text, room);
   return read === text.length && written === text.length;

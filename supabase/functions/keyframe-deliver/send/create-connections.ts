@@ -1,32 +1,32 @@
 import type { Socket } from "node:net";
-// Of all of undici only this: the rest is three fifths of it, and none of it is used (docs/decisions/0018).
+// Only the client, because the unused rest is three fifths of undici (docs/decisions/0018).
 import Client from "undici/lib/dispatcher/client.js";
 import { ConnectionStream } from "./connection-stream.ts";
 import { type DialSettings, dial } from "./dial.ts";
 
-/** How long an unused connection is kept: less than the five seconds after which many servers close theirs. */
+/** How long an unused connection is kept: less than the five seconds after which many servers close it. */
 const IDLE_MS = 4_000;
 
-/** Unused connections kept in all. Each is a file descriptor, and every delivery may be to another host. */
+/** The maximum of unused connections. Each is a file descriptor, and every delivery can go to another host. */
 const MOST_IDLE = 400;
 
-/** The most of an answer's head. */
+/** The maximum size of a response's head. */
 const MOST_HEAD_BYTES = 16 * 1024;
 
 export type ConnectionSettings = DialSettings & { idleMs?: number; mostIdle?: number };
 
-/** A connection of one request at a time. It dials at its first. */
+/** A connection with one request at a time. It connects at the first request. */
 export type Connection = {
   client: Client;
-  /** After a complete answer: keeps it for the next request to the same origin, or closes it where there is no room. */
+  /** After a complete response: keeps the connection for the same origin, or closes it when too many are unused. */
   release(): void;
-  /** Closes it, whatever it is at. */
+  /** Closes it in any state. */
   destroy(): void;
 };
 
 /**
- * The connections of a process. How many are in use is bounded by how many requests are under way; what is bounded here is
- * what stays open between them. undici's own Agent bounds neither that nor the time that connecting may take.
+ * The connections of a process. The number of open requests bounds those in use; this bounds the unused ones. undici's Agent bounds
+ * neither them nor the time to connect.
  */
 export function createConnections({
   idleMs = IDLE_MS,
@@ -53,19 +53,19 @@ export function createConnections({
         const peer = { protocol, hostname, port: Number(port) || (protocol === "https:" ? 443 : 80) };
         dial(peer, dialing, ended.signal)
           .then(
-            // Its type asks for a socket; of a stream undici uses no more than a Duplex, ref and unref.
+            // The type asks for a Socket, but undici uses only a Duplex with ref and unref.
             (opened) => done(null, new ConnectionStream(opened) as unknown as Socket),
             (error) => done(error, null),
           )
-          // Whatever undici itself throws at that must not end the process.
+          // An error thrown by undici here must not end the process.
           .catch(destroy);
       },
-      // One request at a time, which is all that may be sent again: what has not been written.
+      // undici repeats only requests that it has not written; with one at a time none is sent twice.
       pipelining: 1,
       maxHeaderSize: MOST_HEAD_BYTES,
       keepAliveTimeout: idleMs,
       keepAliveMaxTimeout: idleMs,
-      // The whole request has one limit, which is not kept here.
+      // post.ts limits the whole request.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -84,7 +84,7 @@ export function createConnections({
         count += 1;
       },
     };
-    // One in use may dial again, for a request that it had not begun to send.
+    // A connection in use may reconnect for a request that it had not begun to send.
     client.on("disconnect", () => removeIdle(origin, connection) && destroy());
     return connection;
   }

@@ -1,13 +1,13 @@
 import { type Clock, systemClock } from "../queue/clock.ts";
 
-/** Calls back after its time, unless the returned function is called before. */
+/** Calls `expire` at the deadline, unless the returned function is called before. */
 export type Deadline = (expire: () => void) => () => void;
 
 const nothing = (): void => undefined;
 
 /**
- * A limit of so many milliseconds on each of many things that begin at different times. They end in the order in which they
- * began, so one timer, for the oldest, does for all.
+ * A deadline of `ms` for each of many concurrent operations. They expire in the order in which they began, so one timer for the oldest
+ * is enough.
  */
 export function createDeadline(ms: number, clock: Clock = systemClock): Deadline {
   const open = new Set<{ at: number; expire(): void }>();
@@ -32,10 +32,10 @@ export function createDeadline(ms: number, clock: Clock = systemClock): Deadline
     cancel ??= clock.after(ms, look);
     return () => {
       open.delete(entry);
-      // The tables that the set has outgrown still name it, and until a collection of everything they keep what it names.
+      // Old tables of the set can still refer to the entry until a full garbage collection, so it drops its reference.
       entry.expire = nothing;
       if (open.size > 0) return;
-      // With nothing left to wait for, a timer would only keep the process alive.
+      // A timer would keep the process alive.
       cancel?.();
       cancel = null;
     };

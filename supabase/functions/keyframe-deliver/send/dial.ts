@@ -1,15 +1,15 @@
 import { isIP, type LookupFunction } from "node:net";
 import { SendError } from "./send-error.ts";
 
-/** `lookup` is asked for every address but the literal ones. `ca`: certificates (PEM) trusted beside the usual ones; for tests. */
+/** `lookup` resolves every host that is not an IP address. `ca`: additional trusted certificates (PEM), for tests. */
 export type DialSettings = { lookup: LookupFunction; ca?: string };
 
 export type Peer = { protocol: string; hostname: string; port: number };
 
 /**
- * Opens a connection for HTTP. By Deno's own functions: on the hosted runtime node:tls reports a connection as secure before
- * the handshake, and loses the handshake when the first of several addresses fails.
- * Rejects with SendError, or with what connecting failed with. The signal ends it at any moment.
+ * Opens a connection for HTTP with Deno's functions: on the hosted runtime node:tls reports a connection as secure before the
+ * handshake, and fails when the first of several addresses fails.
+ * Rejects with SendError or the error of the connection. The signal aborts it at any moment.
  */
 export async function dial(peer: Peer, { lookup, ca }: DialSettings, signal: AbortSignal): Promise<Deno.Conn> {
   const { protocol, hostname, port } = peer;
@@ -28,14 +28,14 @@ function ask(lookup: LookupFunction, hostname: string): Promise<string[]> {
   );
 }
 
-/** Given up in the middle of a handshake, Deno may keep the socket until the other side closes it. */
+/** When aborted during a handshake, Deno may keep the socket until the other side closes it. */
 async function secure(
   connection: Deno.TcpConn,
   hostname: string,
   ca: string | undefined,
   signal: AbortSignal,
 ): Promise<Deno.Conn> {
-  // Takes the connection over and sends nothing yet.
+  // Takes over the connection without sending anything yet.
   const caCerts = ca === undefined ? [] : [ca];
   const secured = await Deno.startTls(connection, { hostname, caCerts, alpnProtocols: ["http/1.1"] }).catch((error) => {
     connection.close();
@@ -57,18 +57,18 @@ async function secure(
   }
 }
 
-/** The connection ended, whatever was being said on it. */
+/** Whether the other side closed the connection. */
 function isHangUp(error: unknown): boolean {
   const { BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof } = Deno.errors;
   return [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].some((kind) => error instanceof kind);
 }
 
-/** How long an address keeps the next one waiting, as RFC 8305 recommends. */
+/** How long the next address waits for the present one, as RFC 8305 recommends. */
 const HEAD_START_MS = 250;
 
 /**
- * Connects to the first of several IP addresses that accepts. Each gets a head start; one that refuses hands over at once.
- * Rejects with the last error when all have failed, and when the signal ends it.
+ * Connects to the first of several IP addresses that accepts. Each has a head start; after a refusal the next one starts at once.
+ * Rejects with the last error when all have failed, or when the signal aborts.
  */
 function connectFirst(addresses: string[], port: number, signal: AbortSignal): Promise<Deno.TcpConn> {
   return new Promise((resolve, reject) => {
@@ -93,7 +93,7 @@ function connectFirst(addresses: string[], port: number, signal: AbortSignal): P
       const hostname = waiting.shift();
       if (hostname === undefined) return;
       headStart = setTimeout(tryNext, HEAD_START_MS);
-      // Where Deno.connect does not know the signal, the connection is closed once it comes about.
+      // A runtime whose Deno.connect ignores the signal still connects; the connection is closed then.
       Deno.connect({ hostname, port, signal: settled.signal }).then(
         (connection) => {
           if (settled.signal.aborted) return connection.close();

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { SendError } from "./send-error.ts";
 
-/** What may come before an answer: as much as is read of its body. */
+/** The maximum before the final response: as much as is read of its body. */
 const MOST_BYTES = 64 * 1024;
 
 const STATUS_BYTES = "HTTP/1.1 100".length;
@@ -9,8 +9,8 @@ const STATUS = /^HTTP\/\d\.\d ([1-9]\d\d)$/;
 const HEAD_END = "\r\n\r\n";
 
 /**
- * Removes the answers below 200 that come before the answer, any number of them: `100 Continue`, `103 Early Hints`. A client has
- * to take them unasked (RFC 9110, 15.2), and undici ends the connection at a 100.
+ * Removes interim responses (1xx) such as `100 Continue` and `103 Early Hints` before the final one. A client must accept them unasked
+ * (RFC 9110, 15.2), but undici closes the connection at a 100.
  */
 export class InterimAnswers {
   #answerBegun = false;
@@ -18,7 +18,7 @@ export class InterimAnswers {
   #held: Buffer = Buffer.alloc(0);
   #bytes = 0;
 
-  /** Call before a request is sent. The next bytes begin an answer to it. */
+  /** Call before a request is sent: the next bytes begin a response. */
   expect(): void {
     this.#answerBegun = false;
     this.#isInHead = false;
@@ -26,7 +26,7 @@ export class InterimAnswers {
     this.#bytes = 0;
   }
 
-  /** The bytes of the answer among these; it may hold back up to 11 until more come. Throws SendError. */
+  /** Returns the bytes of the final response; it may hold back up to 11 bytes until more arrive. Throws SendError. */
   remove(bytes: Buffer): Buffer {
     if (this.#answerBegun) return bytes;
     this.#bytes += bytes.length;
@@ -45,7 +45,7 @@ export class InterimAnswers {
         this.#answerBegun = true;
         return rest;
       }
-      // Of the parser's other protocols, and after a change of protocols, nothing would be an answer.
+      // Other protocols, and a change of protocol (101), give no HTTP response.
       if (Number.isNaN(status) || status === 101) throw new SendError("connection", "The receiver speaks no HTTP/1.1.");
       this.#isInHead = true;
     }
@@ -58,7 +58,7 @@ export class InterimAnswers {
   }
 }
 
-/** The parser allows them before a status line. */
+/** HTTP parsers allow empty lines before a status line. */
 function withoutEmptyLines(bytes: Buffer): Buffer {
   const beginning = bytes.findIndex((byte) => byte !== 0x0d && byte !== 0x0a);
   return bytes.subarray(beginning < 0 ? bytes.length : beginning);

@@ -2,19 +2,19 @@ import { type Connection, type ConnectionSettings, createConnections } from "./c
 import { createDeadline } from "./deadline.ts";
 import { classifyError, type ErrorClass, SendError } from "./send-error.ts";
 
-/** For the whole request: name, connection, handshake, sending and answer. */
+/** For the whole request: name resolution, connection, handshake, sending and response. */
 const PATIENCE_MS = 15_000;
 
-/** How much of an answer is read before its connection is closed. */
+/** How much of a response is read before its connection is closed. */
 const MOST_ANSWER_BYTES = 64 * 1024;
 const EXCERPT_BYTES = 1024;
 
-/** What came of a request. Without an answer statusCode and excerpt are null. `error` is null for a 2xx, however its body ended. */
+/** The result of a request. Without a response, statusCode and excerpt are null. `error` is null for a 2xx, however its body ended. */
 export type Posted = {
   statusCode: number | null;
   error: ErrorClass | null;
   excerpt: string | null;
-  /** The Retry-After header as it came. */
+  /** The value of the Retry-After header. */
   retryAfter: string | undefined;
 };
 
@@ -25,7 +25,7 @@ export type PostSettings = ConnectionSettings & { patienceMs?: number };
 
 type Answer = { statusCode: number; retryAfter: string | undefined };
 
-/** No redirect is followed and no proxy is asked: the connection goes to an address that `lookup` gave, and nowhere else. */
+/** Follows no redirect and uses no proxy: it connects only to the addresses of `lookup`. */
 export function createPost({ patienceMs = PATIENCE_MS, ...connectionSettings }: PostSettings): Post {
   const connect = createConnections(connectionSettings);
   const within = createDeadline(patienceMs);
@@ -38,7 +38,7 @@ export function createPost({ patienceMs = PATIENCE_MS, ...connectionSettings }: 
       let bytes = 0;
       let ended = false;
 
-      /** The first call settles. An answer that has begun counts, whatever ended it; only a complete one spares its connection. */
+      /** The first call settles. A response that has begun counts, whatever ended it; only a complete one keeps its connection. */
       function end(error: unknown, isComplete = false): void {
         if (ended) return;
         ended = true;
@@ -60,7 +60,7 @@ export function createPost({ patienceMs = PATIENCE_MS, ...connectionSettings }: 
         connection.client.dispatch(
           { method: "POST", path: url.pathname + url.search, headers, body },
           {
-            // Its being there tells undici in which form to report.
+            // Selects undici's new handler API.
             onRequestStart() {},
             onResponseStart(_controller, statusCode, { "retry-after": retryAfter }) {
               answer = { statusCode, retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter };
@@ -89,13 +89,13 @@ const encoder = new TextEncoder();
 const room = new Uint8Array(1024);
 
 /**
- * The beginning of an answer, given in pieces, as text that a row can hold: valid UTF-8 of at most 1 KiB, whole characters, and
- * no NUL, which Postgres refuses. Bytes that are not UTF-8 become U+FFFD.
+ * The beginning of a response as text that a row can store: valid UTF-8 of at most 1 KiB, whole characters, without NUL, which Postgres
+ * refuses. Bytes that are not UTF-8 become U+FFFD.
  */
 export function answerExcerpt(pieces: Uint8Array[]): string {
   if (pieces.length === 0) return "";
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  // Decoded as a stream, a character cut in two at the end is left out and not replaced.
+  // In stream mode a character that is cut at the end is omitted, not replaced.
   const text = pieces
     .map((piece) => decoder.decode(piece, { stream: true }))
     .join("")

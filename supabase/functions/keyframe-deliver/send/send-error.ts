@@ -1,4 +1,4 @@
-/** Why a request failed, as it stands in the attempt's row. The first two come with a status code, the rest without. */
+/** Why a request failed, as stored with the attempt. Only the first two have a status code. */
 export type ErrorClass =
   | "http_status"
   | "redirect"
@@ -9,7 +9,7 @@ export type ErrorClass =
   | "address"
   | "too_large";
 
-/** A failure whose class is known where it happens. */
+/** A failure whose class is known where it is thrown. */
 export class SendError extends Error {
   constructor(
     readonly errorClass: ErrorClass,
@@ -20,7 +20,7 @@ export class SendError extends Error {
   }
 }
 
-/** The class of whatever ended a request before its answer had begun. */
+/** The class of an error that ended a request before a response began. */
 export function classifyError(error: unknown): ErrorClass {
   if (error instanceof SendError) return error.errorClass;
   const code = error instanceof Error && "code" in error ? error.code : "";

@@ -1,4 +1,4 @@
-/** The module of undici that is read, which has no types beside it: they are those of the whole package. */
+/** This module of undici has no types of its own; they are in the package. */
 declare module "undici/lib/dispatcher/client.js" {
   export { Client as default } from "undici";
 }

@@ -12,15 +12,15 @@ import { OutputError } from "./open-output.ts";
 
 export type CheckedCopy = {
   type: MediaType;
-  /** The bytes, to be passed on. Errors, instead of ending, when they turn out not to be a whole file of their kind. */
+  /** The bytes of the file. Errors instead of ending when they are not a complete file of its type. */
   body: ReadableStream<Uint8Array>;
-  /** What was read, once the body has ended; throws OutputError when it errored, undefined when it was not read to its end. */
+  /** The facts about the file. Throws OutputError when the body errored; undefined when it was not read to its end. */
   result(): (MediaFacts & { bytes: number; sha256: string }) | undefined;
 };
 
 /**
- * Looks at the first bytes and hands on the rest while hashing and checking it: at no time more than a chunk and the
- * file's headers is in memory. Throws OutputError when the kind is not what the step makes.
+ * Detects the type by the first bytes, then hashes and checks the file while it passes: at most a chunk and the file's headers are in
+ * memory. Throws OutputError when the type does not fit the step.
  */
 export async function createCheckedCopy(step: Step, source: AsyncGenerator<Uint8Array>): Promise<CheckedCopy> {
   const { head, type } = await readHead(step, source);

@@ -2,17 +2,17 @@ import type { Provider } from "../provider/provider.ts";
 import type { SoughtTask } from "../tasks/task.ts";
 import type { Storage, StoredFile } from "./storage.ts";
 
-/** As long as a run may wait for its start; signed addresses cannot be revoked, so no longer. */
+/** As long as a provider run may wait for its start. No longer, because signed URLs cannot be revoked. */
 const SIGNED_FOR_SECONDS = 3600;
 
 type Settings = { storage: Storage; provider: Provider; publicUrl: string | null; platformUrl: string };
 
 /**
- * An address from which the provider can read one of our files: signed, where it can reach us, else of a copy among its own
- * files (there the file is in memory for a moment). It names the prediction, so that find-orphan.ts knows whose input it is in:
- * Storage ignores the parameter, and the provider keeps it with the copy. Throws StorageError and ProviderError.
+ * A URL from which the provider can read an input file: a signed URL, or an upload to the provider when it cannot reach the platform
+ * (then the file is in memory for a moment). The prediction is named in the URL or the upload, so that find-orphan.ts recognises the
+ * run. Storage ignores the parameter. Throws StorageError and ProviderError.
  */
-export async function giveFile(
+export async function inputFileUrl(
   file: StoredFile,
   predictionId: string,
   settings: Settings,
@@ -30,7 +30,7 @@ export async function giveFile(
 
 export type WantedFiles = Record<"reference" | "firstFrame" | "lastFrame", StoredFile | null>;
 
-/** Where the files of a prediction's input lie. A reference's path begins with its bucket's name. */
+/** The input files of a prediction. The path of a reference image begins with its bucket. */
 export function wantedFiles(task: SoughtTask): WantedFiles {
   const generated = (name: string | null) => (name === null ? null : { bucket: "keyframe-outputs" as const, name });
   const reference = task.reference_image_path;

@@ -1,7 +1,7 @@
 export const MOST_OUTPUT_BYTES = 200 * 1024 * 1024;
 const IDLE_MS = 20_000;
 
-/** The output could not be copied. The message is for the owner; `again` false means that another try would end the same. */
+/** The output could not be copied. The message is for the owner; `again` tells whether a retry can help. */
 export class OutputError extends Error {
   constructor(
     readonly code: "output_expired" | "output_unreachable" | "output_too_large" | "output_not_usable",
@@ -18,12 +18,12 @@ export type OutputSource = {
   isAllowed(url: string): boolean;
   fetch: typeof fetch;
   mostBytes?: number;
-  /** How long to wait for the next bytes, or for the answer to begin. */
+  /** How long to wait for the next bytes, or for the response to begin. */
   idleMs?: number;
 };
 
 /**
- * The bytes of an output as they come, at most `mostBytes`. Redirects are not followed: they would lead off the list of hosts.
+ * Streams the bytes of an output, at most `mostBytes`. Redirects are not followed, because they could leave the allowed hosts.
  * Throws OutputError, also when the body ends early. Leaving the loop ends the transfer.
  */
 export async function* readOutput(url: string, source: OutputSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -55,7 +55,7 @@ export async function* readOutput(url: string, source: OutputSource, signal: Abo
     const encoded = response.headers.has("content-encoding");
     if (told !== null && !encoded && bytes !== Number(told)) throw unreachable(new Error(`${bytes} of ${told} bytes`));
   } finally {
-    // Ends a transfer that is still going on; one that has failed has nothing left to end.
+    // Ends a transfer that is still in progress.
     await reader?.cancel().catch(() => undefined);
   }
 }
@@ -83,9 +83,9 @@ function tooLarge(mostBytes: number): OutputError {
 const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
 /**
- * Reads KEYFRAME_REPLICATE_OUTPUT_HOSTS: where outputs may be fetched from. `replicate.delivery` permits https at that host and below
- * it, on the usual port; `http://127.0.0.1:4000` permits exactly that origin, for a provider on the same machine.
- * Throws an Error that does not repeat the entry: it may hold a password.
+ * Parses KEYFRAME_REPLICATE_OUTPUT_HOSTS, the hosts of outputs. `replicate.delivery` permits https on port 443 at that host and its
+ * subdomains; `http://127.0.0.1:4000` permits exactly that origin, for a provider on the same machine.
+ * Throws an Error without the entry, which may contain a password.
  */
 export function parseOutputHosts(list: string): (url: string) => boolean {
   const entries = list
@@ -100,7 +100,7 @@ export function parseOutputHosts(list: string): (url: string) => boolean {
     if (!URL.canParse(given)) return false;
     const url = new URL(given);
     if (url.username !== "" || url.password !== "") return false;
-    // Not url.origin: that of blob:https://… is the origin of what follows.
+    // Not url.origin: for blob:https://… it is the origin of the inner URL.
     if (origins.has(`${url.protocol}//${url.host}`)) return true;
     if (url.protocol !== "https:" || url.port !== "") return false;
     return hosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`));

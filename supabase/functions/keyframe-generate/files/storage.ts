@@ -2,7 +2,7 @@ import { z } from "zod";
 
 export type StoredFile = { bucket: "projects" | "keyframe-outputs"; name: string };
 
-/** Storage refused, or did not answer (status null). */
+/** Storage refused the request or did not answer (status null). */
 export class StorageError extends Error {
   constructor(
     operation: string,
@@ -14,14 +14,14 @@ export class StorageError extends Error {
   }
 }
 
-/** Files with the secret key. All throw StorageError. */
+/** Accesses files with the secret key. All throw StorageError. */
 export type Storage = {
-  /** An address that works for so many seconds without any other right. */
+  /** A signed URL, valid for `seconds`. */
   sign(file: StoredFile, seconds: number, signal: AbortSignal): Promise<string>;
   download(file: StoredFile, signal: AbortSignal): Promise<Blob>;
-  /** Streams a file in, over any former one. A stream that errors leaves nothing. */
+  /** Streams a file into Storage and replaces an existing one. A stream that errors stores nothing. */
   upload(file: StoredFile, contentType: string, body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void>;
-  /** At most 1,000 names of one bucket. Removing what is not there is no error. */
+  /** At most 1,000 names of one bucket. A missing file is not an error. */
   remove(bucket: StoredFile["bucket"], names: string[], signal: AbortSignal): Promise<void>;
 };
 
@@ -30,8 +30,7 @@ const signed = z.object({ signedURL: z.string().startsWith("/") });
 const refusal = z.object({ statusCode: z.union([z.string(), z.number()]).optional() });
 
 /**
- * `url` is the platform's address, `fetch` is given for tests. Requests go by hand, for the SDK cannot end one and holds bodies in
- * memory.
+ * Without the SDK, which cannot abort a request and holds bodies in memory.
  */
 export function createStorage(url: string, secretKey: string, fetcher: typeof fetch): Storage {
   const base = `${url}/storage/v1`;
@@ -48,7 +47,7 @@ export function createStorage(url: string, secretKey: string, fetcher: typeof fe
       throw new StorageError(operation, null, cause);
     }
     if (response.ok) return response;
-    // Storage answers 400 for a missing file or one too large, and tells the real status in the body.
+    // Storage answers 400 for a missing or too large file; the real status is in the body.
     const said = refusal.safeParse(await response.json().catch(() => null)).data;
     throw new StorageError(operation, Number(said?.statusCode) || response.status);
   }

@@ -5,18 +5,17 @@ import type { ListedPrediction, Provider } from "./provider.ts";
 import type { SoughtTask } from "../tasks/task.ts";
 import { wantedFiles } from "../files/input-files.ts";
 
-/** The database's clock, which `search_since` is of, may be ten minutes ahead of the provider's. */
+/** `search_since` is by the database's clock, which may be ten minutes ahead of the provider's. */
 const SLACK_MS = 11 * 60_000;
-/** With 100 runs on each, these reach back ten minutes at the most that one account may create (600 a minute). */
+/** 100 runs per page: enough for ten minutes at the highest rate of one account (600 runs a minute). */
 const MOST_PAGES = 70;
 
-/** Thrown when the list did not end: then nobody knows whether a run is in it. */
+/** The list has too many pages to know whether a run is in it. */
 export class SearchTooLong extends Error {}
 
 /**
- * Records the runs at the provider that come from an earlier submit of this prediction whose answer was lost, newest first, and
- * yields what came of each. Equal text proves nothing, so the database decides about a run that only that speaks for.
- * Throws ProviderError, SearchTooLong and DatabaseError.
+ * Records the provider runs of unanswered submits of this prediction, newest first, and yields the outcome of each. Equal text does
+ * not prove that a run is ours, so the database decides about a run found by text. Throws ProviderError, SearchTooLong, DatabaseError.
  */
 export async function* recordOrphans(
   task: SoughtTask,
@@ -56,17 +55,17 @@ async function* findOrphans(
   throw new SearchTooLong(`the provider's list since ${since.toISOString()} has more than ${MOST_PAGES} pages`);
 }
 
-/** What speaks for a run being this prediction's: its callback address or a file of its input names it, or an equal text. */
+/** Why a run may be this prediction's: its callback URL or an input file names it, or its text is equal. Null when nothing fits. */
 async function compare(
   run: ListedPrediction,
   task: SoughtTask,
   provider: Provider,
   signal: AbortSignal,
 ): Promise<FoundBy | null> {
-  // The documented list shows none.
+  // Replicate's documentation shows no webhook in the list, but its API may return it.
   if (run.webhook) return namedPrediction(run.webhook) === task.id ? "name" : null;
   const { prompt_field, reference_field, first_frame_field, last_frame_field } = task.model_settings;
-  // Of these fields alone the addresses are ours; a prompt may be any address.
+  // Only the URLs of these fields are ours; a prompt can be any URL.
   const files = [reference_field, first_frame_field, last_frame_field].flatMap((field) =>
     field === null ? [] : (run.input[field] ?? []),
   );
@@ -79,7 +78,7 @@ async function compare(
   return !hasFiles && inOrder(run.input) === inOrder(textInput(task)) ? "text" : null;
 }
 
-/** The prediction that an address names (see input-files.ts, and the callback address in submit.ts). */
+/** The prediction that a URL names (input-files.ts, and the callback URL in submit.ts). */
 function namedPrediction(address: unknown): string | null {
   if (typeof address !== "string" || !URL.canParse(address)) return null;
   return new URL(address).searchParams.get("prediction");
@@ -90,7 +89,7 @@ function textInput({ step, prompt, duration_seconds: durationSeconds, model_sett
   return buildInput({ step, prompt, durationSeconds, ...noFiles }, model_settings);
 }
 
-/** The same text for equal values, in whatever order their fields stand. */
+/** JSON with sorted keys, to compare values. */
 function inOrder(input: unknown): string {
   return JSON.stringify(input, (_key, value: unknown) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return value;

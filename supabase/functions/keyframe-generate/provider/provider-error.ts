@@ -1,8 +1,8 @@
 import { providerSentence } from "../../../../shared/platform/log.ts";
 
 /**
- * A call of the provider that did not work. `status` is null when no whole answer came: then nobody knows whether the
- * call had its effect. `said` is the provider's own explanation, fit for the owner to read.
+ * A failed call of the provider. `status` is null without a complete answer: the call may have had its effect.
+ * `said` is the provider's explanation, safe to show to the owner.
  */
 export class ProviderError extends Error {
   readonly status: number | null;
@@ -21,7 +21,7 @@ export class ProviderError extends Error {
 const MOST_BYTES = 64 * 1024;
 const LONGEST_WAIT_SECONDS = 3600;
 
-/** Reads what stands in an answer that is no success. Never throws: a refusal without a readable body is still a refusal. */
+/** Reads an error response. Never throws, even when the body cannot be read. */
 export async function readRefusal(response: Response, now: number): Promise<ProviderError> {
   const body = await readBody(response).catch(() => "");
   const { detail, title, retry_after } = fieldsOf(body);

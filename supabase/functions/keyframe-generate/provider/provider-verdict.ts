@@ -1,16 +1,16 @@
 import type { Reason } from "../database.ts";
 import type { ProviderError } from "./provider-error.ts";
 
-/** What is to become of a prediction after a call of the provider failed. */
+/** What happens to a prediction after a failed call of the provider. */
 export type Verdict =
-  /** `answered` false: the call may have had its effect all the same. */
+  /** `answered` false: the call may have had its effect. */
   | { fate: "later"; reason: Reason; answered: boolean; retryAfterSeconds: number | null }
   | { fate: "fail"; reason: Reason; retryable: boolean };
 
-/** After any call: everything is tried again, for the fault may lie in the token, the account, the network or the provider. */
+/** For any call: retry, because the cause can be the token, the account, the network or the provider. */
 export function laterVerdict(error: ProviderError): Verdict & { fate: "later" } {
   const { status, said, retryAfterSeconds } = error;
-  // A 5xx may come from a gateway before a provider that has done its work.
+  // A 5xx can come from a gateway although the provider has carried out the call.
   const answered = status !== null && status < 500 && status !== 408;
   return {
     fate: "later",
@@ -20,7 +20,7 @@ export function laterVerdict(error: ProviderError): Verdict & { fate: "later" } 
   };
 }
 
-/** After a create: some answers say that this input or this model will never do. */
+/** For a create: some answers mean that this input or model can never work. */
 export function createVerdict(error: ProviderError): Verdict {
   const { status, said } = error;
   if (status === 404) {

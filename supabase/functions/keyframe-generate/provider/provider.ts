@@ -6,7 +6,7 @@ import { ProviderError, readRefusal } from "./provider-error.ts";
 
 const PATIENCE_MS = 20_000;
 
-/** A run as the list shows it; which fields the list leaves out is not promised. Inputs are deleted after an hour. */
+/** A run in the list. Any field may be missing; inputs are deleted after an hour. */
 const listed = providerPrediction.extend({
   model: z.string().nullish(),
   input: z.record(z.string(), z.unknown()).catch({}),
@@ -21,9 +21,9 @@ const described = z.object({ metadata: z.object({ prediction: z.string() }).null
 export type NewRun = {
   model: string;
   input: Record<string, unknown>;
-  /** After so many seconds the provider ends the run by itself. */
+  /** The provider ends the run after this time. */
   cancelAfterSeconds: number;
-  /** Null where the provider cannot reach us. */
+  /** Null when the provider cannot reach the platform. */
   webhook: string | null;
 };
 
@@ -32,15 +32,15 @@ export type Provider = {
   create(run: NewRun, signal: AbortSignal): Promise<ProviderPrediction>;
   get(id: string, signal: AbortSignal): Promise<ProviderPrediction>;
   cancel(id: string, signal: AbortSignal): Promise<void>;
-  /** One page of the account's runs, newest first. `query` is null or a former page's `next`. */
+  /** One page of the account's runs, newest first. `query` is null or the `next` of the page before. */
   list(
     since: Date,
     query: string | null,
     signal: AbortSignal,
   ): Promise<{ runs: ListedPrediction[]; next: string | null }>;
-  /** Uploads an input file of a prediction and returns the address that a model can read it from. */
+  /** Uploads an input file of a prediction and returns the URL from which a model can read it. */
   upload(file: Blob, predictionId: string, signal: AbortSignal): Promise<string>;
-  /** The prediction that the file at this address was uploaded for; null when it is not the address of an upload of ours. */
+  /** The prediction that a file was uploaded for; null when the URL is not of an upload of ours. */
   uploadedFor(address: string, signal: AbortSignal): Promise<string | null>;
 };
 
@@ -67,11 +67,11 @@ export function createProvider(settings: ProviderSettings): Provider {
     get: async (id, signal) => parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id))),
     cancel: async (id, signal) => void (await once(settings, signal, (r) => r.predictions.cancel(id))),
     async list(since, query, signal) {
-      // replicate.predictions.list takes no parameters. Of `next` only the query is followed: the token goes nowhere else.
+      // replicate.predictions.list takes no parameters. Only the query of `next` is used, so that the token goes to no other host.
       const search = query ?? `?created_after=${encodeURIComponent(since.toISOString())}`;
       const ask = async (replicate: Replicate) => (await replicate.request(`/predictions${search}`, {})).json();
       const { next, results } = parse(page, await once(settings, signal, ask));
-      // A run that does not fit (a training, a new status) is not one of ours.
+      // An entry of another shape (a training, a new status) is not a run of ours.
       const runs = results.flatMap((one) => listed.safeParse(one).data ?? []);
       return { runs, next: next ? new URL(next).search : null };
     },
@@ -91,9 +91,9 @@ export function createProvider(settings: ProviderSettings): Provider {
 }
 
 /**
- * Lets the SDK make one request and no more. Left to itself it repeats every request that threw (a create whose answer
- * was lost, too: six runs paid for one) and every 429, up to five times without a pause. So it is only ever handed an
- * answer: a success as it is, and in place of all else a 418, which it does not repeat; what really happened is kept here.
+ * Makes the SDK send one request only. By itself it repeats every request that threw (also a create whose answer was lost: six paid
+ * runs instead of one) and every 429, up to five times without a pause. So its fetch never throws: it returns a success as it is, and
+ * 418, which the SDK does not repeat, for everything else. The real error is thrown afterwards.
  */
 async function once<Answer>(
   { token, baseUrl, fetch, now, patienceMs = PATIENCE_MS }: ProviderSettings,
@@ -120,7 +120,7 @@ async function once<Answer>(
   }
 }
 
-/** An answer of another shape tells nothing about what was done, so it counts as none. */
+/** An answer of another shape does not show whether the call had its effect, so it counts as unanswered. */
 function parse<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
   const parsed = shape.safeParse(answer);
   if (parsed.success) return parsed.data;

@@ -3,12 +3,12 @@ import type { Deps } from "../deps.ts";
 import { type Storage, StorageError, type StoredFile } from "../files/storage.ts";
 import { identify, type RemoveTask } from "./task.ts";
 
-/** So many requests for each bucket: a task that finds every name refused must end before its lease does. */
+/** Requests for each bucket. A task whose names are all refused must end before its lease expires. */
 const MOST_REQUESTS = 40;
-/** Answers that are about Storage or our key, and so would be the same for every name; null: there was none. */
+/** Statuses that would be the same for every name; null: no answer. */
 const NOT_ABOUT_NAMES: readonly (number | null)[] = [null, 401, 408, 429, 502, 503, 504];
 
-/** Removes files that nobody needs any more. What cannot be removed now is tried again. Throws DatabaseError. */
+/** Removes files from Storage. Those that Storage refuses are tried again later. Throws DatabaseError. */
 export async function removeFiles(task: RemoveTask, deps: Deps, signal: AbortSignal): Promise<void> {
   const { database, storage, log } = deps;
   const buckets = [...Map.groupBy(task.files, ({ bucket }) => bucket)];
@@ -28,8 +28,8 @@ export async function removeFiles(task: RemoveTask, deps: Deps, signal: AbortSig
 }
 
 /**
- * Removes files of one bucket, in one request when all goes well. One name that Storage refuses has the whole request
- * refused: then its halves are tried apart, the larger parts first, until the others are gone.
+ * Removes files of one bucket, normally in one request. Storage refuses the whole request for one bad name: then its halves are tried
+ * separately, larger parts first, until the other files are removed.
  */
 async function removeFrom(
   storage: Storage,

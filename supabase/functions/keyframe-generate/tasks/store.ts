@@ -7,17 +7,17 @@ import { StorageError, type StoredFile } from "../files/storage.ts";
 import type { StoredOutput } from "../database.ts";
 import type { StoreTask } from "./task.ts";
 
-/** An output that is gone once may only be hidden for a moment; gone twice it has expired. */
+/** An output can be missing for a moment; missing twice means that it has expired. */
 const EXPIRED_TRIES = 2;
 
-/** Copies a finished run's output into Storage, checked on its way, and completes the prediction. Throws DatabaseError. */
+/** Copies the output of a provider run into Storage, checks it meanwhile, and completes the prediction. Throws DatabaseError. */
 export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): Promise<void> {
   let hasWritten = false;
   try {
     const copy = await createCheckedCopy(task.step, readOutput(task.provider_output_url, deps.outputs, signal));
-    // The same for every try, so that a repeat overwrites and leaves no second file.
+    // The same for every attempt, so that a repeated copy leaves no second file.
     const name = `${task.owner_id}/${task.project_id}/${task.id}.${MEDIA_EXTENSIONS[copy.type]}`;
-    hasWritten = true; // or may have, from here on
+    hasWritten = true; // from here on a file may exist
     await upload({ bucket: "keyframe-outputs", name }, copy, deps, signal);
     const checked = copy.result();
     if (!checked) throw new StorageError("upload", null, new Error("Storage did not read the whole file"));
@@ -37,8 +37,8 @@ export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): P
     if (!(error instanceof OutputError || error instanceof StorageError)) throw error;
     if ((await recordProblem(task, error, deps)) === "later") return;
   }
-  // A file whose prediction ended without it must not stay; the database knows whether it did. Should this be the last thing
-  // that happens here, it is removed when the lease ends.
+  // A file must not stay when its prediction ended without it, which the database knows. If this call does not happen, the file is
+  // removed when the lease expires.
   if (hasWritten) await deps.database.giveUpOutput(task);
 }
 
@@ -48,7 +48,7 @@ async function upload(file: StoredFile, copy: Copy, { storage }: Deps, signal: A
   try {
     await storage.upload(file, copy.type, copy.body, signal);
   } catch (error) {
-    copy.result(); // when the source was at fault, this throws what was wrong with it
+    copy.result(); // throws the error of the source, if that was the cause
     throw error;
   }
 }
@@ -59,7 +59,7 @@ async function recordProblem(task: StoreTask, error: OutputError | StorageError,
   if (again && (code !== "output_expired" || task.failures + 1 < EXPIRED_TRIES)) {
     return await database.retryLater(task, { code, message });
   }
-  // Another run may well give a better file, but hardly a smaller one.
+  // Another run can give a valid file, but hardly a smaller one.
   const retryable = code !== "output_too_large";
   return (await database.fail(task, { code, message }, retryable)) ? "failed" : "too_late";
 }

@@ -3,19 +3,19 @@ import type { ProviderPrediction } from "../../../../shared/replicate/provider-p
 import type { Reason } from "../database.ts";
 import type { Deps } from "../deps.ts";
 import { recordOrphans, SearchTooLong } from "../provider/find-orphan.ts";
-import { giveFile, wantedFiles } from "../files/input-files.ts";
+import { inputFileUrl, wantedFiles } from "../files/input-files.ts";
 import { ProviderError } from "../provider/provider-error.ts";
 import { createVerdict, laterVerdict, type Verdict } from "../provider/provider-verdict.ts";
 import { StorageError } from "../files/storage.ts";
 import type { SubmitTask } from "./task.ts";
 
-/** The shortest that the provider accepts, and the longest. */
+/** The range that the provider accepts. */
 const LEAST_RUN_SECONDS = 5;
 const MOST_RUN_SECONDS = 24 * 3600;
 
 /**
- * Hands a prediction to the provider, once: the provider has no idempotency key, so a run that an earlier submit may have
- * started is looked for first, and nothing here repeats a create. Throws DatabaseError.
+ * Creates a run at the provider, once: the provider has no idempotency key, so a run of an earlier unanswered submit is searched
+ * first, and nothing here repeats a create. Throws DatabaseError.
  */
 export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal): Promise<void> {
   const started = performance.now();
@@ -37,7 +37,7 @@ export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal):
 async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
   for await (const _outcome of recordOrphans(task, deps, signal)) return "found" as const;
   const files = wantedFiles(task);
-  const give = (file: (typeof files)[keyof typeof files]) => file && giveFile(file, task.id, deps, signal);
+  const give = (file: (typeof files)[keyof typeof files]) => file && inputFileUrl(file, task.id, deps, signal);
   const [reference, firstFrame, lastFrame] = await Promise.all([
     give(files.reference),
     give(files.firstFrame),
@@ -64,11 +64,11 @@ function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, si
 async function recordCreated(task: SubmitTask, run: ProviderPrediction, deps: Deps): Promise<void> {
   const outcome = await deps.database.recordState(task, run);
   if (outcome === "recorded" || outcome === "unchanged") return;
-  // ended (or deleted), stale: the database has already planned to cancel the run. Else its callbacks or a search tell of it.
+  // ended (or deleted), stale: the database has scheduled the cancellation of the run. Otherwise callbacks or a search find it.
   deps.log.warn("submit_discarded", { predictionId: task.id, outcome });
 }
 
-/** The value, or what is to become of the prediction when the call failed in a way that is foreseen. */
+/** The value, or the verdict on the prediction for an expected error. */
 async function attempt<Value>(
   call: () => Promise<Value>,
   verdictOf: (error: ProviderError) => Verdict,
@@ -100,7 +100,7 @@ async function recordVerdict(task: SubmitTask, verdict: Verdict, { database, log
     await database.fail(task, reason, verdict.retryable);
     return;
   }
-  // Once a submit went unanswered, every later one is preceded by a search, whatever the present answer was.
+  // After an unanswered submit every later one is preceded by a search, whatever this answer was.
   const answered = verdict.answered && task.search_since === null;
   await database.retryLater(task, reason, { retryAfterSeconds: verdict.retryAfterSeconds, answered });
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { id, step } from "../../../../shared/contract/fields.ts";
 import { modelSettings } from "../../../../shared/replicate/build-input.ts";
 
-/** Ids go into paths at the provider and in Storage. */
+/** The id becomes part of URLs and paths. */
 const providerId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/);
 const time = z.string().transform((text, context) => {
   const read = new Date(text);
@@ -17,7 +17,7 @@ const leased = {
   owner_id: id,
   lease_token: id,
   attempt: z.int().min(1),
-  /** Failures of this task in a row, before this time. */
+  /** Consecutive failures of this task so far. */
   failures: z.int().min(0),
   step,
 };
@@ -29,14 +29,14 @@ const submitTask = z.object({
   prompt: z.string(),
   duration_seconds: z.int().nullable(),
   deadline_at: time,
-  /** Set when an earlier submit may have been accepted without our hearing of it. */
+  /** Set after an unanswered submit. */
   search_since: time.nullable(),
   reference_image_path: z.string().startsWith("projects/").nullable(),
   first_frame_path: z.string().nullable(),
   last_frame_path: z.string().nullable(),
   model_settings: modelSettings,
 });
-/** The prediction has ended, so that there is no lease to hold: what the search finds is recorded whoever asks. */
+/** Without a lease, because the prediction has ended: every result of a search is recorded. */
 const searchTask = submitTask
   .omit({ lease_token: true, failures: true, deadline_at: true })
   .extend({ task: z.literal("search"), search_since: time });
@@ -50,10 +50,10 @@ const removeTask = z.object({
 });
 const cancelTask = z.object({ task: z.literal("cancel"), id, provider_prediction_id: providerId });
 
-/** What claim_predictions hands out: one JSON object per task. */
+/** A task from claim_predictions. */
 export const task = z.discriminatedUnion("task", [submitTask, searchTask, pollTask, storeTask, cancelTask, removeTask]);
 
-/** How a log line names a task: by its prediction; files to remove are of many. */
+/** The identifier of a task in log lines: its prediction, except for files to remove, which belong to several. */
 export function identify({ task, id }: { task: string; id: string }): Record<string, string> {
   return task === "remove" ? { taskId: id } : { predictionId: id };
 }
@@ -61,7 +61,7 @@ export function identify({ task, id }: { task: string; id: string }): Record<str
 export type Task = z.infer<typeof task>;
 export type SubmitTask = z.infer<typeof submitTask>;
 export type SearchTask = z.infer<typeof searchTask>;
-/** What tells a prediction's runs from others at the provider. */
+/** What identifies the runs of a prediction at the provider. */
 export type SoughtTask = Omit<SubmitTask, "task" | "lease_token" | "failures" | "deadline_at">;
 export type PollTask = z.infer<typeof pollTask>;
 export type StoreTask = z.infer<typeof storeTask>;

@@ -9,7 +9,7 @@ import { store } from "./store.ts";
 import { submit } from "./submit.ts";
 import { type CancelTask, identify, type PollTask, type SearchTask, task as taskSchema } from "./task.ts";
 
-/** Does a claimed task to its end, which is a row's new state. Throws when that could not be recorded. */
+/** Does a claimed task and records its result. Throws when the result could not be recorded. */
 export function createWork(deps: Deps): (claimed: Claimed, signal: AbortSignal) => Promise<void> {
   return async (claimed, signal) => {
     const parsed = taskSchema.safeParse(claimed);
@@ -36,7 +36,7 @@ export function createWork(deps: Deps): (claimed: Claimed, signal: AbortSignal) 
   };
 }
 
-/** Asks the provider about a run, for its callbacks may be lost or impossible. Throws DatabaseError. */
+/** Reads a provider run, because callbacks can be lost or impossible. Throws DatabaseError. */
 export async function poll(task: PollTask, { database, provider, log }: Deps, signal: AbortSignal): Promise<void> {
   try {
     const run = await provider.get(task.provider_prediction_id, signal);
@@ -56,8 +56,8 @@ export async function poll(task: PollTask, { database, provider, log }: Deps, si
 }
 
 /**
- * Looks for runs of a prediction that ended while a submit of it had no answer. Recording one that nobody waits for has it
- * cancelled. Where the provider cannot be asked, the task comes back when its lease has ended. Throws DatabaseError.
+ * Searches the provider for runs of a prediction that ended with an unanswered submit. Recording an orphaned run schedules its
+ * cancellation. When the provider cannot be asked, the task is claimed again after its lease. Throws DatabaseError.
  */
 async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promise<void> {
   try {
@@ -70,12 +70,12 @@ async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promis
   await deps.database.recordSearchEnded(task.id);
 }
 
-/** Asks the provider to end a run that nobody waits for. Throws DatabaseError. */
+/** Cancels an orphaned run at the provider. Throws DatabaseError. */
 export async function cancel(task: CancelTask, deps: Deps, signal: AbortSignal): Promise<void> {
   await deps.database.recordRunCanceled(task.provider_prediction_id, await cancelRun(task, deps, signal));
 }
 
-/** True when the run is over, or never was. Throws nothing of the provider's. */
+/** True when the run has ended or does not exist. Does not throw ProviderError. */
 export async function cancelRun(
   run: Pick<CancelTask, "id" | "provider_prediction_id">,
   { provider, log }: Pick<Deps, "provider" | "log">,
