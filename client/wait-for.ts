@@ -73,13 +73,13 @@ export async function waitFor(
     }
     const { prediction, held } = sight;
     const statusChanged = prediction !== undefined && prediction.status !== seen?.status;
-    const isNews = prediction !== undefined && !isSame(prediction, seen);
+    const hasChanged = prediction !== undefined && !isSame(prediction, seen);
     seen = prediction ?? seen;
     etag = sight.etag ?? (prediction ? null : etag);
     toldMs = pauseOf(sight.retryAfterSeconds);
     if (held) pauseMs = statusChanged ? 0 : Math.max(0, toldMs - (elapsedMs() - askedMs));
     else pauseMs = toldMs * (1 + random() * 0.1);
-    if (seen && isNews) onProgress?.(seen);
+    if (seen && hasChanged) onProgress?.(seen);
   }
   return seen;
 }

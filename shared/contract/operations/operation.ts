@@ -39,7 +39,7 @@ export type Operation = {
   tagged?: true;
   /** Takes Prefer: wait=N. */
   waits?: true;
-  /** Beside those that any request can meet (errors-of.ts). */
+  /** Beside those that any request can meet (errorsOf). */
   errors?: readonly ErrorCode[];
   /** One example per kind of request; the first one is shown first. */
   examples: readonly [RequestExample, ...RequestExample[]];
