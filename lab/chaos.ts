@@ -1,9 +1,8 @@
 import { readChaosArguments } from "./chaos/read-chaos-arguments.ts";
 import { countBroken, describeResult } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
-import { oneLine } from "../local/stack/one-line.ts";
-import { removeData } from "../local/stack/remove-data.ts";
-import { stopSignals } from "../local/stack/stop-signals.ts";
+import { oneLine, stopSignals } from "../local/stack/command-line.ts";
+import { removeData } from "../local/stack/data-folder.ts";
 
 const HELP = `npm run chaos -- [options]   uses a throw-away stack, does it harm, and looks whether anything was lost
 

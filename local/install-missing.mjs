@@ -1,4 +1,4 @@
-// Runs under plain Node before anything of ours can: installs what package-lock.json names, when it is not there yet.
+// Runs in plain Node before every command: installs the packages of package-lock.json that are missing.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 
@@ -6,7 +6,7 @@ const root = new URL("../", import.meta.url);
 const has = (path) => existsSync(new URL(path, root));
 const read = (path) => JSON.parse(readFileSync(new URL(path, root), "utf8"));
 
-/** npm keeps a copy of the lock file of what it installed; it names each package with its version. */
+/** Compares package-lock.json with npm's own record of what it has installed. */
 function isInstalled() {
   if (!has("node_modules/.bin/deno")) return false;
   const wanted = read("package-lock.json").packages;
@@ -22,7 +22,7 @@ function isInstalled() {
   );
 }
 
-/** Of the optional packages those that are programs for this very machine: Deno, Postgres and the Supabase CLI come so. */
+/** Of the optional packages only those for this machine: the programs of Deno, Postgres and the Supabase CLI. */
 function isNeeded({ optional, peer, os, cpu, libc }) {
   if (!optional) return !peer;
   return Boolean(os?.includes(process.platform) && cpu?.includes(process.arch) && (!libc || libc.includes(libcHere())));
@@ -31,7 +31,7 @@ function isNeeded({ optional, peer, os, cpu, libc }) {
 let libcKnown;
 function libcHere() {
   if (libcKnown) return libcKnown;
-  process.report.excludeNetwork = true; // which it would take long to describe
+  process.report.excludeNetwork = true; // Describing the network takes long.
   libcKnown = process.report.getReport().header.glibcVersionRuntime ? "glibc" : "musl";
   return libcKnown;
 }
@@ -44,7 +44,7 @@ if (!isInstalled()) {
     stdio: "inherit",
   });
   if (status !== 0) {
-    console.error(`npm ci failed (${error?.message ?? "see above"}). Mend it, then run the command again.`);
+    console.error(`npm ci failed (${error?.message ?? "see above"}). Fix this, then run the command again.`);
     process.exit(1);
   }
 }

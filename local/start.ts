@@ -1,19 +1,16 @@
-import { oneLine } from "./stack/one-line.ts";
-import { printWelcome } from "./stack/print-welcome.ts";
-import { showStages } from "./stack/show-stages.ts";
-import { readStackSettings } from "./stack/stack-settings.ts";
-import { startStack } from "./stack/start-stack.ts";
-import { stopSignals } from "./stack/stop-signals.ts";
+import { oneLine, showStages, stopSignals } from "./stack/command-line.ts";
+import { type Stack, startStack } from "./stack/start-stack.ts";
+import { readStackSettings, type StackOptions } from "./stack/stack-settings.ts";
 
-const HELP = `npm start -- [options]   the whole of Keyframe on this machine
+const HELP = `npm start -- [options]   starts Keyframe on this machine
 
-  --port N      the port clients use (default 54321; 0: any free one)
-  --data DIR    where data, keys and logs are kept (default .keyframe)
-  --reset       throw the data away first
+  --port N      the port for clients (default 54321; 0: any free one)
+  --data DIR    the folder for data, keys and logs (default .keyframe)
+  --reset       delete the data first
 
-  KEYFRAME_DATABASE_URL   a superuser's address of an empty Postgres 15 to 17, instead of the embedded one
-  KEYFRAME_REPLICATE_API_TOKEN     the real Replicate instead of the simulator (it costs money), polled, inputs by its Files API;
-                          with KEYFRAME_PUBLIC_URL and KEYFRAME_REPLICATE_WEBHOOK_SECRET it calls back instead`;
+  KEYFRAME_DATABASE_URL   URL, with a superuser, of an empty Postgres 15 to 17 to use instead of the embedded one
+  KEYFRAME_REPLICATE_API_TOKEN     uses the real Replicate (it costs money) instead of the simulator, by polling and its Files API;
+                          with KEYFRAME_PUBLIC_URL and KEYFRAME_REPLICATE_WEBHOOK_SECRET, by callbacks`;
 
 async function main(): Promise<void> {
   const { stack: options, flag: reset, help } = readStackSettings(Deno.args, (name) => Deno.env.get(name), "reset");
@@ -38,7 +35,7 @@ function write(text: string): void {
   try {
     Deno.stdout.writeSync(new TextEncoder().encode(text));
   } catch {
-    // Nobody reads any more (a closed terminal, the end of a pipe); the stack still has to stop in order.
+    // The terminal or pipe is closed. The stack must still stop in order.
   }
 }
 
@@ -47,6 +44,50 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve());
   });
+}
+
+/** Prints the addresses, the demo user and a command that works when pasted. */
+function printWelcome(stack: Stack, options: StackOptions, tookMs: number): void {
+  const { url, keys, demoUser, extensions } = stack;
+  const standIns = (["pg_net", "pg_cron", "supabase_vault"] as const).filter((name) => extensions[name] === "stand-in");
+  const notes = extensions.notes.map((note) => `\n                    ${note}`).join("");
+  const elsewhere = options.provider?.variables.KEYFRAME_REPLICATE_API_BASE_URL;
+  const provider = stack.simulator
+    ? `simulator, ${stack.simulator.url}`
+    : `Replicate${elsewhere === undefined ? "" : ` at ${elsewhere}`} (it costs money)`;
+  console.log(`
+Keyframe is ready after ${(tookMs / 1000).toFixed(1)} s.
+
+  Dashboard         ${url}
+  API               ${url}/functions/v1/api
+  Supabase URL      ${url}
+  Publishable key   ${keys.publishableKey}
+  Studio            ${url}/studio
+  Docs              ${url}/docs
+  Mail              ${url}/mail   emails from Auth, such as password reset links
+  Database          ${options.databaseUrl === undefined ? stack.databaseUrl : withoutPassword(options.databaseUrl)}
+  Provider          ${provider}
+  Stand-ins         ${standIns.length > 0 ? standIns.join(", ") : "none"}${notes}
+  Data, keys, logs  ${options.dataDir}
+  Demo user         ${demoUser.email} / ${demoUser.password}
+
+Create a project as the demo user (paste this into another terminal):
+
+  TOKEN=$(curl -s '${url}/auth/v1/token?grant_type=password' \\
+    -H 'apikey: ${keys.publishableKey}' -H 'Content-Type: application/json' \\
+    -d '{"email":"${demoUser.email}","password":"${demoUser.password}"}' | sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/')
+  curl -s ${url}/functions/v1/api/projects -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+    -d '{"title":"Harbour","textPrompt":"A harbour at dawn, fog, one red boat","description":""}'
+
+Or run all three steps at once: npm run demo. Ctrl-C ends everything; the data is kept.`);
+}
+
+/** For KEYFRAME_DATABASE_URL. The embedded server's password is shown: it exists on this machine only. */
+function withoutPassword(databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  if (url.password !== "") url.password = "…";
+  url.search = "";
+  return decodeURI(url.href);
 }
 
 main().then(

@@ -7,8 +7,7 @@ import { maySpend } from "./check-replicate/may-spend.ts";
 import { type LiveCheckArguments, readCheckArguments } from "./check-replicate/read-check-arguments.ts";
 import { readDefaultRow } from "./check-replicate/read-default-row.ts";
 import { whatToDo } from "./check-replicate/what-to-do.ts";
-import { oneLine } from "../local/stack/one-line.ts";
-import { stopSignals } from "../local/stack/stop-signals.ts";
+import { oneLine, stopSignals } from "../local/stack/command-line.ts";
 
 const HELP = `npm run check:replicate -- [options]   makes one image on the real Replicate, with this project's own code
 

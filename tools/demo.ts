@@ -1,11 +1,8 @@
 import { findStack } from "./demo/find-stack.ts";
 import { type DemoStep, runDemo } from "./demo/run-demo.ts";
-import { oneLine } from "../local/stack/one-line.ts";
-import { showStages } from "../local/stack/show-stages.ts";
-import { readStackSettings } from "../local/stack/stack-settings.ts";
+import { oneLine, showStages, stopSignals } from "../local/stack/command-line.ts";
 import { startStack } from "../local/stack/start-stack.ts";
-import type { StackOptions } from "../local/stack/stack-types.ts";
-import { stopSignals } from "../local/stack/stop-signals.ts";
+import { readStackSettings, type StackOptions } from "../local/stack/stack-settings.ts";
 
 const HELP = `npm run demo -- [options]   a film from project to video, as a new user would make it
 

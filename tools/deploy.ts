@@ -4,7 +4,7 @@ import { readDeployArguments } from "./deploy/read-deploy-arguments.ts";
 import { readDeploySettings } from "./deploy/read-deploy-settings.ts";
 import { runDeployment } from "./deploy/run-deployment.ts";
 import { createSupabaseCli } from "./deploy/supabase-cli.ts";
-import { oneLine } from "../local/stack/one-line.ts";
+import { oneLine } from "../local/stack/command-line.ts";
 
 const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe needs on a hosted Supabase project
 

@@ -3,8 +3,7 @@ import { nameRows, readRows } from "./models-check/read-rows.ts";
 import { readArguments } from "./models-check/read-arguments.ts";
 import { report } from "./models-check/report.ts";
 import { runCheck } from "./models-check/run-check.ts";
-import { oneLine } from "../local/stack/one-line.ts";
-import { stopSignals } from "../local/stack/stop-signals.ts";
+import { oneLine, stopSignals } from "../local/stack/command-line.ts";
 
 const HELP = `npm run models:check -- [options]   compares models with what each model publishes on Replicate
 

@@ -2,8 +2,7 @@ import { describeEvent, describeRefusal } from "./receiver/describe-event.ts";
 import { howToGetASecret } from "./receiver/how-to-get-a-secret.ts";
 import { DEFAULT_RECEIVER_PORT, readReceiverArguments } from "./receiver/read-receiver-arguments.ts";
 import { startReceiver } from "./receiver/start-receiver.ts";
-import { oneLine } from "../local/stack/one-line.ts";
-import { stopSignals } from "../local/stack/stop-signals.ts";
+import { oneLine, stopSignals } from "../local/stack/command-line.ts";
 
 const HELP = `npm run receiver -- [options]   receives webhooks on this machine, verifies them and prints each
 

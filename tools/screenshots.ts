@@ -6,12 +6,10 @@ import { ageData } from "./screenshots/age-data.ts";
 import { makeFilms } from "./screenshots/make-films.ts";
 import { makeWebhooks, sendTests } from "./screenshots/make-webhooks.ts";
 import { takePictures } from "./screenshots/take-pictures.ts";
-import { oneLine } from "../local/stack/one-line.ts";
+import { oneLine, stopSignals } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
-import { removeData } from "../local/stack/remove-data.ts";
-import { startStack } from "../local/stack/start-stack.ts";
-import type { Stack } from "../local/stack/stack-types.ts";
-import { stopSignals } from "../local/stack/stop-signals.ts";
+import { removeData } from "../local/stack/data-folder.ts";
+import { type Stack, startStack } from "../local/stack/start-stack.ts";
 
 const FOLDER = join(PROJECT_ROOT, "docs", "screenshots");
 

@@ -1,7 +1,6 @@
 import { createClient } from "@supabase/supabase-js";
-import { removeData } from "../../local/stack/remove-data.ts";
-import { startStack } from "../../local/stack/start-stack.ts";
-import type { Stack } from "../../local/stack/stack-types.ts";
+import { removeData } from "../../local/stack/data-folder.ts";
+import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { liftLimits } from "./lift-limits.ts";
 
 /** Who calls a service: its address, the publishable key and a session's token. */

@@ -1,5 +1,4 @@
-import { oneLine } from "../../local/stack/one-line.ts";
-import { stopSignals } from "../../local/stack/stop-signals.ts";
+import { oneLine, stopSignals } from "../../local/stack/command-line.ts";
 import { readBenchArguments } from "./bench-arguments.ts";
 import { startBenchStack } from "./bench-stack.ts";
 import { type Benchmark, isMet, type Result } from "./benchmark.ts";

@@ -1,4 +1,4 @@
-import { oneLine } from "../../local/stack/one-line.ts";
+import { oneLine } from "../../local/stack/command-line.ts";
 import type { Benchmark, Result } from "./benchmark.ts";
 import { type RunSettings, runBenchmark } from "./run-benchmark.ts";
 

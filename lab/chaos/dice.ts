@@ -1,4 +1,4 @@
-import { seededRandom } from "../../local/simulator/draw/seeded-random.ts";
+import { seededRandom } from "../../local/simulator/random.ts";
 
 /** Chance that can be repeated: the same name gives the same row of throws. */
 export type Dice = {

@@ -1,6 +1,6 @@
 import type postgres from "postgres";
-import { checkGivenPostgres } from "../../local/postgres/check-given-postgres.ts";
-import type { Stack } from "../../local/stack/stack-types.ts";
+import { checkGivenPostgres } from "../../local/stack/open-database.ts";
+import type { Stack } from "../../local/stack/start-stack.ts";
 
 /** A run fills its database and breaks what is in it. Throws for one that has been used. */
 export async function requireEmpty(databaseUrl: string): Promise<void> {

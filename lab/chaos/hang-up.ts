@@ -1,4 +1,4 @@
-import { waitForPort } from "../../local/stack/wait-for-port.ts";
+import { waitForPort } from "../../local/network.ts";
 import { insist, type World } from "./world.ts";
 
 const PATIENCE_MS = 30_000;

@@ -1,9 +1,8 @@
-import { freePort } from "../../local/postgres/free-port.ts";
-import { ChildProcess } from "../../local/stack/child-process.ts";
+import { freePort } from "../../local/network.ts";
+import { ChildProcess, Watchdog } from "../../local/stack/child-process.ts";
 import { describeFunction } from "../../local/stack/describe-children.ts";
 import type { FunctionName } from "../../local/stack/function-arguments.ts";
-import type { Stack } from "../../local/stack/stack-types.ts";
-import { Watchdog } from "../../local/stack/watchdog.ts";
+import type { Stack } from "../../local/stack/start-stack.ts";
 import { writeClock, type WrongClock } from "./wrong-clock.ts";
 
 export type SecondProcess = {

@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import type { KeyframeClient } from "../../client/index.ts";
-import type { Stack } from "../../local/stack/stack-types.ts";
+import type { Stack } from "../../local/stack/start-stack.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Receivers } from "./receivers.ts";
 import type { SecondProcess } from "./start-second-process.ts";

@@ -1,20 +1,20 @@
 import { Agent as HttpAgent, type ClientRequest, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
-import { type Moments, timeoutError, TransferError, transferError } from "./transfer-error.ts";
+import { z } from "zod";
 
 /** libcurl's own limit since 8.3. */
 const MOST_REDIRECTS = 30;
-/** libcurl keeps four connections for each request of a batch; a batch of ours is seldom more than one. */
+/** libcurl keeps four connections for each request of a batch; our batches seldom have more than one. */
 const KEPT = { keepAlive: true, maxFreeSockets: 4 };
 const agents = { "http:": new HttpAgent(KEPT), "https:": new HttpsAgent(KEPT) };
 
 export type Transfer = {
   method: string;
   url: string;
-  /** Without empty values. Null: no header at all was given. */
+  /** Without empty values. Null when the caller passed no headers. */
   headers: Record<string, string> | null;
   body: Uint8Array | null;
-  /** Of the whole transfer, redirects included; 0 or less: none. */
+  /** For the whole transfer with its redirects; 0 or less means none. */
   timeoutMs: number;
 };
 
@@ -31,8 +31,8 @@ export type Outcome = {
 type Answer = { status: number; headers: Record<string, string>; content: string };
 
 /**
- * Sends one request the way pg_net's libcurl does and returns its response row; a failure is a row, too. It throws only
- * when `abandon` is aborted.
+ * Sends one request as pg_net's libcurl does and returns its response row, also for a failure. Throws only when `abandon` is
+ * aborted.
  */
 export async function httpTransfer(transfer: Transfer, abandon: AbortSignal): Promise<Outcome> {
   const moments: Moments = { begun: performance.now() };
@@ -56,7 +56,7 @@ export async function httpTransfer(transfer: Transfer, abandon: AbortSignal): Pr
   }
 }
 
-/** As libcurl: a redirected POST turns into a GET (307 and 308 repeat it), custom headers go along wherever it leads. */
+/** As libcurl: a redirected POST becomes a GET (307 and 308 repeat it), and custom headers are sent to every target. */
 async function followed(transfer: Transfer, signal: AbortSignal, moments: Moments): Promise<Answer> {
   let { method, body } = transfer;
   let url = new URL(transfer.url);
@@ -105,8 +105,8 @@ function exchange({ method, url, headers, body, signal, moments }: Exchange): Pr
   const send = protocol === "https:" ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
     const request = send(url, { method, headers: Object.fromEntries(headers.values()), agent: agents[protocol] });
-    // As libcurl, Deno sends a request again when its kept connection ends unanswered. It takes its own end of that connection for
-    // one, too, unless told that the connection is fresh; and it does not look at `signal` then.
+    // Deno, like libcurl, repeats a request when a reused connection closes without a response, even when we close it and `signal`
+    // is aborted. With reusedSocket false it does not.
     const abort = () => {
       reject(signal.reason);
       request.reusedSocket = false;
@@ -152,10 +152,47 @@ function lastOfEach(rawHeaders: string[]): Record<string, string> {
   return headers;
 }
 
-/** Up to the first NUL, as in the extension: Postgres's text cannot hold one. */
+/** Up to the first NUL, as in the extension: text in Postgres cannot contain one. */
 function text(chunks: Uint8Array[]): string {
   const decoder = new TextDecoder();
   const whole = chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") + decoder.decode();
   const end = whole.indexOf("\0");
   return end < 0 ? whole : whole.slice(0, end);
+}
+
+const failure = z.object({ code: z.string().catch(""), message: z.string().catch("") });
+
+/** libcurl's message for a failed transfer (curl_easy_strerror), as pg_net stores it in error_msg. */
+export function transferError(error: unknown): string {
+  if (error instanceof TransferError) return error.message;
+  const { code, message } = failure.parse(error);
+  if (["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"].includes(code)) return "Couldn't connect to server";
+  if (["ENOTFOUND", "EAI_AGAIN", "EAI_NODATA"].includes(code)) return "Couldn't resolve host name";
+  if (message === "socket hang up") return "Server returned nothing (no headers, no data)";
+  if (code === "EPIPE") return "Failed sending data to the peer";
+  // libcurl reads a response that is not HTTP/1 as HTTP/0.9, which it refuses.
+  if (code.startsWith("HPE_")) return "Unsupported protocol";
+  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/i.test(`${code} ${message}`)) {
+    return "SSL peer certificate or SSH remote key was not OK";
+  }
+  if (/EPROTO|ERR_SSL|TLS|InvalidContentType/i.test(`${code} ${message}`)) return "SSL connect error";
+  return "Failure when receiving data from the peer";
+}
+
+/** A failure with libcurl's own message. */
+class TransferError extends Error {}
+
+/** When each part of a transfer was done, by performance.now(); undefined when it was not reached. */
+type Moments = { begun: number; resolved?: number; connected?: number };
+
+/** pg_net's message for a timeout (detailed_timeout_strerror), with the time of each part. */
+function timeoutError(timeoutMs: number, { begun, resolved, connected }: Moments, now: number): string {
+  const dns = (resolved ?? now) - begun;
+  const handshake = resolved === undefined ? 0 : (connected ?? now) - resolved;
+  const http = connected === undefined ? 0 : now - connected;
+  const [total, ...parts] = [now - begun, dns, handshake, http].map((ms) => `${ms.toFixed(6)} ms`);
+  return (
+    `Timeout of ${timeoutMs} ms reached. Total time: ${total} ` +
+    `(DNS time: ${parts[0]}, TCP/SSL handshake time: ${parts[1]}, HTTP Request/Response time: ${parts[2]})`
+  );
 }

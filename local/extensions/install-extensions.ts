@@ -1,16 +1,17 @@
 import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
+import { pause } from "../../shared/platform/pause.ts";
 
 const names = ["pg_net", "pg_cron", "supabase_vault"] as const;
-export type ExtensionName = (typeof names)[number];
+type ExtensionName = (typeof names)[number];
 export type Installed = Record<ExtensionName, "real" | "stand-in"> & {
-  /** Why a stand-in is used although the real extension is there: a line each. */
+  /** Why a stand-in is used although the server has the real extension: a line each. */
   notes: string[];
 };
 
 /**
- * Each stand-in's SQL and schema, the library that the real extension needs loaded, the setting that names the one database it
- * works for, and whom the hosted platform opens it to.
+ * Each stand-in's SQL and schema, the library the real extension needs loaded, the setting that names the one database it works
+ * for, and the hosted platform's grants.
  */
 const extensions: Record<
   ExtensionName,
@@ -43,20 +44,20 @@ const extensions: Record<
 };
 
 const NOT_AVAILABLE = "the server does not have it";
-/** The first that knows '5 seconds', which the migrations schedule. */
+/** The first version with schedules such as '5 seconds', which the migrations use. */
 const OLDEST_PG_CRON = [1, 5] as const;
-/** Two starts at once on a database would trip over each other's "if not exists". */
+/** "if not exists" fails when two starts on one database run it at the same time. */
 const LOCK = 5470000;
 
 /**
- * Installs pg_net, pg_cron and Vault in the database of `sql` (a superuser): the real extension where the server has one
- * that works here, else the stand-in. May run at each start. The roles postgres, anon, authenticated and service_role
- * have to exist. Throws when one is installed here that works for another database.
+ * Installs pg_net, pg_cron and Vault in the database of `sql` (a superuser): the real extension where it works on this
+ * server, else the stand-in. May run at each start. Needs the roles postgres, anon, authenticated and service_role. Throws
+ * when an installed extension works for another database.
  */
 export async function installExtensions(sql: postgres.Sql, { useReal = true } = {}): Promise<Installed> {
   const session = await sql.reserve();
   try {
-    // Of the session: a lock taken inside a transaction would leave that with what it knew of the schema before.
+    // A session lock: a transaction that waited for the lock would still see the old schema.
     await session`select pg_advisory_lock(${LOCK}::bigint), set_config('client_min_messages', 'warning', false)`;
     return await installEach(session, useReal);
   } finally {
@@ -70,7 +71,7 @@ async function installEach(session: postgres.ReservedSql, useReal: boolean): Pro
   for (const name of names) {
     const { file, grants } = extensions[name];
     const obstacle = useReal ? await obstacleToReal(session, name) : NOT_AVAILABLE;
-    // Several statements in one query are one transaction.
+    // The statements of one query are one transaction.
     if (obstacle === undefined) {
       await session.unsafe(`create extension if not exists ${name} cascade; ${grants}`);
       installed[name] = "real";
@@ -119,12 +120,46 @@ async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): P
     return `the server's is ${found.version} and schedules of seconds need ${OLDEST_PG_CRON.join(".")}`;
   }
   if (elsewhere) return `${elsewhere} for the real one`;
-  if (found.schema) return `the schema ${schema} is there already`;
+  if (found.schema) return `the schema ${schema} already exists`;
   return undefined;
 }
 
-/** `version` is like 1.4-1. */
+/** `version` looks like 1.4-1. */
 function isAtLeast(version: string | null, [major, minor]: readonly [number, number]): boolean {
   const [has = 0, hasMinor = 0] = (version ?? "").split(/\D/).map(Number);
   return has > major || (has === major && hasMinor >= minor);
 }
+
+const CHECK_JOB = "keyframe-can-cron-run";
+const LOOK_EVERY_MS = 100;
+/** A job of every second normally runs within two. */
+const CHECK_TIMEOUT_MS = 15_000;
+
+/**
+ * Runs a temporary job in the real pg_cron as the role postgres, as the migrations' jobs. Throws when it does not run, because
+ * the sweep would not run either.
+ */
+export async function checkCronRuns(sql: postgres.Sql, signal: AbortSignal): Promise<void> {
+  const [job] = await sql<{ id: string }[]>`
+    select cron.schedule_in_database(${CHECK_JOB}, '1 second', 'select 1', current_database(), 'postgres') as id`;
+  try {
+    const end = performance.now() + CHECK_TIMEOUT_MS;
+    while (performance.now() < end && !signal.aborted) {
+      const [run] = await sql<{ status: string; message: string | null }[]>`
+        select status, return_message as message from cron.job_run_details
+        where jobid = ${job?.id ?? ""} and status in ('succeeded', 'failed') order by runid limit 1`;
+      if (run?.status === "succeeded") return;
+      if (run) throw new Error(`pg_cron cannot run a job: ${run.message ?? "no message"}. ${CRON_ADVICE}`);
+      await pause(LOOK_EVERY_MS, signal);
+    }
+    signal.throwIfAborted();
+    throw new Error(`pg_cron has run nothing for ${CHECK_TIMEOUT_MS / 1000} s. ${CRON_ADVICE}`);
+  } finally {
+    await sql`select cron.unschedule(${job?.id ?? ""}::bigint)`;
+    await sql`delete from cron.job_run_details where jobid = ${job?.id ?? ""}`;
+  }
+}
+
+const CRON_ADVICE =
+  "It connects to the server again for each run, without a password: set cron.use_background_workers = on in postgresql.conf " +
+  "and restart Postgres, or let the role postgres in from localhost in pg_hba.conf (trust), or by a .pgpass of the server's user.";

@@ -1,30 +1,29 @@
 import postgres from "postgres";
-import { socketsUntil } from "../postgres/sockets-until.ts";
-import { Latch } from "./latch.ts";
+import { socketsUntil } from "../network.ts";
 import { pause } from "../../shared/platform/pause.ts";
 
-/** Of a worker that failed while connected: what the extensions' own workers wait before they are started again. */
+/** The pause before the restart of a worker that failed while connected, as of the extensions' own workers. */
 const RESTART_MS = 1_000;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
 
 export type Log = (level: "info" | "error", message: string, details?: Record<string, unknown>) => void;
 
-export type Session = {
-  /** One connection, which holds the worker's lock; when it is lost the session ends. */
+type Session = {
+  /** One connection, which holds the worker's lock. The session ends with it. */
   sql: postgres.Sql;
-  /** Set by each notification on the worker's channel, and at the start. */
+  /** Set at the start and by each notification on the worker's channel. */
   latch: Latch;
   /** Aborted when the connection is lost. */
   lost: AbortSignal;
 };
 
-export type Connection = {
+type Connection = {
   databaseUrl: string;
   name: string;
   /** The notification channel that wakes the worker. */
   channel: string;
-  /** Advisory lock of the database, so that it has one such worker however many are started. */
+  /** An advisory lock, so that a database has only one such worker. */
   lock: number;
   stop: AbortSignal;
   onReady: () => void;
@@ -32,8 +31,8 @@ export type Connection = {
 };
 
 /**
- * Runs `serve` in a session until `stop` is aborted. After a lost connection or any error it connects again, with
- * growing pauses while that fails.
+ * Runs `serve` in a session until `stop` is aborted. After a lost connection or any error it reconnects, with growing
+ * pauses between failures.
  */
 export async function keepConnected(options: Connection, serve: (session: Session) => Promise<void>): Promise<void> {
   let retry = FIRST_RETRY_MS;
@@ -48,7 +47,7 @@ export async function keepConnected(options: Connection, serve: (session: Sessio
     } catch (error) {
       if (options.stop.aborted) return;
       const reason = error instanceof Error ? error.message : String(error);
-      options.log("error", `${options.name} starts again`, { reason });
+      options.log("error", `${options.name} restarts`, { reason });
       retry = connected ? FIRST_RETRY_MS : Math.min(retry * 2, LONGEST_RETRY_MS);
       await pause(connected ? RESTART_MS : retry, options.stop);
     }
@@ -95,5 +94,34 @@ async function untilAborted<T>(signal: AbortSignal, work: PromiseLike<T>): Promi
     return await Promise.race([work, aborted.promise]);
   } finally {
     signal.removeEventListener("abort", abort);
+  }
+}
+
+/** A flag for one waiting loop. When it is set before the wait, the wait ends at once. */
+class Latch {
+  #isSet = false;
+  #wake: (() => void) | undefined;
+
+  set(): void {
+    this.#isSet = true;
+    this.#wake?.();
+  }
+
+  /** Waits for the flag, `timeoutMs` or `signal`; then clears the flag and returns whether it was set. */
+  async wait(signal: AbortSignal, timeoutMs?: number): Promise<boolean> {
+    if (!this.#isSet && !signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs);
+      const end = () => resolve();
+      signal.addEventListener("abort", end);
+      this.#wake = resolve;
+      await promise;
+      this.#wake = undefined;
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+    }
+    const wasSet = this.#isSet;
+    this.#isSet = false;
+    return wasSet;
   }
 }

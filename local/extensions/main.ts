@@ -3,9 +3,9 @@ import type { Log } from "./keep-connected.ts";
 import { runPgCronWorker } from "./pg-cron-worker.ts";
 import { runPgNetWorker } from "./pg-net-worker.ts";
 
-/** What requests and jobs at hand may still take once it shall end; after it, requests are left to the next start. */
+/** How long running requests and jobs may take at the end. The next start repeats unfinished requests. */
 const GRACE_MS = 5_000;
-/** What giving the batch up may take before the process goes, with or without it. */
+/** How long the rollback of the batch may take before the process exits. */
 const ROLLBACK_MS = 1_000;
 
 const flag = z.enum(["0", "1"]).default("1");
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
   ];
   const starting = new Set<unknown>(workers);
   const announce = () => {
-    // It listens on no port; the field is there because every process of the stack has it.
+    // It has no port, but every process of the stack prints the field.
     if (starting.size === 0) console.log(JSON.stringify({ ready: true, port: 0 }));
   };
   if (workers.length === 0) announce();

@@ -1,16 +1,31 @@
-import type postgres from "postgres";
+import postgres from "postgres";
 import { z } from "zod";
 import { keepConnected, type Log } from "./keep-connected.ts";
-import { nextRun, type Schedule, scheduleSchema } from "./next-run.ts";
-import { type CronJob, runCronJob } from "./run-cron-job.ts";
+
+/** The result of cron._parse_schedule. Day 0 is the month's last; weekday 0 is Sunday; anyDay, anyWeekday: the field began with *. */
+const scheduleSchema = z.union([
+  z.object({ seconds: z.number() }),
+  z.object({
+    minutes: z.array(z.number()),
+    hours: z.array(z.number()),
+    days: z.array(z.number()),
+    months: z.array(z.number()),
+    weekdays: z.array(z.number()),
+    anyDay: z.boolean(),
+    anyWeekday: z.boolean(),
+  }),
+]);
+
+export type Schedule = z.infer<typeof scheduleSchema>;
+type Calendar = Exclude<Schedule, { seconds: number }>;
 
 const LOCK = 5470002;
-/** setTimeout's own limit is about 24 days. */
+/** setTimeout is limited to about 24 days. */
 const LONGEST_WAIT_MS = 60_000;
 
-export type PgCronWorkerOptions = {
+type PgCronWorkerOptions = {
   databaseUrl: string;
-  /** Aborted: starts no more runs, and ends when those at hand have ended. */
+  /** Aborted: starts no more runs, and returns when the running ones have ended. */
   stop: AbortSignal;
   onReady: () => void;
   log: Log;
@@ -28,8 +43,8 @@ const jobSchema = z.object({
 });
 
 /**
- * Runs the due jobs of cron.job, each as its user, in its own connection, one run of a job at a time. It serves the jobs
- * of its own database: a clone's rows still name the database that was cloned, and are left alone.
+ * Runs the due jobs of cron.job, each as its user and in its own connection, one run of a job at a time. Ignores jobs of
+ * other databases: in a copied database the jobs still name the original.
  */
 export function runPgCronWorker(options: PgCronWorkerOptions): Promise<void> {
   const { databaseUrl, stop, log } = options;
@@ -46,7 +61,7 @@ export function runPgCronWorker(options: PgCronWorkerOptions): Promise<void> {
         if (entry.waiting === 0 || running.has(entry.jobid)) continue;
         entry.waiting--;
         const run = runCronJob(databaseUrl, sql, entry)
-          .catch((error: unknown) => log("error", "a run of a job could not be recorded", { reason: String(error) }))
+          .catch((error: unknown) => log("error", "job run not recorded", { reason: String(error) }))
           .finally(() => {
             running.delete(entry.jobid);
             latch.set();
@@ -59,14 +74,14 @@ export function runPgCronWorker(options: PgCronWorkerOptions): Promise<void> {
   });
 }
 
-/** Runs that a killed scheduler left would look as if they still ran. */
+/** The runs of a killed scheduler would otherwise stay in the state running. */
 async function failInterruptedRuns(sql: postgres.Sql): Promise<void> {
   await sql`
     update cron.job_run_details set status = 'failed', return_message = 'server restarted', end_time = now()
     where status = 'running'`;
 }
 
-/** A job that is new, or has a new schedule, is due from now on; the others keep their next time. */
+/** A new job or schedule counts from now; the others keep their next time. */
 async function readEntries(sql: postgres.Sql, known: Map<string, Entry>, now: Date): Promise<Map<string, Entry>> {
   const rows = await sql`
     select jobid, schedule as source, cron._parse_schedule(schedule) as schedule, command, database, username
@@ -80,7 +95,7 @@ async function readEntries(sql: postgres.Sql, known: Map<string, Entry>, now: Da
   return entries;
 }
 
-/** Calendar runs that come due during a run are made up for afterwards; of an interval's only one is. */
+/** Calendar runs that become due during a run all follow it; of an interval's runs only one does. */
 function countDue(entries: Map<string, Entry>, now: Date): void {
   for (const entry of entries.values()) {
     if (entry.nextAt === undefined || entry.nextAt > now) continue;
@@ -92,4 +107,90 @@ function countDue(entries: Map<string, Entry>, now: Date): void {
 function untilNext(entries: Map<string, Entry>, now: Date): number {
   const times = [...entries.values()].flatMap(({ nextAt }) => (nextAt ? [nextAt.getTime() - now.getTime()] : []));
   return Math.max(0, Math.min(LONGEST_WAIT_MS, ...times));
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/** The longest time between two leap days, 1896 to 1904. A later date never comes. */
+const FURTHEST_DAYS = 8 * 366;
+
+/** The first due time later than `after`, in UTC. Undefined: never (30 February). */
+export function nextRun(schedule: Schedule, after: Date): Date | undefined {
+  if ("seconds" in schedule) return new Date(after.getTime() + schedule.seconds * 1_000);
+  const midnight = Date.UTC(after.getUTCFullYear(), after.getUTCMonth(), after.getUTCDate());
+  for (let day = 0; day < FURTHEST_DAYS; day++) {
+    const start = midnight + day * DAY_MS;
+    if (!isRunDay(schedule, new Date(start))) continue;
+    const times = schedule.hours.flatMap((hour) =>
+      schedule.minutes.map((minute) => start + (hour * 60 + minute) * 60_000),
+    );
+    const next = Math.min(...times.filter((time) => time > after.getTime()));
+    if (next !== Infinity) return new Date(next);
+  }
+  return undefined;
+}
+
+/** Cron's rule: when both the day and the weekday are restricted, either is enough. */
+function isRunDay(schedule: Calendar, date: Date): boolean {
+  if (!schedule.months.includes(date.getUTCMonth() + 1)) return false;
+  const isLast = new Date(date.getTime() + DAY_MS).getUTCDate() === 1;
+  const day = schedule.days.includes(date.getUTCDate()) || (isLast && schedule.days.includes(0));
+  const weekday = schedule.weekdays.includes(date.getUTCDay());
+  return schedule.anyDay || schedule.anyWeekday ? day && weekday : day || weekday;
+}
+
+type CronJob = { jobid: string; command: string; database: string; username: string };
+
+/**
+ * Runs a job's command as its user, in its own connection, and records the run in cron.job_run_details. Throws only when it
+ * cannot record it. Unlike in the extension, the command could become the superuser (reset session authorization): the
+ * stand-in is only for a database that nobody but its developer uses.
+ */
+async function runCronJob(databaseUrl: string, recorder: postgres.Sql, job: CronJob): Promise<void> {
+  const runid = await recordStart(recorder, job);
+  const sql = postgres(databaseUrl, { max: 1, max_lifetime: null, fetch_types: false, onnotice: () => undefined });
+  let status = "succeeded";
+  let message: string;
+  try {
+    const [session] = await sql<{ pid: number }[]>`
+      select pg_backend_pid() as pid, set_config('application_name', 'pg_cron', false),
+        set_config('session_authorization', ${job.username}, false)`;
+    await recorder`update cron.job_run_details set job_pid = ${session?.pid ?? null} where runid = ${runid}`;
+    message = describe(await sql.unsafe(job.command).simple());
+  } catch (error) {
+    status = "failed";
+    message = failureMessage(error);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+  await recorder`
+    update cron.job_run_details
+    set status = ${status}, return_message = ${message}, end_time = clock_timestamp()
+    where runid = ${runid}`;
+}
+
+async function recordStart(recorder: postgres.Sql, job: CronJob): Promise<string> {
+  const [row] = await recorder<{ runid: string }[]>`
+    insert into cron.job_run_details (jobid, database, username, command, status, start_time)
+    values (${job.jobid}, ${job.database}, ${job.username}, ${job.command}, 'running', clock_timestamp())
+    returning runid`;
+  return z.object({ runid: z.string() }).parse(row).runid;
+}
+
+type Result = postgres.RowList<postgres.Row[]>;
+
+/** The row count or the command's tag, of the last statement. */
+function describe(results: Result | Result[]): string {
+  // postgres.js returns a list of results for several statements, and the result (a list of rows) for one.
+  const last = (Array.isArray(results[0]) ? results.at(-1) : results) as Result;
+  if (last.length > 0 || last.command === "SELECT") return `${last.length} row${last.length === 1 ? "" : "s"}`;
+  if (last.command === "INSERT") return `INSERT 0 ${last.count}`;
+  return ["UPDATE", "DELETE", "MERGE"].includes(last.command) ? `${last.command} ${last.count}` : last.command;
+}
+
+/** As psql shows an error, which is the extension's form. */
+function failureMessage(error: unknown): string {
+  if (!(error instanceof postgres.PostgresError)) return error instanceof Error ? error.message : String(error);
+  const more = { DETAIL: error.detail, HINT: error.hint, CONTEXT: error.where };
+  const lines = Object.entries(more).flatMap(([name, text]) => (text ? [`${name}:  ${text}`] : []));
+  return [`${error.severity}:  ${error.message}`, ...lines, ""].join("\n");
 }

@@ -1,5 +1,5 @@
--- Stand-in for the extension pg_cron (1.6): the same schema, functions, tables and privileges; the worker that runs the
--- jobs is local/extensions/pg-cron-worker.ts. May be applied again and again; the data stay.
+-- Stand-in for the extension pg_cron (1.6), with the same schema, functions, tables and privileges. The worker that runs the
+-- jobs is local/extensions/pg-cron-worker.ts. May be applied repeatedly; the data is kept.
 create schema if not exists cron;
 
 create sequence if not exists cron.jobid_seq;
@@ -42,7 +42,7 @@ begin
 end
 $$;
 
--- One field of a schedule as the list of its values, null when it is malformed: *, numbers, ranges, lists, steps.
+-- The values of one field of a schedule (*, numbers, ranges, lists, steps); null when it is malformed.
 create or replace function cron._field_values(field text, lowest integer, highest integer) returns integer[]
 language plpgsql immutable set search_path = '' as $$
 declare
@@ -70,8 +70,8 @@ begin
 end
 $$;
 
--- What a schedule means, for the worker: {"seconds": n}, or the values of the five fields (day 0 is the month's last,
--- weekday 0 is Sunday, "any" tells a field that began with *). Null when it is no schedule.
+-- A schedule for the worker: {"seconds": n}, or the values of the five fields (day 0 is the month's last, weekday 0 is
+-- Sunday; anyDay, anyWeekday: the field began with *). Null when it is malformed.
 create or replace function cron._parse_schedule(schedule text) returns jsonb
 language plpgsql immutable set search_path = '' as $$
 declare
@@ -104,9 +104,9 @@ begin
 end
 $$;
 
--- Writing a job needs rights on cron.job that nobody has, and the name of the caller, which a definer function cannot
--- see. So a call is an insert into this view: the default of "caller" is evaluated as the caller, who may not set it,
--- and the trigger behind it runs as the owner. Nothing is stored in it.
+-- Only the owner may write cron.job, but a security definer function does not know its caller. So a call is an insert into
+-- this view: the default of "caller" is evaluated as the caller, who has no right to set it, and the trigger runs as the
+-- owner. The view stores nothing.
 create or replace view cron._calls as
   select null::text as caller, null::text as verb, null::bigint as jobid, null::text as jobname, null::text as schedule,
     null::text as command, null::boolean as active
@@ -179,7 +179,7 @@ language sql volatile strict set search_path = '' as $$
   insert into cron._calls (verb, jobid) values ('unschedule', job_id) returning true
 $$;
 
--- A job stays in its database and with its user here: only the worker of that database could run it.
+-- A job keeps its database and user, because only the worker of this database can run it.
 create or replace function cron.alter_job(
   job_id bigint,
   schedule text default null,
@@ -216,6 +216,6 @@ grant delete on cron.job_run_details to public;
 grant insert (verb, jobid, jobname, schedule, command, active), select on cron._calls to public;
 revoke all on function cron.alter_job(bigint, text, text, text, text, boolean) from public;
 
--- The hosted platform opens the schema to postgres alone.
+-- The hosted platform gives only postgres access to the schema.
 grant usage on schema cron to postgres;
 grant execute on all functions in schema cron to postgres;

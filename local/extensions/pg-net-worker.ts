@@ -6,16 +6,16 @@ import { pause } from "../../shared/platform/pause.ts";
 /** The same number as in net.check_worker_is_up(). */
 const LOCK = 5470001;
 const BATCH_SIZE = 200;
-/** After a batch. The first post since the worker woke cuts it short; whatever is posted after that waits for its end. */
+/** After a batch. The first post during it ends it; later posts wait for the next pause to end. */
 const PAUSE_MS = 1_000;
 const KEEP_RESPONSES = "6 hours";
 const LOCK_NOT_AVAILABLE = "55P03";
 
-export type PgNetWorkerOptions = {
+type PgNetWorkerOptions = {
   databaseUrl: string;
-  /** Aborted: ends after the batch at hand. */
+  /** Aborted: ends after the current batch. */
   stop: AbortSignal;
-  /** Aborted: gives the batch at hand up, which is rolled back and so sent again by the next worker. */
+  /** Aborted: rolls the current batch back, so that the next worker sends it again. */
   abandon: AbortSignal;
   onReady: () => void;
   log: Log;
@@ -24,9 +24,9 @@ export type PgNetWorkerOptions = {
 type Request = { id: string } & Transfer;
 
 /**
- * Sends what net.http_* queued, with pg_net's limits, which Keyframe has to live with: one batch is one transaction
- * around all its transfers, so its slowest request holds all its responses and all later requests; nothing is retried;
- * any error of the database during a batch repeats the whole of it.
+ * Sends the queued requests with pg_net's limits. One batch is one transaction around all its transfers, so the slowest
+ * request delays all responses of its batch and all later requests. Nothing is retried; a database error during a batch
+ * repeats all of it.
  */
 export function runPgNetWorker(options: PgNetWorkerOptions): Promise<void> {
   const { stop, abandon } = options;
@@ -48,7 +48,7 @@ export function runPgNetWorker(options: PgNetWorkerOptions): Promise<void> {
   });
 }
 
-/** Returns how many rows there were to handle. "locked": somebody locks a table; the worker then waits for the next post. */
+/** Returns the number of rows handled. "locked": another session locks a table, and the worker waits for the next post. */
 async function sendBatch(sql: postgres.Sql, giveUp: AbortSignal): Promise<number | "locked"> {
   try {
     return await sql.begin(async (sql) => {
@@ -85,7 +85,7 @@ async function take(sql: postgres.TransactionSql): Promise<Request[]> {
 
 async function record(sql: postgres.TransactionSql, requests: Request[], outcomes: Outcome[]): Promise<void> {
   const rows = outcomes.map((outcome, i) => ({ id: requests[i]?.id, ...outcome }));
-  // One JSON parameter, as 200 rows of 7 columns would be 1,400.
+  // One JSON parameter instead of 1,400 (200 rows of 7 columns).
   await sql`
     insert into net._http_response (id, status_code, content_type, headers, content, timed_out, error_msg)
     select id, status_code, content_type, headers, content, timed_out, error_msg

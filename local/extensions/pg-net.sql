@@ -1,5 +1,5 @@
--- Stand-in for the extension pg_net (0.20): the same schema, functions, tables and privileges; the worker that sends is
--- local/extensions/pg-net-worker.ts. May be applied again and again; the data stay.
+-- Stand-in for the extension pg_net (0.20), with the same schema, functions, tables and privileges. The worker that sends is
+-- local/extensions/pg-net-worker.ts. May be applied repeatedly; the data is kept.
 create schema if not exists net;
 
 do $$
@@ -36,7 +36,7 @@ create unlogged table if not exists net._http_response (
 );
 create index if not exists _http_response_created_idx on net._http_response (created);
 
--- The worker holds this lock for as long as it serves this database, so there is never a second one.
+-- The worker holds this lock while it serves this database, so there is never a second one.
 create or replace function net.check_worker_is_up() returns void
 language plpgsql stable set search_path = '' as $$
 begin
@@ -65,13 +65,13 @@ begin
 end
 $$;
 
--- Reaches the worker at commit, and never after a rollback: that is how NOTIFY works.
+-- NOTIFY reaches the worker at commit, and never after a rollback.
 create or replace function net.wake() returns void
 language sql volatile set search_path = '' as $$
   select pg_catalog.pg_notify('pg_net', '')
 $$;
 
--- The extension's worker ends its batch, restarts and looks at the queue: to a caller the same as a wake.
+-- The extension's worker finishes its batch, restarts and reads the queue: for a caller the same as a wake.
 create or replace function net.worker_restart() returns boolean
 language sql volatile set search_path = '' as $$
   select net.wake();
@@ -92,15 +92,15 @@ language sql immutable set search_path = '' as $$
   ) as bytes
 $$;
 
--- Refuses what libcurl's URL parser refuses, in the caller's transaction. A scheme that libcurl knows and pg_net does not allow
--- (ftp) passes: it ends as an error row.
+-- Raises in the caller's transaction for a URL that libcurl's parser refuses. A scheme that libcurl knows but pg_net does not
+-- allow (ftp) passes and ends as an error row.
 create or replace function net._encode_url_with_params_array(url text, params_array text[]) returns text
 language plpgsql immutable set search_path = '' as $$
 declare
   scheme text := pg_catalog.lower(pg_catalog.substring(url, '^([A-Za-z0-9][A-Za-z0-9+.-]*):'));
 begin
   if url is null then
-    return null; -- the queue's not-null rule raises
+    return null; -- the queue's not-null constraint raises
   end if;
   if scheme is null then
     raise exception 'invalid URL "%": Bad scheme', url;
@@ -177,7 +177,7 @@ begin
   where pg_catalog.lower(key) = 'content-type'
   limit 1;
   if content_type is null then
-    -- null headers stay null, and the request then goes out as a form, as from the extension
+    -- null headers stay null, and the request is sent as a form, as by the extension
     http_post.headers := http_post.headers || '{"Content-Type": "application/json"}'::jsonb;
   elsif content_type <> 'application/json' then
     raise exception 'Content-Type header must be "application/json"';
@@ -197,7 +197,7 @@ language sql volatile set search_path = '' as $$
   select net._enqueue('DELETE', url, params, headers, body, timeout_milliseconds)
 $$;
 
--- With async = false it waits for the row; a request whose transaction has not committed never gets one.
+-- With async = false it waits for the row, which a request of an uncommitted transaction never gets.
 create or replace function net._await_response(request_id bigint) returns boolean
 language plpgsql volatile set search_path = '' as $$
 begin
@@ -229,7 +229,7 @@ begin
 end
 $$;
 
--- As hosted: all of it is everyone's. What keeps it safe is that the schema is not exposed by the Data API.
+-- As hosted, public has all rights. It is safe only because the Data API does not expose the schema.
 grant usage on schema net to public;
 grant all on all sequences in schema net to public;
 grant all on all tables in schema net to public;

@@ -1,11 +1,11 @@
--- Stand-in for the extension supabase_vault (0.3): the same schema, functions, view and privileges. Secrets are kept
--- encrypted, but the key lies in the same database: it protects a copied table, not a copied data folder.
--- May be applied again and again; the data stay.
+-- Stand-in for the extension supabase_vault (0.3), with the same schema, functions, view and privileges. Secrets are
+-- encrypted with a key in the same database: this protects a copied table, not a copied data folder.
+-- May be applied repeatedly; the data is kept.
 create schema if not exists extensions;
 create extension if not exists pgcrypto with schema extensions;
 create schema if not exists vault;
 
--- No role but the superuser has a right here.
+-- Only the superuser may read it.
 create table if not exists vault._key (
   single boolean primary key default true constraint there_is_one_key check (single),
   key text not null
@@ -27,7 +27,7 @@ create table if not exists vault.secrets (
 create unique index if not exists secrets_name_idx on vault.secrets (name) where name is not null;
 comment on table vault.secrets is 'Table with encrypted `secret` column for storing sensitive information on disk.';
 
--- The key is random, so stretching it (s2k-mode 3, the default) would only cost time.
+-- The key is random, so the default key stretching (s2k-mode 3) would only cost time.
 create or replace function vault._encrypt(plain text) returns text
 language sql volatile security definer set search_path = '' as $$
   select pg_catalog.encode(

@@ -1,17 +1,17 @@
 import { getAuthSchemaSql, getStorageSchemaSql } from "@supabase/lite";
 import type { Sql } from "postgres";
 
-/** Holds off a second stack that starts on the same database at the same time. Any fixed number does. */
+/** An advisory lock against a second stack that starts on the same database at the same time. */
 const LOCK = 7_220_519_003;
 
 const read = (name: string) => Deno.readTextFile(new URL(name, import.meta.url));
 
 /**
- * Makes an ordinary Postgres look like the database of a hosted project: roles, schemas, rights, the tables of Auth
- * and Storage. One transaction; may be run at every start.
+ * Prepares a plain Postgres as the database of a hosted project: roles, schemas, rights, the tables of Auth and Storage.
+ * One transaction; may run at every start.
  *
  * @param sql a superuser's connection to the database
- * @param options.postgresPassword set on the role `postgres`, which migrations run as; a superuser of that name is left as it is
+ * @param options.postgresPassword for the role `postgres`, which runs migrations; not set when that role is a superuser
  * @throws PostgresError when the user is no superuser
  */
 export async function bootstrapPlatform(sql: Sql, options: { postgresPassword?: string } = {}): Promise<void> {

@@ -1,7 +1,7 @@
 -- What the hosted platform adds to the tables of Auth and Storage: helper functions, rights and guards.
--- Run by a superuser after those tables exist; running it again changes nothing.
+-- A superuser runs it after those tables exist, also repeatedly.
 
--- Who is calling, for policies. Both forms of the claims are read: one JSON document, or one setting per claim.
+-- The caller, for policies. The claims are one JSON document or one setting per claim.
 create or replace function auth.uid() returns uuid language sql stable as $$
   select coalesce(
     nullif(current_setting('request.jwt.claim.sub', true), ''),
@@ -30,7 +30,7 @@ create or replace function auth.jwt() returns jsonb language sql stable as $$
   )::jsonb
 $$;
 
--- Rows of Storage go through its API, which removes the file too; a plain SQL delete would leave the file behind.
+-- Only the Storage API may delete rows, because it also removes the files.
 create or replace function storage.protect_delete() returns trigger language plpgsql as $$
 begin
   if coalesce(current_setting('storage.allow_delete_query', true), 'false') != 'true' then

@@ -1,6 +1,6 @@
--- Roles, schemas and rights as a hosted project has them before the first migration, and none beyond those: compared with
--- migrations/db of github.com/supabase/postgres. What passes here must not fail there.
--- Run by a superuser; running it again changes nothing. The tables of Auth and Storage come after it, see bootstrap-platform.ts.
+-- Exactly the roles, schemas and rights of a hosted project before its first migration (compared with migrations/db of
+-- github.com/supabase/postgres), so that a migration that works here also works there.
+-- A superuser runs it, also repeatedly. The tables of Auth and Storage follow, see bootstrap-platform.ts.
 
 -- Roles -------------------------------------------------------------------------------------------------------------
 
@@ -16,14 +16,14 @@ begin
       ('authenticator', 'login noinherit'),
       ('supabase_auth_admin', 'login noinherit'),
       ('supabase_storage_admin', 'login noinherit createrole'),
-      -- Not a superuser, as hosted: a migration that needs more than this fails here too.
+      -- Not a superuser, as hosted, so that a migration that needs one also fails here.
       ('postgres', 'login createdb createrole bypassrls replication')
     ) as roles (name, options)
   loop
     if not exists (select from pg_roles where rolname = wanted.name) then
       execute format('create role %I %s', wanted.name, wanted.options);
     elsif wanted.options like '% bypassrls%' and not (select rolbypassrls from pg_roles where rolname = wanted.name) then
-      -- Of another database of this server, made by somebody else.
+      -- The role may come from another database of this server.
       execute format('alter role %I bypassrls', wanted.name);
     end if;
   end loop;
@@ -71,8 +71,8 @@ grant usage on schema public, extensions, auth, storage to anon, authenticated, 
 grant all on schema public, extensions to postgres;
 grant usage on schema auth, storage to postgres;
 
--- What postgres creates in public is open to the API roles until a migration revokes it, exactly as hosted: without these
--- defaults a forgotten revoke would pass every local test. Only at the first start: a migration may take them back for good.
+-- As hosted, the API roles have all rights on what postgres creates in public, until a migration revokes them. Without these
+-- defaults a forgotten revoke would pass every local test. Only at the first start, because a migration may change the defaults.
 do $$
 begin
   if to_regnamespace('supabase_migrations') is null then
@@ -88,8 +88,8 @@ $$;
 
 -- Policies on tables of Auth and Storage ------------------------------------------------------------------------------
 
--- The tables are not postgres's. Hosted, supautils (its setting policy_grants) lets that role write policies on them all the same,
--- and do nothing else there. Here it is a member of their owners while such a statement runs.
+-- postgres does not own these tables. Hosted, supautils (setting policy_grants) still lets it write policies on them, and
+-- nothing else. Here the role is a member of the owners while such a statement runs.
 create or replace function extensions.grant_policies() returns event_trigger
 language plpgsql security definer set search_path = '' as $$
 begin
@@ -125,7 +125,7 @@ begin
 end
 $$;
 
--- The REST layer keeps a copy of the schema; any change of it tells that layer to read it again.
+-- The REST layer caches the schema; a change notifies it to reload.
 create or replace function extensions.pgrst_ddl_watch() returns event_trigger language plpgsql set search_path = '' as $$
 begin
   notify pgrst, 'reload schema';

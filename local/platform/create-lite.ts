@@ -1,27 +1,13 @@
 import { log } from "./log.ts";
-import { openPool, type Pool } from "./open-pool.ts";
+import { type LiteOptions, openPool, type Pool } from "./open-pool.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
 
-export interface LiteOptions {
-  /** A superuser's address: lite acts for Auth and Storage, and becomes the caller's role for everything else. */
-  databaseUrl: string;
-  publicUrl: string;
-  liteSecret: string;
-  publishableKey: string;
-  secretKey: string;
-  storageFolder: string;
-  /** Takes the mails of Auth. */
-  sendMail: (mail: { to: string; subject: string; text: string }) => void;
-  /** Connections to Postgres; as many requests run side by side. */
-  poolSize?: number;
-}
-
-/** lite, kept alive: a pool that lost a connection is replaced as soon as Postgres answers again. */
+/** @supabase/lite on a pool that is replaced after a lost connection, as soon as Postgres answers again. */
 export interface Lite {
   /** @throws DatabaseUnavailable when Postgres is away */
   fetch(request: Request): Promise<Response>;
   /**
-   * The bytes a file in this bucket may have; null when the bucket sets no limit, or is none.
+   * The bucket's limit in bytes; null when it has none or does not exist.
    *
    * @throws DatabaseUnavailable when Postgres is away
    */
@@ -31,15 +17,15 @@ export interface Lite {
 
 const PING_MS = 2_000;
 const DRAIN_SECONDS = 10;
-/** A request to Auth or REST that takes longer is given up; statements end after 8 s, see platform-connection.ts. */
+/** The time limit of a request to Auth or REST; statements end after 8 s, see platform-connection.ts. */
 const REQUEST_MS = 10_000;
 
 export function createLite(options: LiteOptions): Lite {
   let pool = openPool(options);
   let replacing: Promise<void> | undefined;
 
-  // postgres.js forgets nothing it queued while Postgres was away: reservations nobody waits for any more would take
-  // its connections for good. A new pool has none of them.
+  // postgres.js keeps what it queued while Postgres was away: abandoned reservations would hold its connections for good.
+  // A new pool has none of them.
   async function replace(): Promise<void> {
     const next = openPool(options);
     if (!(await answers(next))) {
@@ -98,7 +84,7 @@ async function answers(pool: Pool): Promise<boolean> {
   return await Promise.race([query, late]).finally(() => clearTimeout(timer));
 }
 
-/** Storage may take as long as its bytes take; everything else has an end even if the driver never answers. */
+/** Storage has no time limit. Everything else ends even if the driver never answers. */
 async function withDeadline(answer: Promise<Response>, request: Request): Promise<Response> {
   if (new URL(request.url).pathname.startsWith("/storage/")) return await answer;
   let timer: ReturnType<typeof setTimeout> | undefined;

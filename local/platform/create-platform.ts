@@ -1,44 +1,50 @@
-import { answerWellKnown, reissueTokens } from "./auth-route.ts";
-import { allowAnyOrigin, preflight } from "./cors.ts";
 import { createLite, type Lite } from "./create-lite.ts";
-import { callDashboard, type DashboardOptions, isDashboardPath } from "./dashboard-route.ts";
-import { callDocs } from "./docs-route.ts";
+import { callDashboard, type DashboardOptions, isDashboardPath } from "./dashboard-page.ts";
+import { callDocs } from "./docs-page.ts";
 import { createFunctionsRoute } from "./functions-route.ts";
-import { identifyCaller } from "./identify-caller.ts";
-import { BodyTooLarge, readBody } from "./limit-body.ts";
 import { log } from "./log.ts";
-import { createMailBox } from "./mail-box.ts";
-import { callMail } from "./mail-route.ts";
+import { callMail, createMailBox } from "./mail-page.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
-import { bodyTooLarge, type Service, unavailable, unexpected } from "./refusals.ts";
-import { changesEveryRow, needsFilter } from "./require-filter.ts";
-import { createSessionTokens, type SessionTokens } from "./session-tokens.ts";
-import type { SigningKey } from "./signing-key.ts";
+import {
+  allowAnyOrigin,
+  bodyTooLarge,
+  identifyCaller,
+  preflight,
+  type Service,
+  unavailable,
+  unexpected,
+} from "./refusals.ts";
+import {
+  answerWellKnown,
+  createSessionTokens,
+  reissueTokens,
+  type SessionTokens,
+  type SigningKey,
+} from "./session-tokens.ts";
 import { withStorageFault } from "./storage-faults.ts";
 import { callStorage } from "./storage-route.ts";
-import { callStudio } from "./studio-route.ts";
+import { callStudio } from "./studio-page.ts";
 
-export interface PlatformOptions {
-  /** A superuser's address of a database that `bootstrapPlatform` has prepared. */
+interface PlatformOptions {
+  /** With a superuser, of a database that `bootstrapPlatform` has prepared. */
   databaseUrl: string;
-  /** Where clients reach the gateway, without a slash at the end; part of every token's `iss`. */
+  /** The gateway's URL for clients, without a trailing slash; part of every token's `iss`. */
   publicUrl: string;
   signingKey: SigningKey;
-  /** HS256, between the gateway and lite only. At least 32 characters. */
+  /** HS256 secret between the gateway and lite, at least 32 characters. */
   liteSecret: string;
   publishableKey: string;
   secretKey: string;
-  /** Where the files of Storage are kept. */
   storageFolder: string;
-  /** Where a fault of Storage may be switched on, for tests. */
+  /** For fault tests, see storage-faults.ts. */
   storageFaultFile?: string;
-  /** Name of an Edge Function → the address it listens on. */
+  /** Name of an edge function → its address. */
   functions: Record<string, string>;
-  /** Served at `/`, where there is one. */
+  /** Served at `/`. */
   dashboard?: Omit<DashboardOptions, "publishableKey" | "publicUrl">;
 }
 
-export interface Platform {
+interface Platform {
   fetch(request: Request): Promise<Response>;
   close(): Promise<void>;
 }
@@ -55,8 +61,8 @@ Docs       /docs   a page for people; for tools: /functions/v1/api/openapi.json
 `;
 
 /**
- * The hosted project's gateway on this machine: Auth, REST and Storage by lite, the functions behind a proxy, Studio, the docs,
- * the mail.
+ * The local counterpart of the hosted gateway: Auth, REST and Storage by lite, a proxy to the functions, and the pages Studio,
+ * docs and mail.
  */
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
   const issuer = `${options.publicUrl}/auth/v1`;
@@ -126,7 +132,7 @@ async function callJsonService(
   return service === "auth" ? await reissueTokens(response, tokens) : response;
 }
 
-/** No fault of a request may end the process, and an absent database is an answer, not a fault. */
+/** No failed request may end the process; without a database the answer is 503. */
 async function guard(service: Service, answer: () => Promise<Response>): Promise<Response> {
   try {
     return await answer();
@@ -136,4 +142,44 @@ async function guard(service: Service, answer: () => Promise<Response>): Promise
     log("error", "request failed", { service, error: String(error) });
     return unexpected();
   }
+}
+
+/** Parameters of a REST URL that do not filter rows. */
+const NO_FILTER = new Set(["select", "columns", "order", "limit", "offset", "on_conflict"]);
+
+/** Whether a request would change or delete all rows of a table, which the hosted Data API refuses (safeupdate). */
+export function changesEveryRow(method: string, url: URL): boolean {
+  if (method !== "PATCH" && method !== "DELETE") return false;
+  return [...url.searchParams.keys()].every((name) => NO_FILTER.has(name));
+}
+
+function needsFilter(method: string): Response {
+  const message = `${method === "DELETE" ? "DELETE" : "UPDATE"} requires a WHERE clause`;
+  return Response.json({ code: "21000", message, details: null, hint: null }, { status: 400 });
+}
+
+class BodyTooLarge extends Error {}
+
+/**
+ * Reads a body into memory, up to a limit.
+ *
+ * @throws BodyTooLarge
+ */
+async function readBody(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | null> {
+  if (!request.body) return null;
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw new BodyTooLarge();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body) {
+    size += chunk.byteLength;
+    if (size > maxBytes) throw new BodyTooLarge();
+    chunks.push(chunk);
+  }
+  const body = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return body;
 }

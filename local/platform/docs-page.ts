@@ -1,4 +1,6 @@
-/** The files of Swagger UI that the page needs; nothing else of its package is handed out. */
+import { callPage } from "./refusals.ts";
+
+/** The files of Swagger UI that the page needs; no other file of the package is served. */
 const FILES: Record<string, string> = {
   "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
   "swagger-ui.css": "text/css; charset=utf-8",
@@ -7,8 +9,8 @@ const FILES: Record<string, string> = {
 
 const folder = new URL("../../node_modules/swagger-ui-dist/", import.meta.url);
 
-// Scripts, styles and answers come from this origin alone, and nobody may put the page, which can hold a session token,
-// into a frame. Swagger UI has its icons in its style sheet.
+// The page can hold a session token: it loads from this origin only and cannot be put into a frame. Swagger UI's icons are
+// data URLs in its style sheet.
 const HEADERS = {
   "content-security-policy": [
     "default-src 'none'",
@@ -42,14 +44,14 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-// Swagger UI leaves the background to the page, and one caption dark on dark.
+// Swagger UI sets no page background, and shows one caption dark on dark.
 const STYLE = `html { color-scheme: light dark; overflow-y: scroll; }
 body { margin: 0; background: #fafafa; }
 html.dark-mode body { background: #1c2022; }
 html.dark-mode .swagger-ui .examples__title { color: #e4e6e6; }
 `;
 
-// The document names the address by which clients reach the stack; the page may have been opened by another of its names.
+// openapi.json names the stack's URL, but the page may be open under another name of this machine.
 const SCRIPT = `const dark = matchMedia("(prefers-color-scheme: dark)");
 const setMode = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", setMode);
@@ -71,17 +73,24 @@ SwaggerUIBundle({
 });
 `;
 
-const MADE: Record<string, [type: string, text: string]> = {
+const OWN_FILES: Record<string, [type: string, text: string]> = {
   "": ["text/html; charset=utf-8", PAGE],
   "page.css": ["text/css; charset=utf-8", STYLE],
   "page.js": ["text/javascript; charset=utf-8", SCRIPT],
 };
 
-/** The page at `/docs` ("") or one of its files, by its name below `/docs/`; undefined when there is none of that name. */
-export async function docsFile(name: string): Promise<Response | undefined> {
-  const made = Object.hasOwn(MADE, name) ? MADE[name] : undefined;
-  if (made !== undefined) return new Response(made[1], { headers: { ...HEADERS, "content-type": made[0] } });
+/**
+ * The API's documentation at `/docs`: Swagger UI over openapi.json. It is served here because a function of the hosted
+ * platform cannot answer with HTML.
+ */
+export function callDocs(request: Request, url: URL): Promise<Response> {
+  return callPage(request, url, () => docsFile(url.pathname.slice("/docs/".length)));
+}
+
+async function docsFile(name: string): Promise<Response> {
+  const own = Object.hasOwn(OWN_FILES, name) ? OWN_FILES[name] : undefined;
+  if (own !== undefined) return new Response(own[1], { headers: { ...HEADERS, "content-type": own[0] } });
   const type = Object.hasOwn(FILES, name) ? FILES[name] : undefined;
-  if (type === undefined) return undefined;
+  if (type === undefined) return new Response("There is no such file.", { status: 404 });
   return new Response(await Deno.readFile(new URL(name, folder)), { headers: { ...HEADERS, "content-type": type } });
 }

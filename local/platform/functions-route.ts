@@ -1,11 +1,10 @@
 import { log } from "./log.ts";
 
-/** Seconds are the hosted platform's: a function must begin to answer within 150. */
+/** As hosted: a function must begin to answer within 150 s. */
 const ANSWER_MS = 150_000;
 
 /**
- * Headers that belong to one connection and are never passed on. `transfer-encoding` and `content-length` are the runtime's
- * affair: it frames each side itself.
+ * Headers of one connection, which are never passed on. The runtime sets `transfer-encoding` and `content-length` itself.
  */
 const OF_ONE_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
@@ -22,10 +21,10 @@ const OF_ONE_CONNECTION: ReadonlySet<string> = new Set([
 const refuse = (status: number, code: string, message: string) =>
   Response.json({ code, message }, { status, headers: { "sb-error-code": code } });
 
-/** Up to this size a request's body is passed on in one piece, which takes half the time of streaming it. */
+/** A request body up to this size is passed on in one piece, in half the time of a stream. */
 const SMALL_BYTES = 64 * 1024;
 
-/** A small body that is not here by then is streamed too: how long it may stall is for the function to decide. */
+/** A small body that has not arrived by then is streamed: the function decides how long a body may stall. */
 const GRACE_MS = 50;
 
 async function inOnePiece(request: Request): Promise<Blob | ReadableStream<Uint8Array> | null> {
@@ -38,7 +37,7 @@ async function inOnePiece(request: Request): Promise<Blob | ReadableStream<Uint8
     timer = setTimeout(resolve, GRACE_MS);
   });
   const come = await Promise.race([first, grace]).finally(() => clearTimeout(timer));
-  // A blob, so that fetch cannot send a request a second time by itself.
+  // A Blob, because fetch by itself never sends one twice.
   if (come?.value?.byteLength === length) return new Blob([come.value]);
   let next: typeof first | undefined = first;
   return new ReadableStream({
@@ -52,14 +51,14 @@ async function inOnePiece(request: Request): Promise<Blob | ReadableStream<Uint8
   });
 }
 
-/** What the gateway says of the request itself, in place of what the client says. */
+/** Headers the gateway sets itself, whatever the client sends. */
 function ourOwnHeaders(publicUrl: string): ReadonlyMap<string, string> {
   const { hostname, port, protocol } = new URL(publicUrl);
   return new Map([
     ["x-forwarded-host", hostname],
     ["x-forwarded-port", port || (protocol === "https:" ? "443" : "80")],
     ["x-forwarded-proto", protocol.slice(0, -1)],
-    // Or fetch would ask for a packed answer, unpack it and leave the headers of the packed one.
+    // Otherwise fetch asks for a compressed response and decompresses it, but keeps the headers of the compressed one.
     ["accept-encoding", "identity"],
   ]);
 }
@@ -71,7 +70,7 @@ function headersToPassOn(request: Request, ourOwn: ReadonlyMap<string, string>):
   return passed;
 }
 
-/** The answer as it came, which the runtime passes on without looking at each piece; a copy where a header has to go. */
+/** The unchanged response, which the runtime passes on fastest, or a copy without the headers of one connection. */
 function withoutConnection(response: Response): Response {
   if (![...OF_ONE_CONNECTION].some((name) => response.headers.has(name))) return response;
   const headers = [...response.headers].filter(([name]) => !OF_ONE_CONNECTION.has(name));
@@ -82,8 +81,8 @@ function withoutConnection(response: Response): Response {
 type FunctionsRoute = (request: Request, url: URL) => Promise<Response>;
 
 /**
- * Passes `/functions/v1/<name>/…` on to the function's own port, which sees `/<name>/…` as it does hosted. Bodies are
- * streamed both ways, redirects are handed to the client, and a client that leaves ends the function's request too.
+ * Passes `/functions/v1/<name>/…` on to the function's own port as `/<name>/…`, as hosted. Bodies are streamed both ways,
+ * redirects go to the client, and when the client disconnects the function's request ends too.
  *
  * @param functions name → address, e.g. `{ api: "http://127.0.0.1:9001" }`
  */
@@ -95,7 +94,7 @@ export function createFunctionsRoute(functions: Record<string, string>, publicUr
     const base = Object.hasOwn(functions, name) ? functions[name] : undefined;
     if (base === undefined) return refuse(404, "NOT_FOUND", "Requested function was not found");
 
-    // A signal of its own that follows the request's: one that is made of two costs as much as the rest of this.
+    // Not AbortSignal.any: it takes as long as the rest of this function.
     const ended = new AbortController();
     let isLate = false;
     const timer = setTimeout(() => {
@@ -114,7 +113,7 @@ export function createFunctionsRoute(functions: Record<string, string>, publicUr
       return withoutConnection(response);
     } catch (error) {
       if (isLate) return refuse(504, "IDLE_TIMEOUT", "The function did not answer in time");
-      // The client has left; nobody reads this.
+      // The client has disconnected.
       if (request.signal.aborted) return new Response(null, { status: 499 });
       log("warn", "function does not answer", { function: name, error: String(error) });
       return refuse(503, "BOOT_ERROR", "Function failed to start (please check logs)");

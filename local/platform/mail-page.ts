@@ -1,6 +1,50 @@
-import type { Mail } from "./mail-box.ts";
+import { callPage } from "./refusals.ts";
 
-export const MAIL_STYLE = `:root { color-scheme: light dark; font-family: system-ui, sans-serif; line-height: 1.5; }
+/** An email from Auth, as the page shows it. */
+export type Mail = { to: string; subject: string; text: string; at: Date };
+
+/** Keeps the last 50 emails in memory, newest first. */
+interface MailBox {
+  put(mail: Omit<Mail, "at">): void;
+  mails(): readonly Mail[];
+}
+
+const KEPT = 50;
+
+export function createMailBox(now: () => Date = () => new Date()): MailBox {
+  let kept: readonly Mail[] = [];
+  return {
+    put({ to, subject, text }) {
+      kept = [{ to, subject, text, at: now() }, ...kept].slice(0, KEPT);
+    },
+    mails: () => kept,
+  };
+}
+
+// Each link signs its reader in: the page runs no script, cannot be framed, is not cached and sends no referrer.
+const HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
+/** The emails from Auth at `/mail`, which nothing sends. */
+export function callMail(request: Request, url: URL, box: MailBox): Promise<Response> {
+  return callPage(request, url, () => mailFile(url.pathname, box));
+}
+
+function mailFile(path: string, box: MailBox): Response {
+  const answer = (type: string, text: string) =>
+    new Response(text, { headers: { ...HEADERS, "content-type": `${type}; charset=utf-8` } });
+  if (path === "/mail") return answer("text/html", mailPage(box.mails()));
+  if (path === "/mail/page.css") return answer("text/css", MAIL_STYLE);
+  return new Response("There is no such file.", { status: 404 });
+}
+
+const MAIL_STYLE = `:root { color-scheme: light dark; font-family: system-ui, sans-serif; line-height: 1.5; }
 body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
 article { margin: 1.5rem 0; padding: 1rem 1.25rem; border: 1px solid light-dark(#ccc, #555); border-radius: 0.5rem; }
 h2 { margin: 0; font-size: 1.1rem; }
@@ -8,7 +52,7 @@ pre { margin: 1rem 0 0; font: inherit; white-space: pre-wrap; }
 a { color: light-dark(#3e2fad, #bdb5f1); }
 `;
 
-/** The letter box as a page without a script. All that comes out of a mail is text, but for its web addresses. */
+/** A page without scripts. The content of an email is escaped text, except for links. */
 export function mailPage(mails: readonly Mail[]): string {
   const letters = mails.length > 0 ? mails.map(letter).join("") : "<p>No mail yet.</p>";
   return `<!doctype html>
@@ -22,7 +66,7 @@ export function mailPage(mails: readonly Mail[]): string {
 <body>
 <main>
 <h1>Mail</h1>
-<p>What Auth would have sent; nothing leaves this machine. Newest first, gone when the stack stops. <a href="/mail">Look again</a></p>
+<p>Emails from Auth, newest first. None is sent, and all are deleted when the stack stops. <a href="/mail">Reload</a></p>
 ${letters}
 </main>
 </body>
@@ -37,7 +81,7 @@ const letter = ({ to, subject, text, at }: Mail): string => `<article>
 </article>
 `;
 
-/** Splits at the addresses, so that what is escaped and what becomes a link cannot mix. */
+/** Splits at the URLs first, so that escaped text never becomes part of a link. */
 const withLinks = (text: string): string =>
   text
     .split(/(https?:\/\/[^\s<>"']+)/)

@@ -1,22 +1,34 @@
-import type { App, IAppConfig } from "@supabase/lite";
-import { socketsUntil } from "../postgres/sockets-until.ts";
-import type { LiteOptions } from "./create-lite.ts";
-import { guardReservations } from "./guard-reservations.ts";
-import { createApp } from "./lite-app.ts";
-import { PlatformConnection } from "./platform-connection.ts";
-import { createSendAhead } from "./send-ahead.ts";
+import { App, type IAppConfig, setExperimental } from "@supabase/lite";
+import type { PendingQuery, ReservedSql, Sql } from "postgres";
+import { socketsUntil } from "../network.ts";
+import { log } from "./log.ts";
+import { DatabaseUnavailable, PlatformConnection } from "./platform-connection.ts";
+import { createStorageFiles } from "./storage-files.ts";
 
-/** lite on connections of its own, good until the first of them is lost. */
+export interface LiteOptions {
+  /** With a superuser: lite acts for Auth and Storage, and sets the caller's role for everything else. */
+  databaseUrl: string;
+  publicUrl: string;
+  liteSecret: string;
+  publishableKey: string;
+  secretKey: string;
+  storageFolder: string;
+  sendMail: (mail: { to: string; subject: string; text: string }) => void;
+  /** Connections to Postgres, and so the number of requests at the same time. */
+  poolSize?: number;
+}
+
+/** lite with its own connections, valid until the first of them is lost. */
 export interface Pool {
   app: App<IAppConfig>;
   connection: PlatformConnection;
-  /** Aborted when a connection closes that nobody here has closed. */
+  /** Aborted when a connection closes unexpectedly. */
   lost: AbortSignal;
-  /** Ends its connections: idle ones at once, the others when their requests have ended, or after so many seconds. */
+  /** Ends idle connections at once, the others after their requests or after `seconds`. */
   end(seconds: number): Promise<void>;
 }
 
-/** Connects as requests come; Postgres need not be there yet. */
+/** Connects at the first request, so Postgres need not run yet. */
 export function openPool(options: LiteOptions): Pool {
   const loss = new AbortController();
   const ending = new AbortController();
@@ -29,7 +41,7 @@ export function openPool(options: LiteOptions): Pool {
       max_lifetime: null,
       onnotice: () => undefined,
       onclose: () => loss.abort(),
-      // Storage deletes its rows after their files; nobody else may, see bootstrap-services.sql.
+      // Lets lite delete rows of Storage, see bootstrap-services.sql.
       connection: { application_name: "keyframe-platform", "storage.allow_delete_query": "true" },
       ...socketsUntil(ending.signal),
       types: { json: jsonType(114), jsonb: jsonType(3802) },
@@ -41,7 +53,7 @@ export function openPool(options: LiteOptions): Pool {
     createSendAhead(() => connection.schemaVersion),
   );
   const forgetSchema = () => void connection.clearSchemaCache();
-  // Once more when the listening begins: a change just before it was told to nobody.
+  // Also when listening begins, because an earlier change sent no notification here.
   connection.driver.listen("pgrst", forgetSchema, forgetSchema).catch(() => loss.abort());
   const end = (seconds: number) => {
     ending.abort();
@@ -50,7 +62,7 @@ export function openPool(options: LiteOptions): Pool {
   return { app: createApp(connection, options), connection, lost: loss.signal, end };
 }
 
-/** lite gives JSON values as text already; its own connection would quote that text once more. */
+/** lite passes JSON values as text, which the driver would quote a second time. */
 function jsonType(oid: number) {
   return { to: oid, from: [oid], serialize: jsonText, parse: (text: string): unknown => JSON.parse(text) };
 }
@@ -63,4 +75,130 @@ function jsonText(value: unknown): string {
   } catch {
     return JSON.stringify(value);
   }
+}
+
+/** As in supabase/config.toml. */
+const EXPOSED_SCHEMAS = ["public", "keyframe", "keyframe_worker"];
+
+// lite's Storage is off by default.
+setExperimental("storage", true);
+
+/** lite with our keys and connection, files in a folder, and emails that are kept instead of sent. */
+function createApp(connection: PlatformConnection, options: LiteOptions): App<IAppConfig> {
+  const app = new App<IAppConfig>({
+    connection,
+    api: { enabled: true, schemas: EXPOSED_SCHEMAS },
+    auth: {
+      enabled: true,
+      jwt_secret: options.liteSecret,
+      publishable_key: options.publishableKey,
+      secret_key: options.secretKey,
+      site_url: options.publicUrl,
+      jwt_expiry: 3_600,
+      email: { enable_signup: true, enable_confirmations: false },
+    },
+    storage: { enabled: true, file_size_limit: "500MiB" },
+    options: {
+      drivers: {
+        email: {
+          send: async ({ to, subject, text = "" }) => {
+            // Not its text: its link would sign in anyone who reads the log.
+            log("info", "mail", { to, subject });
+            options.sendMail({ to, subject, text });
+          },
+        },
+      },
+      server: {
+        disableStudio: true,
+        disableFallback: false,
+        middlewares: [
+          async (context, next) => {
+            // lite would query Auth's tables for user and session at each REST request. PostgREST does not, and the gateway has
+            // already verified the token, which lite reads later.
+            if (context.req.path.startsWith("/rest/v1/")) {
+              context.set("userId", "checked by the gateway");
+              context.set("sessionId", "checked by the gateway");
+            }
+            await next();
+          },
+        ],
+      },
+    },
+  });
+  app._storageAdapter = createStorageFiles(options.storageFolder);
+  return app;
+}
+
+/**
+ * Prevents the use of closed connections. postgres.js accepts statements for a reserved connection that has closed, such as the
+ * ROLLBACK after an error: they never end, or throw outside of any promise and end the process. A closed connection that is
+ * released goes to the next caller.
+ *
+ * @param lost aborted when any connection of the pool closes; the whole pool is then unusable
+ */
+function guardReservations(sql: Sql, lost: AbortSignal, sendAhead: (unsafe: Unsafe) => Unsafe): void {
+  const gone = () => new DatabaseUnavailable("the connection to Postgres is gone");
+  const reserve = sql.reserve.bind(sql);
+  const loss = new Promise<never>((_, reject) => {
+    lost.addEventListener("abort", () => reject(gone()), { once: true });
+  });
+  loss.catch(() => undefined); // there may be no waiting caller
+
+  sql.reserve = async () => {
+    if (lost.aborted) throw gone();
+    const reserved = await Promise.race([reserve(), loss]);
+    const unsafe = sendAhead(reserved.unsafe);
+    const { release } = reserved;
+    reserved.unsafe = (text, parameters, options) => {
+      if (lost.aborted) throw gone();
+      return unsafe(text, parameters, options);
+    };
+    reserved.release = () => {
+      if (!lost.aborted) release();
+    };
+    return reserved;
+  };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of any kind, as the driver has them
+type Rows = PendingQuery<any>;
+type Unsafe = (...statement: Parameters<ReservedSql["unsafe"]>) => Rows;
+
+/** Each bulk insert has its own text; prepared, it would stay in memory for good. */
+const MOST_PARAMETERS = 32;
+
+/** lite's statement for /rest/v1/rpc. */
+const CALL = /^select \* from \S+\(.*\) as "[^"]+"/;
+/** lite's query after it, for the status and headers that the function has set. */
+const ASKS_FOR_ANSWER =
+  /^\s*select current_setting\('response\.status', true\) as status,\s+current_setting\('response\.headers', true\) as headers\s*$/i;
+const ANSWER =
+  "select current_setting('response.status', true) as status, current_setting('response.headers', true) as headers";
+
+/**
+ * Reduces lite's round trips to those of PostgREST:
+ * - Statements with values are prepared once for each connection. Unprepared ones take two round trips and a new plan each time.
+ * - The query for a function's status and headers is sent together with the call.
+ *
+ * @param schemaVersion changes with the schema, because a prepared statement cannot change its result type
+ */
+function createSendAhead(schemaVersion: () => number): (unsafe: Unsafe) => Unsafe {
+  return (unsafe) => {
+    let answer: Rows | undefined;
+    return (text, parameters = [], options) => {
+      if (answer !== undefined && ASKS_FOR_ANSWER.test(text)) {
+        const asked = answer;
+        answer = undefined;
+        return asked;
+      }
+      const prepare = parameters.length > 0 && parameters.length <= MOST_PARAMETERS;
+      const sent = unsafe(prepare ? `${text} -- ${schemaVersion()}` : text, parameters, { ...options, prepare });
+      if (CALL.test(text)) {
+        sent.execute(); // the driver sends a query when it is awaited, and this one must be the first
+        answer = unsafe(ANSWER, [], { prepare: true }).execute();
+        answer.catch(() => undefined); // not awaited when the call fails
+      }
+      return sent;
+    };
+  };
 }

@@ -1,37 +1,36 @@
 import { PostgresConnection } from "@supabase/lite/postgres";
 import { type Kysely, sql } from "kysely";
-import { asRestError } from "./rest-error.ts";
 
 type Arguments = Parameters<PostgresConnection["withContext"]>;
 type Context = NonNullable<Arguments[0]>;
 type Options = NonNullable<Arguments[2]>;
-/** lite's own type of a database handle: the tables are known only at run time. */
+/** lite's type of a database handle; tables are known only at run time. */
 // biome-ignore lint/suspicious/noExplicitAny: given by lite's signature
 type Database = Kysely<any>;
 
-/** Milliseconds a statement may run, by role, as on the hosted platform. */
+/** In milliseconds by role, as on the hosted platform. */
 const STATEMENT_TIMEOUT: Record<string, number> = { anon: 3_000, authenticated: 8_000, service_role: 8_000 };
 const ROLES = new Set(Object.keys(STATEMENT_TIMEOUT));
 
-/** Thrown to undo a rehearsed statement; carries what it returned. */
-class Rehearsed extends Error {
+/** Thrown to roll a transaction back on request; has its result. */
+class RolledBack extends Error {
   constructor(readonly result: unknown) {
     super("rolled back on purpose");
   }
 }
 
-/** The schema cannot be read: Postgres is away. */
+/** Postgres does not answer. */
 export class DatabaseUnavailable extends Error {}
 
 /**
- * lite's connection with three things put right:
- * - lite grants everything on every table under RLS to anon as soon as it sees one. Here grants belong to migrations.
- * - role and claims are set in one statement instead of six, always inside a transaction, so nothing of a caller stays behind.
- * - the schema is read once however many requests wait for it, and a failed read is an error instead of an empty schema.
+ * lite's connection with three changes:
+ * - lite grants anon all rights on every table with RLS. Here only migrations grant.
+ * - Role and claims are set in one statement instead of six, always inside a transaction, so that they end with it.
+ * - The schema is read once for all waiting requests, and a failed read is an error instead of an empty schema.
  */
 export class PlatformConnection extends PostgresConnection {
   #reading: ReturnType<PostgresConnection["introspect"]> | undefined;
-  /** Another one after each change of the schema. */
+  /** Increases with each change of the schema. */
   schemaVersion = 0;
 
   override async withContext<T>(
@@ -48,12 +47,12 @@ export class PlatformConnection extends PostgresConnection {
       return await this.kysely.transaction().execute(async (transaction) => {
         if (context) await enter(transaction, context, options);
         const result = await run(transaction);
-        if (options?.forceRollback === true) throw new Rehearsed(result);
+        if (options?.forceRollback === true) throw new RolledBack(result);
         return result;
       });
     } catch (error) {
-      // The cast undoes the widening in Rehearsed, which was filled with a T four lines above.
-      if (error instanceof Rehearsed) return error.result as T;
+      // RolledBack has the T from above as unknown.
+      if (error instanceof RolledBack) return error.result as T;
       throw error;
     }
   }
@@ -78,18 +77,18 @@ export class PlatformConnection extends PostgresConnection {
   async #read() {
     const version = this.schemaVersion;
     const schema = await super.introspect();
-    // A platform without a single table is one that could not be asked: Auth's are always there.
+    // Auth's tables always exist, so an empty schema means that the read failed.
     if (schema.tables.length === 0) throw new DatabaseUnavailable("the schema cannot be read");
     if (version !== this.schemaVersion) await super.clearSchemaCache();
-    // lite searches the text of every view for each of its columns, at each request to REST. For those it does not serve that is in vain.
+    // At each REST request lite searches the text of every view for each of its columns, also of views it does not serve.
     for (const view of schema.views) if (view.schema !== "public" && view.schema !== "keyframe") view.sql = "";
     return schema;
   }
 }
 
-/** Makes the transaction the caller's: role, claims, search path and time limit end with it. */
+/** Sets the caller's role, claims, search path and time limit for this transaction. */
 async function enter(transaction: Database, context: Context, options: Options | undefined): Promise<void> {
-  // lite types these as empty objects; this is what it puts in them.
+  // lite types these as empty objects.
   const { auth, storage } = context as {
     auth?: { role?: string; jwt?: unknown };
     storage?: { operation?: string | null };
@@ -114,4 +113,69 @@ async function enter(transaction: Database, context: Context, options: Options |
   }
   const calls = Object.entries(settings).map(([name, value]) => sql`set_config(${name}, ${value}, true)`);
   await sql`select ${sql.join(calls)}`.execute(transaction);
+}
+
+interface DatabaseError {
+  code: string;
+  message: string;
+  detail?: string;
+  hint?: string;
+}
+
+/** lite maps these as PostgREST does, and its Storage reads these codes. */
+const LITE_KNOWS = new Set(["42501", "42P01", "42P17", "42703", "42883", "23505", "23503", "23502", "25006"]);
+
+const STATUS_BY_CODE: Record<string, number> = { "21000": 400, "22023": 400, "53400": 500, P0001: 400 };
+
+/** PostgREST's status by SQLSTATE class; 400 for all others. */
+const STATUS_BY_CLASS: Record<string, number> = {
+  "08": 503,
+  "09": 500,
+  "0L": 403,
+  "0P": 403,
+  "25": 500,
+  "28": 403,
+  "2D": 500,
+  "38": 500,
+  "39": 500,
+  "3B": 500,
+  "40": 500,
+  "53": 503,
+  "54": 500,
+  "55": 500,
+  "57": 500,
+  "58": 500,
+  F0: 500,
+  HV: 500,
+  P0: 500,
+  XX: 500,
+};
+
+function isDatabaseError(error: unknown): error is DatabaseError {
+  return (
+    error instanceof Error &&
+    error.name === "PostgresError" &&
+    "code" in error &&
+    /^[0-9A-Z]{5}$/.test(String(error.code))
+  );
+}
+
+/** PostgREST's HTTP status for a SQLSTATE. */
+export function restStatus(code: string): number {
+  return STATUS_BY_CODE[code] ?? STATUS_BY_CLASS[code.slice(0, 2)] ?? 400;
+}
+
+/**
+ * lite answers 500 for every SQLSTATE it does not know, such as our own (`raise … using errcode = 'KEYFR'`). It knows
+ * PostgREST's code PGRST, whose message and detail hold the whole response: such errors are converted to that form.
+ */
+function asRestError(error: unknown): unknown {
+  if (!isDatabaseError(error)) return error;
+  const { code, message } = error;
+  if (LITE_KNOWS.has(code) || code.startsWith("PT") || code === "PGRST") return error;
+  return {
+    code: "PGRST",
+    message: JSON.stringify({ code, message, details: error.detail ?? null, hint: error.hint ?? null }),
+    detail: JSON.stringify({ status: restStatus(code), headers: {} }),
+  };
 }

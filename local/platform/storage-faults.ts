@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 const faultSchema = z.strictObject({
-  /** refuses: answers 503 to everything. slow: everything takes `ms` longer. full: takes uploads in, and cannot keep them. */
+  /** refuses: answers 503 to everything. slow: everything takes `ms` longer. full: reads uploads and answers 500. */
   fault: z.enum(["refuses", "slow", "full"]),
   ms: z.int().min(0).max(60_000).default(0),
 });
@@ -11,8 +11,8 @@ const refusal = (status: number, error: string, message: string) =>
   Response.json({ statusCode: String(status), error, message }, { status });
 
 /**
- * Storage as it is on a bad day, for runs that look for what gets lost then. The file is read at each request, so that the
- * fault can be switched while the platform runs; without a file Storage is well.
+ * Makes Storage fail, for fault tests. The file is read at each request, so that the fault can change while the platform
+ * runs; without the file there is no fault.
  */
 export async function withStorageFault(
   file: string,
@@ -33,7 +33,7 @@ export async function withStorageFault(
   return await answer();
 }
 
-/** Signing and listing are POSTs too, and write nothing. */
+/** Signing and listing are POSTs that write nothing. */
 const isReading = (url: string) => /\/object\/(sign|list)\//.test(new URL(url).pathname);
 
 async function readFault(file: string): Promise<z.infer<typeof faultSchema> | undefined> {

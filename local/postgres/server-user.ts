@@ -1,11 +1,15 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { type Binaries, binariesIn } from "./find-binaries.ts";
 import { PostgresError } from "./postgres-error.ts";
 
-/** Whom the server runs as; undefined: ourselves. */
+/** The user the server runs as; undefined: the current one. */
 export type ServerUser = { uid: number; gid: number } | undefined;
 
 /**
- * Postgres refuses to run as root. As root it therefore runs as the owner of the data that are there already, else as
- * `postgres`, else as `nobody`. It has to be a user of the machine (initdb looks its name up), and none is ever made.
+ * Postgres refuses to run as root. Under root it therefore runs as the owner of existing data, else as `postgres`, else as
+ * `nobody`. initdb needs an existing user; none is created.
  */
 export async function chooseServerUser(dataDir: string): Promise<ServerUser> {
   if (Deno.uid() !== 0) return undefined;
@@ -21,8 +25,7 @@ export async function chooseServerUser(dataDir: string): Promise<ServerUser> {
   );
 }
 
-/** Whether the server's user may enter the folder. */
-export async function canEnter(user: ServerUser, folder: string): Promise<boolean> {
+async function canEnter(user: ServerUser, folder: string): Promise<boolean> {
   if (user === undefined) return true;
   const probe = new Deno.Command("/bin/sh", { args: ["-c", 'cd "$0"', folder], ...user, cwd: "/", stderr: "null" });
   return (await probe.output()).success;
@@ -30,7 +33,7 @@ export async function canEnter(user: ServerUser, folder: string): Promise<boolea
 
 async function ownerOf(dataDir: string): Promise<ServerUser> {
   const info = await Deno.stat(`${dataDir}/PG_VERSION`).catch(() => undefined);
-  // null: a system without numeric owners
+  // null on a system without numeric owners
   if (info === undefined || !info.uid || info.gid === null) return undefined;
   return { uid: info.uid, gid: info.gid };
 }
@@ -43,4 +46,73 @@ async function lookUp(name: string): Promise<ServerUser> {
 async function id(flag: string, name: string): Promise<number | undefined> {
   const { success, stdout } = await new Deno.Command("id", { args: [flag, name], stderr: "null" }).output();
   return success ? Number(new TextDecoder().decode(stdout)) : undefined;
+}
+
+/** Used under root only: an ordinary user can enter its own folders. */
+const CACHE = "/var/cache/keyframe";
+
+/** The binaries where the server's user can reach them: in place, else a copy that later starts reuse. */
+export async function placeBinaries(
+  binaries: Binaries,
+  user: ServerUser,
+  onLog: (line: string) => void,
+): Promise<Binaries> {
+  if (await canEnter(user, `${binaries.root}/bin`)) return binaries;
+  const origin = createHash("sha256").update(binaries.root).digest("hex").slice(0, 12);
+  const target = `${CACHE}/postgres-${binaries.version}-${origin}`;
+  if (!existsSync(target)) {
+    onLog(`The database's user cannot enter ${binaries.root}: copying Postgres to ${target}`);
+    await copyWhole(binaries.root, target);
+  }
+  return { ...binariesIn(target), version: binaries.version };
+}
+
+/** Renames the finished copy last, so that an interrupted one is never used. */
+async function copyWhole(from: string, to: string): Promise<void> {
+  await Deno.mkdir(CACHE, { recursive: true, mode: 0o755 });
+  const unfinished = await Deno.makeTempDir({ dir: CACHE, prefix: "unfinished-" });
+  try {
+    const copy = await new Deno.Command("cp", { args: ["-PR", from, `${unfinished}/native`] }).output();
+    if (!copy.success) throw new Error(new TextDecoder().decode(copy.stderr).trim());
+    if (!existsSync(to)) await Deno.rename(`${unfinished}/native`, to);
+  } finally {
+    await Deno.remove(unfinished, { recursive: true });
+  }
+}
+
+/** Used under root only. */
+const ELSEWHERE = "/var/lib/keyframe";
+const POINTER = "location";
+
+/**
+ * The folder with the data: `dataDir`, or, when the server's user cannot reach it (root's 0700 home), one in
+ * /var/lib/keyframe that the file `location` in `dataDir` names. Without `dataDir` the next start uses a new one.
+ */
+export async function placeData(dataDir: string, user: ServerUser, onLog: (line: string) => void): Promise<string> {
+  await Deno.mkdir(dirname(dataDir), { recursive: true });
+  const moved = await readPointer(dataDir);
+  if (moved !== undefined) return moved;
+  if (await canEnter(user, dirname(dataDir))) return dataDir;
+  await Deno.mkdir(ELSEWHERE, { recursive: true, mode: 0o755 });
+  const folder = await Deno.makeTempDir({ dir: ELSEWHERE, prefix: `${basename(dataDir)}-` });
+  await Deno.chmod(folder, 0o711);
+  await Deno.mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await Deno.writeTextFile(join(dataDir, POINTER), folder);
+  onLog(`The database's user cannot enter ${dirname(dataDir)}: its data is in ${folder}`);
+  return join(folder, "data");
+}
+
+/** Removes the data, also from /var/lib/keyframe. The server must be stopped. */
+export async function removePostgresData(dataDir: string): Promise<void> {
+  const moved = await readPointer(dataDir);
+  const folders = moved === undefined ? [dataDir, `${dataDir}.new`, `${dataDir}.password`] : [dirname(moved), dataDir];
+  for (const folder of folders) {
+    if (existsSync(folder)) await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function readPointer(dataDir: string): Promise<string | undefined> {
+  const folder = await Deno.readTextFile(join(dataDir, POINTER)).catch(() => undefined);
+  // Root removes the folder that the file names, so it must be one of ours.
+  return folder !== undefined && dirname(folder) === ELSEWHERE ? join(folder, "data") : undefined;
 }

@@ -1,45 +1,43 @@
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { freePort } from "../network.ts";
 import { findBinaries } from "./find-binaries.ts";
-import { freePort } from "./free-port.ts";
 import { initCluster, SUPERUSER } from "./init-cluster.ts";
-import { placeBinaries } from "./place-binaries.ts";
-import { placeData } from "./place-data.ts";
 import { PostgresError } from "./postgres-error.ts";
 import { runServer, type Server } from "./run-server.ts";
-import { chooseServerUser } from "./server-user.ts";
-import { waitForPreviousServer } from "./wait-for-previous-server.ts";
+import { chooseServerUser, placeBinaries, placeData } from "./server-user.ts";
 
-const STOP_PATIENCE_MS = 20_000;
+const STOP_TIMEOUT_MS = 20_000;
 const ATTEMPTS = 20;
 const ATTEMPT_PAUSE_MS = 250;
 
-export type PostgresOptions = {
-  /** Where the data are kept; made when missing. */
+type PostgresOptions = {
+  /** Created when missing. */
   dataDir: string;
-  /** Left out or 0: a free one. */
+  /** 0, the default: a free one. */
   port?: number;
-  /** False only for throw-away clusters: nothing is flushed to disk. A killed server loses nothing, the machine's crash all. */
+  /** False for temporary clusters only: nothing is flushed to disk. A killed server loses nothing, a crash of the machine all. */
   durable?: boolean;
-  /** The server's own messages, a line each. */
+  /** Called for each line of the server's log. */
   onLog?: (line: string) => void;
 };
 
 export type RunningPostgres = {
-  /** The superuser's address of the database `postgres`, on 127.0.0.1. It holds the password. */
+  /** Of the database `postgres`, with the superuser and its password. */
   url: string;
   port: number;
-  /** Where the data really are (see placeData). */
+  /** See placeData. */
   dataDir: string;
   pid: number;
-  /** Settles when the server has ended, for whatever reason. */
+  /** Resolves when the server has ended for any reason. */
   exited: Promise<void>;
-  /** Fast shutdown: sessions are cut, data are written, no process is left. May be called twice. */
+  /** Fast shutdown: sessions end, data is written, no process is left. May be called twice. */
   stop(): Promise<void>;
   /** For fault tests: sends the signal to the server's main process and returns at once. */
   kill(signal: Deno.Signal): void;
 };
 
-/** Starts the embedded Postgres on 127.0.0.1, making its cluster at the first start. Throws PostgresError. */
+/** Starts the embedded Postgres on 127.0.0.1 and creates its cluster at the first start. Throws PostgresError. */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const onLog = options.onLog ?? (() => undefined);
   const durable = options.durable ?? true;
@@ -65,8 +63,8 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
 }
 
 /**
- * Two failures pass by themselves: another process took the free port first, and the children of a server that was
- * killed hold its shared memory for a moment longer.
+ * Retries after two temporary failures: another process took the free port first, or the children of a killed server still
+ * hold its shared memory.
  */
 async function retried(
   run: (port: number) => Promise<Server>,
@@ -87,10 +85,10 @@ async function retried(
 
 async function stop(server: Server): Promise<void> {
   signal(server, "SIGINT");
-  // A fast shutdown waits for a checkpoint; SIGQUIT leaves that to the next start's recovery.
-  const impatience = setTimeout(() => signal(server, "SIGQUIT"), STOP_PATIENCE_MS);
+  // A fast shutdown waits for a checkpoint; SIGQUIT leaves it to the next start's recovery.
+  const timer = setTimeout(() => signal(server, "SIGQUIT"), STOP_TIMEOUT_MS);
   await server.exited;
-  clearTimeout(impatience);
+  clearTimeout(timer);
 }
 
 function signal(server: Server, name: Deno.Signal): void {
@@ -100,4 +98,46 @@ function signal(server: Server, name: Deno.Signal): void {
     // It has ended already.
     if (!(error instanceof TypeError || error instanceof Deno.errors.NotFound)) throw error;
   }
+}
+
+/** How long a server may take to notice the end of its parent, and to write its data. */
+const NOTICE_MS = 1_000;
+const STOPPING_MS = 20_000;
+
+/** The status is the eighth line of postmaster.pid. */
+const STATUS_LINE = 7;
+
+/**
+ * Checks whether a server still runs on the data. It waits for one that is shutting down because its parent was killed; any
+ * other is `data_in_use`. After a crash of the machine the pid file may name an unrelated process: then it is removed, because
+ * Postgres would refuse to start.
+ */
+async function waitForPreviousServer(dataDir: string): Promise<void> {
+  const pidFile = join(dataDir, "postmaster.pid");
+  const start = Date.now();
+  while (existsSync(pidFile)) {
+    const lines = (await Deno.readTextFile(pidFile).catch(() => "")).split("\n");
+    const pid = Number(lines[0]);
+    if (!pid || !(await isServerOf(pid, dataDir))) {
+      await Deno.remove(pidFile).catch(() => undefined);
+      return;
+    }
+    const limitMs = lines[STATUS_LINE]?.trim() === "stopping" ? STOPPING_MS : NOTICE_MS;
+    if (Date.now() - start > limitMs) {
+      throw new PostgresError("data_in_use", `A database already runs on ${dataDir} (process ${pid}): stop it first.`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function isServerOf(pid: number, dataDir: string): Promise<boolean> {
+  const commandLine = existsSync("/proc/self/cmdline")
+    ? await Deno.readTextFile(`/proc/${pid}/cmdline`).catch(() => "")
+    : await psArguments(pid);
+  return commandLine.replaceAll("\0", " ").includes(`-D ${dataDir} `);
+}
+
+async function psArguments(pid: number): Promise<string> {
+  const { stdout } = await new Deno.Command("ps", { args: ["-p", String(pid), "-o", "args="] }).output();
+  return new TextDecoder().decode(stdout);
 }

@@ -1,16 +1,23 @@
 import { Hono } from "hono";
-import { filesRoutes } from "./files-routes.ts";
-import { parseCancelAfter, parseCreateRequest, parsePreferWait } from "./create-request.ts";
-import { listPage } from "./list-page.ts";
-import { modelJson, modelOfVersion } from "./model-json.ts";
+import { models } from "./models.ts";
 import { hasEnded, type Prediction, predictionJson } from "./prediction.ts";
-import { notFound, Problem, unauthenticated } from "./problem.ts";
+import { hashText } from "./random.ts";
+import {
+  listPage,
+  notFound,
+  parseCancelAfter,
+  parseCreateRequest,
+  parsePreferWait,
+  Problem,
+  unauthenticated,
+} from "./requests.ts";
 import type { Connection } from "./serve-http.ts";
 import type { Simulator } from "./simulator.ts";
+import { fileJson } from "./stored-files.ts";
 
 export type Env = { Bindings: { connection: Connection } };
 
-/** The provider's HTTP API, to be mounted at `/v1`. */
+/** The provider's HTTP API, for `/v1`. */
 export function apiRoutes(simulator: Simulator): Hono<Env> {
   const { settings } = simulator;
   const api = new Hono<Env>();
@@ -72,8 +79,84 @@ export function apiRoutes(simulator: Simulator): Hono<Env> {
   return api;
 }
 
-/** Turns what a handler throws into the answer the provider would give. */
+/** The provider's response for an error of a handler. */
 export function answerError(error: Error): Response {
   if (error instanceof Problem) return error.toResponse();
   return new Problem(500, "Internal server error", error.message).toResponse();
+}
+
+/** The files API: upload (multipart field `content`, JSON field `metadata`), list, get, delete. */
+function filesRoutes({ files, settings }: Simulator): Hono<Env> {
+  const routes = new Hono<Env>();
+  const find = (id: string) => {
+    const file = files.get(id);
+    if (!file) throw notFound();
+    return file;
+  };
+
+  routes.post("/", async (c) => {
+    const form = await c.req.formData().catch(() => null);
+    const content = form?.get("content");
+    if (!(content instanceof File)) throw new Problem(400, "Bad request", "Missing content");
+    const file = await files.create(content, await readMetadata(form?.get("metadata") ?? null));
+    return c.json(fileJson(file, settings.baseUrl()), 201);
+  });
+  routes.get("/", (c) => {
+    const results = files.list().map((file) => fileJson(file, settings.baseUrl()));
+    return c.json({ next: null, previous: null, results });
+  });
+  routes.get("/:id", (c) => c.json(fileJson(find(c.req.param("id")), settings.baseUrl())));
+  routes.delete("/:id", (c) => {
+    files.delete(find(c.req.param("id")).id);
+    return c.body(null, 204);
+  });
+  return routes;
+}
+
+async function readMetadata(part: File | string | null): Promise<unknown> {
+  if (part === null) return {};
+  try {
+    return JSON.parse(typeof part === "string" ? part : await part.text());
+  } catch {
+    throw new Problem(400, "Bad request", "metadata is not valid JSON");
+  }
+}
+
+/** A model's version id: 64 hex digits, always the same. */
+function versionId(name: string): string {
+  const parts = Array.from({ length: 8 }, (_, i) => hashText(`${i} ${name}`).toString(16).padStart(8, "0"));
+  return parts.join("");
+}
+
+/** The model's name for the `version` or `model` of a create: `owner/name`, `owner/name:id` or the id. Throws 422. */
+function modelOfVersion(version: string | undefined): string {
+  const name = Object.keys(models).find((known) => {
+    const id = versionId(known);
+    return version === known || version === id || version === `${known}:${id}`;
+  });
+  if (name) return name;
+  const detail = "The specified version does not exist (or perhaps you don't have permission to use it?)";
+  throw new Problem(422, "Invalid version or not permitted", detail);
+}
+
+/** A model as in the API, with its input schema. Throws 404 for an unknown name. */
+export function modelJson(name: string, baseUrl: string): object {
+  const model = models[name];
+  if (!model) throw notFound();
+  const [owner, short] = name.split("/");
+  return {
+    url: `${baseUrl}/${name}`,
+    owner,
+    name: short,
+    description: model.about,
+    visibility: "public",
+    is_official: true,
+    run_count: 0,
+    latest_version: {
+      id: versionId(name),
+      created_at: "2026-01-01T00:00:00.000Z",
+      cog_version: null,
+      openapi_schema: { openapi: "3.0.2", info: { title: "Cog", version: "0.1.0" }, ...model.openapi },
+    },
+  };
 }

@@ -1,13 +1,13 @@
 import { Webhook } from "standardwebhooks";
 import { type EventType, type Prediction, predictionJson } from "./prediction.ts";
-import { cryptoBytes, randomId, randomWebhookSecret, type RandomBytes } from "./random-id.ts";
+import { cryptoBytes, type RandomBytes, randomId, randomWebhookSecret } from "./random.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
 const attemptTimeoutMs = 10_000;
 /** `output` and `logs` are sent at most this often per prediction. */
 const throttleMs = 500;
 
-export type CallbackCounts = { sent: number; delivered: number; retried: number; given_up: number; lost: number };
+type CallbackCounts = { sent: number; delivered: number; retried: number; given_up: number; lost: number };
 type Message = { id: string; url: string; body: string; secret: string };
 type Lane = {
   tail: Promise<unknown>;
@@ -16,9 +16,9 @@ type Lane = {
   forged: boolean;
 };
 
-export type CallbackSettings = {
+type CallbackSettings = {
   secret: string;
-  /** Waits in milliseconds before the second, third … attempt. */
+  /** Milliseconds before the second, third … attempt. */
   retryMs: readonly number[];
   baseUrl: () => string;
   clock: SimulatedClock;
@@ -26,7 +26,7 @@ export type CallbackSettings = {
   random?: RandomBytes;
 };
 
-/** Sends callbacks: one POST per event, signed by Standard Webhooks, repeated with the same `webhook-id` until a 2xx. */
+/** Sends callbacks: one POST per event with a Standard Webhooks signature, repeated with the same `webhook-id` until a 2xx. */
 export class CallbackSender {
   readonly counts: CallbackCounts = { sent: 0, delivered: 0, retried: 0, given_up: 0, lost: 0 };
   readonly #settings: CallbackSettings;
@@ -39,7 +39,7 @@ export class CallbackSender {
     this.#random = settings.random ?? cryptoBytes;
   }
 
-  /** Sends `event` of a prediction in its present state, unless its filter, the throttle or a fault is against it. */
+  /** Sends `event` with the prediction's current state, unless its filter, the throttle or a fault prevents it. */
   send(prediction: Prediction, event: EventType): void {
     const { webhook, webhookEvents } = prediction;
     if (!webhook) return;
@@ -79,14 +79,14 @@ export class CallbackSender {
     return false;
   }
 
-  /** After the last event: lets go what a fault held back, and forgets the lane. */
+  /** After the last event: sends what a fault has delayed and removes the lane. */
   #close(id: string): void {
     const lane = this.#lanes.get(id);
     for (const held of lane?.held ?? []) if (lane) lane.tail = lane.tail.then(held);
     this.#lanes.delete(id);
   }
 
-  /** Ends waiting for retries. */
+  /** Cancels all retries. */
   stop(): void {
     this.#stopped.abort(new Error("the simulator stops"));
   }
@@ -97,7 +97,7 @@ export class CallbackSender {
     return lane;
   }
 
-  /** The events of one prediction go out in order; each waits for the first attempt of the one before, not for its retries. */
+  /** Events of one prediction are sent in order: each waits for the first attempt of the previous one, not for its retries. */
   #queue(lane: Lane, message: Message, delayMs: number): void {
     lane.tail = lane.tail.then(() => this.#deliver(message, delayMs));
   }
@@ -123,7 +123,7 @@ export class CallbackSender {
 
   async #attempt({ id, url, body, secret }: Message): Promise<boolean> {
     if (this.#stopped.signal.aborted) return true;
-    // Receivers check the age of this stamp against their own clocks, so it is the real time, never the simulated one.
+    // The real time, because receivers compare it with their own clocks.
     const timestamp = this.#settings.clock.wall();
     this.counts.sent += 1;
     try {
@@ -147,10 +147,15 @@ export class CallbackSender {
     }
   }
 
-  /** A callback as someone without the signing secret would make it, to be refused by the receiver. */
+  /** A callback signed with a wrong secret, which the receiver must refuse. */
   #forged(prediction: Prediction, url: string): Message {
-    const lie = { ...prediction, status: "failed" as const, error: "forged", completedAt: this.#settings.clock.wall() };
-    const body = JSON.stringify(predictionJson(lie, this.#settings.baseUrl()));
+    const forged = {
+      ...prediction,
+      status: "failed" as const,
+      error: "forged",
+      completedAt: this.#settings.clock.wall(),
+    };
+    const body = JSON.stringify(predictionJson(forged, this.#settings.baseUrl()));
     return { id: this.#messageId(), url, body, secret: randomWebhookSecret(this.#random) };
   }
 

@@ -1,25 +1,23 @@
-import type { ErrorObject, ValidateFunction } from "ajv";
-import { checkFile } from "./check-file.ts";
-import { compileInput } from "./compile-input.ts";
-import type { FieldSchema } from "./input-schema.ts";
-import type { Model, Rule } from "./model-types.ts";
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import type { FieldSchema, InputSchema } from "./model-schemas.ts";
+import type { Model, Rule } from "./models.ts";
 
 export type InvalidField = { type: string; field: string; description: string };
 export type Complaint = Omit<InvalidField, "field">;
 export type Input = Readonly<Record<string, unknown>>;
 
-/** Whether an input field carries something: absent, null, an empty text and an empty list are all "nothing". */
+/** False for an absent field, null, an empty text and an empty list. */
 export function isFilled(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
 
 const validators = new WeakMap<Model, ValidateFunction>();
 
-/** What is wrong with an input for a model, in the provider's words; an empty list when nothing is. */
+/** The errors in a model's input, in the provider's words. */
 export function checkInput(model: Model, input: Input): InvalidField[] {
   const validate = validators.get(model) ?? compileInput(model.input);
   validators.set(model, validate);
-  // Null is the provider's way to say that an optional field is not there.
+  // The provider treats null as an absent field.
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
   const errors = validate(given) ? [] : (validate.errors ?? []);
   const counted = (model.rules ?? []).flatMap((rule) => checkCount(rule, input) ?? []);
@@ -28,12 +26,12 @@ export function checkInput(model: Model, input: Input): InvalidField[] {
   return checkRules(model.rules ?? [], input);
 }
 
-/** Which of a model's unpublished rules an input breaks. */
+/** The violations of a model's unpublished rules. */
 export function checkRules(rules: readonly Rule[], input: Input): InvalidField[] {
   return rules.flatMap((rule) => checkRule(rule, input) ?? []);
 }
 
-/** One error for each field, in the order of the model's fields; then the fields it does not have. */
+/** One error for each field, in the model's order; then those of unknown fields. */
 function inOrder(errors: readonly ErrorObject[], model: Model): ErrorObject[] {
   const names = Object.keys(model.input.fields);
   const byField = new Map<string, ErrorObject>();
@@ -124,4 +122,38 @@ function checkRule(rule: Rule, input: Input): InvalidField | null {
 
 function complain(field: string, description: string): InvalidField {
   return { type: "dependency", field: `input.${field}`, description };
+}
+
+// Not strict, because of OpenAPI's own keywords (deprecated, x-order); verbose, so that an error has its value.
+const ajv = new Ajv({ strict: false, allErrors: true, verbose: true });
+ajv.addFormat("uri", (value: string) => checkFile(value) === null);
+ajv.addFormat("password", true);
+
+/** Checks values of one field. A file must be an http(s) URL or a small data URL, as at the provider. */
+export function compileField(field: FieldSchema): ValidateFunction {
+  return ajv.compile(withoutWords(field));
+}
+
+/** Checks a whole input, which may have only the schema's fields. */
+function compileInput({ fields, required }: InputSchema): ValidateFunction {
+  const properties = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, withoutWords(field)]));
+  return ajv.compile({ type: "object", properties, required, additionalProperties: false });
+}
+
+function withoutWords({ description: _1, deprecated: _2, "x-order": _3, default: _4, ...rest }: FieldSchema): object {
+  return rest;
+}
+
+/** The provider's limit; larger files need a URL or the files API. */
+export const maxDataUrlBytes = 256 * 1024;
+
+/** The error in the URL of a file; null when it is valid. */
+function checkFile(value: string): Complaint | null {
+  if (value.startsWith("data:")) {
+    const bytes = Math.floor((value.length - value.indexOf(",") - 1) * 0.75);
+    if (bytes <= maxDataUrlBytes) return null;
+    return { type: "data_uri_size", description: `Data URI of ${bytes} bytes is larger than ${maxDataUrlBytes} bytes` };
+  }
+  if (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)) return null;
+  return { type: "format", description: "Does not match format 'uri'" };
 }

@@ -1,21 +1,25 @@
-import type { ArmedFault } from "./faults.ts";
+import { Hono } from "hono";
+import { z } from "zod";
+import type { Env } from "./api-routes.ts";
+import { type ArmedFault, faultNames } from "./faults.ts";
+import { Problem } from "./requests.ts";
 import type { Simulator } from "./simulator.ts";
 
-export type SimulatorState = ReturnType<Simulator["state"]>;
-export type MadePrediction = ReturnType<Simulator["made"]>[number];
+type SimulatorState = ReturnType<Simulator["state"]>;
+type MadePrediction = ReturnType<Simulator["made"]>[number];
 
-/** What a test may do to the simulator besides using it; the same over HTTP under `/control`. */
+/** How tests control the simulator, directly or over HTTP under `/control`. */
 export type Control = {
-  /** Applies a fault to the next `times` creates (of `model` only, when given). */
+  /** Applies a fault to the next `times` creates, of `model` only when given. */
   arm(fault: Omit<ArmedFault, "times"> & { times?: number }): void;
-  /** Forgets armed faults and which prompts their directives have struck. */
+  /** Removes all armed faults and resets the counts of directives. */
   clear(): void;
-  /** Sets the delays of runs from now on, in milliseconds. */
+  /** In milliseconds, for runs from now on. */
   delays(delays: { startMs?: number; runMs?: number }): void;
-  /** Moves the clock ahead: outputs expire, deadlines pass, delays and retries come due. */
+  /** Moves the clock forward, with all that becomes due: expiry, deadlines, delays and retries. */
   advance(seconds: number): void;
   state(): SimulatorState;
-  /** Every prediction made, the newest first: for which request, and whether its end was asked for. */
+  /** Every prediction, the newest first, with its input and whether it was to be canceled. */
   made(): MadePrediction[];
 };
 
@@ -35,4 +39,53 @@ export function controlOf(simulator: Simulator): Control {
     state: () => simulator.state(),
     made: () => simulator.made(),
   };
+}
+
+const faultSchema = z.strictObject({
+  fault: z.enum(faultNames),
+  times: z.int().min(1).default(1),
+  value: z.coerce.string().optional(),
+  model: z.string().optional(),
+});
+const milliseconds = z.number().min(0).max(3_600_000).optional();
+const delaysSchema = z.strictObject({ start_ms: milliseconds, run_ms: milliseconds });
+const advanceSchema = z.strictObject({ seconds: z.number().min(0) });
+
+/**
+ * The control over HTTP, for `/control`. It needs no token, because the server listens on loopback and has only simulated
+ * predictions.
+ */
+export function controlRoutes(control: Control): Hono<Env> {
+  const routes = new Hono<Env>();
+  routes.post("/faults", async (c) => {
+    control.arm(parse(faultSchema, await c.req.text()));
+    return c.json(control.state());
+  });
+  routes.delete("/faults", (c) => {
+    control.clear();
+    return c.json(control.state());
+  });
+  routes.post("/delays", async (c) => {
+    const { start_ms, run_ms } = parse(delaysSchema, await c.req.text());
+    control.delays({
+      ...(start_ms === undefined ? {} : { startMs: start_ms }),
+      ...(run_ms === undefined ? {} : { runMs: run_ms }),
+    });
+    return c.json(control.state());
+  });
+  routes.post("/advance", async (c) => {
+    control.advance(parse(advanceSchema, await c.req.text()).seconds);
+    return c.json(control.state());
+  });
+  routes.get("/state", (c) => c.json(control.state()));
+  routes.get("/predictions", (c) => c.json(control.made()));
+  return routes;
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, text: string): z.infer<Schema> {
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch (error) {
+    throw new Problem(400, "Bad request", error instanceof z.ZodError ? z.prettifyError(error) : "invalid JSON");
+  }
 }

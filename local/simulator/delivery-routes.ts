@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import type { Env } from "./api-routes.ts";
-import type { Output } from "./outputs.ts";
+import type { Output } from "./stored-files.ts";
 import type { Simulator } from "./simulator.ts";
 
 const hugeBytes = 300 * 1024 * 1024;
@@ -9,7 +9,7 @@ const slowPieces = 10;
 const boxHeaderBytes = 8;
 const page = "<!doctype html><html><head><title>Sorry</title></head><body>This is a web page.</body></html>";
 
-/** The finished files: `/delivery/<random>/out-0.png`, with no authentication, as the provider serves them. */
+/** The output files at `/delivery/<random>/out-0.png`, without authentication, as at the provider. */
 export function deliveryRoutes({ outputs, settings }: Simulator): Hono<Env> {
   const routes = new Hono<Env>();
   routes.get("/delivery/:secret/:file", (c) => {
@@ -47,7 +47,7 @@ function deliver(output: Output, wait: (ms: number) => Promise<void>): Response 
 /** The real file, then zeros up to 300 MB. */
 const hugeBody = (start: Uint8Array) => zeroFilled(start, hugeBytes);
 
-/** An MP4 that is as whole as before and so many bytes long: behind it stands a box of the type `free`, which means nothing. */
+/** The MP4 made `total` bytes long with a box of the type `free`, which players ignore. */
 function paddedBody(video: Uint8Array, total: number): ReadableStream<Uint8Array> {
   const start = new Uint8Array(video.length + boxHeaderBytes);
   start.set(video);
@@ -57,7 +57,7 @@ function paddedBody(video: Uint8Array, total: number): ReadableStream<Uint8Array
   return zeroFilled(start, total);
 }
 
-/** A beginning, then zeros up to a length, made as they are read. */
+/** The start, then zeros up to a length, generated while they are read. */
 function zeroFilled(start: Uint8Array, total: number): ReadableStream<Uint8Array> {
   const zeros = new Uint8Array(pieceBytes);
   let left = total;

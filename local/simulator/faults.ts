@@ -1,7 +1,7 @@
-/** Faults that decide a create's answer. At most one of these takes effect per request, in this order. */
+/** Faults of a create's response. At most one takes effect per request, the first in this order. */
 const answerFaults = ["rejected", "rate_limited", "server_error", "timeout", "lost_answer"] as const;
 
-/** Faults of a prediction that was made: how it ends, what becomes of its callbacks and its output. */
+/** Faults of a created prediction: its end, its callbacks and its output. */
 const runFaults = [
   "failed",
   "aborted",
@@ -24,26 +24,25 @@ export const faultNames = [...answerFaults, ...runFaults] as const;
 export type FaultName = (typeof faultNames)[number];
 export type AnswerFault = (typeof answerFaults)[number];
 
-export function isFaultName(name: string): name is FaultName {
+function isFaultName(name: string): name is FaultName {
   return faultNames.some((known) => known === name);
 }
 
-/** Faults to apply to the next `times` creates (of one model when `model` is given). */
+/** A fault for the next `times` creates, of `model` only when given. */
 export type ArmedFault = { fault: FaultName; times: number; value?: string | undefined; model?: string | undefined };
 
-/** What goes wrong with one create: perhaps its answer, and faults of the prediction with their values ("" when none). */
+/** The faults of one create: one of its response or none, and those of its prediction with their values ("" without one). */
 export type Faults = { answer: AnswerFault | null; answerValue: string; run: ReadonlyMap<FaultName, string> };
 
 const directivePattern = /\[\[fault:([a-z_]+)(?:=([^\]]*))?\]\]/g;
 const countersKept = 10_000;
 /**
- * Some HTTP clients send a request again by themselves, at once, when a reused connection closes without an answer (Deno's
- * fetch does, even a POST). Such a repetition belongs to the same lost answer: it makes a prediction, as at the provider,
- * and its answer is lost too.
+ * Some HTTP clients, such as Deno's fetch, immediately repeat a request, even a POST, when a reused connection closes without
+ * a response. The repetition creates a prediction, as at the provider, and its response is lost too.
  */
 const resendWindowMs = 100;
 
-/** The directives in a prompt, by name; unknown names are left out (see {@link unknownDirective}). */
+/** The directives in a prompt by name, without unknown ones (see {@link unknownDirective}). */
 export function directives(prompt: string): Map<FaultName, string> {
   const found = new Map<FaultName, string>();
   for (const [, name = "", value = ""] of prompt.matchAll(directivePattern)) {
@@ -52,7 +51,7 @@ export function directives(prompt: string): Map<FaultName, string> {
   return found;
 }
 
-/** A directive that names no fault: a typing error in a test, which must not pass for a fault that was handled. */
+/** A directive that names no fault. It is refused, so that a typing error in a test is noticed. */
 export function unknownDirective(prompt: string): string | null {
   const misspelt = [...prompt.matchAll(/\[\[fault:([^\]]*)\]\]/g)].find(([, body = ""]) => {
     return !isFaultName(body.split("=", 1)[0] ?? "");
@@ -60,12 +59,12 @@ export function unknownDirective(prompt: string): string | null {
   return misspelt?.[1] ?? null;
 }
 
-/** Keeps which faults are still to happen. */
+/** The faults that have not happened yet. */
 export class FaultBook {
   #armed: ArmedFault[] = [];
-  /** How often an answer fault has struck a prompt, so that the repeated create gets through. */
-  readonly #struck = new Map<string, number>();
-  /** When the answer for a prompt was lost last. */
+  /** How often an answer fault was applied to a prompt, so that a repeated create succeeds. */
+  readonly #applied = new Map<string, number>();
+  /** When a response was last lost, by prompt. */
   readonly #lost = new Map<string, number>();
   readonly #now: () => number;
 
@@ -79,7 +78,7 @@ export class FaultBook {
 
   clear(): void {
     this.#armed = [];
-    this.#struck.clear();
+    this.#applied.clear();
     this.#lost.clear();
   }
 
@@ -87,7 +86,7 @@ export class FaultBook {
     return this.#armed;
   }
 
-  /** Uses up and returns what shall go wrong with a create of `model` with this prompt. */
+  /** Returns the faults for a create of `model` with this prompt and uses them up. */
   take(model: string, prompt: string): Faults {
     const asked = directives(prompt);
     const armed = this.#armed.filter((one) => one.model === undefined || one.model === model);
@@ -95,10 +94,10 @@ export class FaultBook {
       return this.#withRun(asked, armed, "lost_answer", "");
     }
     for (const name of answerFaults) {
-      // The value of such a directive is a count, so it is not a value for the answer.
-      const struck = asked.has(name) && this.#strikes(name, prompt, asked.get(name) ?? "");
-      const entry = struck ? undefined : armed.find((one) => one.fault === name);
-      if (!struck && !entry) continue;
+      // The value of such a directive is a count, not a value for the response.
+      const applies = asked.has(name) && this.#applies(name, prompt, asked.get(name) ?? "");
+      const entry = applies ? undefined : armed.find((one) => one.fault === name);
+      if (!applies && !entry) continue;
       if (entry) this.#use(entry);
       if (name !== "lost_answer") return { answer: name, answerValue: entry?.value ?? "", run: new Map() };
       this.#rememberLost(prompt);
@@ -133,16 +132,16 @@ export class FaultBook {
     if (entry.times <= 0) this.#armed = this.#armed.filter((one) => one !== entry);
   }
 
-  /** Input that is rejected stays wrong however often it is sent; the other answer faults strike once, or `value` times. */
-  #strikes(name: AnswerFault, prompt: string, value: string): boolean {
+  /** Rejected input is always rejected; the other answer faults apply once, or `value` times. */
+  #applies(name: AnswerFault, prompt: string, value: string): boolean {
     if (name === "rejected") return true;
     const key = `${name} ${prompt}`;
-    const struck = this.#struck.get(key) ?? 0;
-    if (struck >= (Number.parseInt(value, 10) || 1)) return false;
-    this.#struck.delete(key);
-    this.#struck.set(key, struck + 1);
-    const [oldest] = this.#struck.keys();
-    if (this.#struck.size > countersKept && oldest !== undefined) this.#struck.delete(oldest);
+    const times = this.#applied.get(key) ?? 0;
+    if (times >= (Number.parseInt(value, 10) || 1)) return false;
+    this.#applied.delete(key);
+    this.#applied.set(key, times + 1);
+    const [oldest] = this.#applied.keys();
+    if (this.#applied.size > countersKept && oldest !== undefined) this.#applied.delete(oldest);
     return true;
   }
 }

@@ -1,9 +1,8 @@
-import { readSettings } from "./settings.ts";
-import { startSimulator } from "./start-simulator.ts";
+import { readSettings, startSimulator } from "./start-simulator.ts";
 
 /**
- * The simulator as a process of its own. One line on standard output says when it is ready:
- * `{"ready":true,"port":12345}`. It ends at SIGTERM or SIGINT, and, with KEYFRAME_EXIT_ON_STDIN_END=1, with its parent.
+ * The simulator as a process. It prints `{"ready":true,"port":12345}` when it serves, and ends at SIGTERM or SIGINT and, with
+ * KEYFRAME_EXIT_ON_STDIN_END=1, with its parent.
  */
 async function main(): Promise<void> {
   const environment = Deno.env.toObject();

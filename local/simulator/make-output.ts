@@ -1,21 +1,17 @@
+import { type Image, loadImage } from "@napi-rs/canvas";
 import { isFilled } from "./check-input.ts";
-import { drawScene } from "./draw/draw-scene.ts";
-import { encodePng } from "./draw/encode-png.ts";
-import type { Painter } from "./draw/painter.ts";
-import type { Model } from "./model-types.ts";
-import type { OutputBytes } from "./outputs.ts";
-import { pictureSize } from "./picture-size.ts";
+import type { Drawer } from "./draw/drawer.ts";
+import type { FilmPlan } from "./draw/worker.ts";
+import type { Model } from "./models.ts";
 import type { Prediction } from "./prediction.ts";
-import { type InputImage, type InputSource, readInputImage } from "./read-input-image.ts";
-import type { FilmMaker } from "./video/film-maker.ts";
-import { type FilmPlan, planFilm } from "./video/film-plan.ts";
+import type { OutputBytes, StoredFiles } from "./stored-files.ts";
 
-export type Studio = { pictures: Painter; films: FilmMaker; source: InputSource; imageWidth: number };
-export type InputImages = { first: InputImage | null; last: InputImage | null; references: InputImage[] };
+export type Studio = { pictures: Drawer; films: Drawer; source: InputSource; imageWidth: number };
+type InputImages = { first: InputImage | null; last: InputImage | null; references: InputImage[] };
 
 const filmWidth = 640;
 
-/** Loads every image the input names. A field the model ignores beside another one is not looked at, as in the model itself. */
+/** Loads every image of the input. A field that the model ignores beside another one is not loaded. */
 export async function loadInputs(model: Model, prediction: Prediction, studio: Studio): Promise<InputImages> {
   const { input } = prediction;
   const ignored = (model.rules ?? []).flatMap((rule) => {
@@ -36,8 +32,7 @@ export async function loadInputs(model: Model, prediction: Prediction, studio: S
 }
 
 /**
- * Draws the image or images of a prediction. Formats other than PNG only when the input asks for them. `onBegin` is told when
- * the first is begun.
+ * Draws the image or images of a prediction, as PNG unless the input asks for another format. Calls `onBegin` when drawing begins.
  */
 export async function makeImages(
   model: Model,
@@ -55,19 +50,19 @@ export async function makeImages(
   for (let i = 0; i < count; i++) {
     const prompt = i === 0 ? promptOf(prediction) : `${promptOf(prediction)} (${i + 1})`;
     const picture = { prompt, ...size, references, format: input.output_format };
-    made.push(await studio.pictures.paint(picture, onBegin, prediction.stop.signal));
+    made.push(await studio.pictures.draw(picture, onBegin, prediction.stop.signal));
   }
   return made;
 }
 
-/** How the video of a prediction will be cut: the length asked for, the shape of its first frame. */
+/** The video has the requested length and the aspect ratio of its first frame. */
 export function planVideo({ input }: Prediction, { first }: InputImages): FilmPlan {
   const ratio = first ? "match_input_image" : input.aspect_ratio;
   const size = pictureSize(ratio, filmWidth, first?.image);
   return planFilm(typeof input.duration === "number" ? input.duration : null, size);
 }
 
-/** Makes the video of a prediction; without a first frame it begins with a picture drawn from the prompt. */
+/** Makes the video of a prediction. Without a first frame it begins with a picture of the prompt. */
 export async function makeVideo(
   prediction: Prediction,
   images: InputImages,
@@ -75,13 +70,97 @@ export async function makeVideo(
   studio: Studio,
   onProgress: (frame: number) => void,
 ): Promise<OutputBytes> {
-  const references = images.references.map(({ image }) => image);
-  const first = images.first?.bytes ?? encodePng(drawScene({ prompt: promptOf(prediction), ...plan, references }));
-  const film = { plan, first, last: images.last?.bytes ?? null };
-  const bytes = await studio.films.make(film, onProgress, prediction.stop.signal);
-  return { bytes, contentType: "video/mp4", extension: "mp4" };
+  const { signal } = prediction.stop;
+  const { width, height } = plan;
+  const references = images.references.map(({ bytes }) => bytes);
+  const picture = { prompt: promptOf(prediction), width, height, references, format: "png" };
+  const first = images.first?.bytes ?? (await studio.pictures.draw(picture, () => {}, signal)).bytes;
+  return studio.films.draw({ plan, first, last: images.last?.bytes ?? null }, onProgress, signal);
 }
 
 function promptOf({ input }: Prediction): string {
   return String(input.prompt ?? "");
+}
+
+type Size = { width: number; height: number };
+
+/**
+ * The size in pixels for an aspect ratio ("16:9", "1:1", "match_input_image"…; anything else means 16:9). It has as many
+ * pixels as a 16:9 picture of the width `base`, and even sides, which video needs.
+ */
+function pictureSize(aspectRatio: unknown, base: number, reference: Size | undefined): Size {
+  const ratio = parseRatio(aspectRatio, reference);
+  const pixels = (base * base * 9) / 16;
+  const even = (value: number) => Math.max(16, Math.round(value / 2) * 2);
+  return { width: even(Math.sqrt(pixels * ratio)), height: even(Math.sqrt(pixels / ratio)) };
+}
+
+function parseRatio(aspectRatio: unknown, reference: Size | undefined): number {
+  if (aspectRatio === "match_input_image" && reference) {
+    return Math.max(0.4, Math.min(2.5, reference.width / reference.height));
+  }
+  const [, wide, tall] = /^(\d+):(\d+)$/.exec(String(aspectRatio)) ?? [];
+  return wide && tall ? Number(wide) / Number(tall) : 16 / 9;
+}
+
+const frameBudget = 60;
+
+/**
+ * Plans a video of `seconds`, 2 by default. Each frame takes the same time to encode, so a longer video has fewer frames per
+ * second: 24 up to 2.5 s, 12 at 5 s, 4 at 15 s.
+ */
+export function planFilm(seconds: number | null, size: { width: number; height: number }): FilmPlan {
+  const length = seconds === null || seconds <= 0 ? 2 : Math.min(seconds, 15);
+  const fps = Math.max(1, Math.min(24, Math.floor(frameBudget / length)));
+  return { ...size, fps, frames: Math.round(fps * length) };
+}
+
+const maxBytes = 30 * 1024 * 1024;
+const timeoutMs = 15_000;
+
+type InputImage = { bytes: Uint8Array; image: Image };
+type InputSource = { files: StoredFiles; fetch: typeof fetch; baseUrl: string };
+
+/**
+ * Reads an input file from an http(s) URL, a data URL, or the URL of a file uploaded here. The message of its error becomes the
+ * prediction's error, as when a real model cannot load its input.
+ */
+async function readInputImage(url: string, source: InputSource, signal: AbortSignal): Promise<InputImage> {
+  const bytes = readUpload(url, source) ?? (await download(url, source, signal));
+  try {
+    return { bytes, image: await loadImage(bytes) };
+  } catch {
+    throw new Error(`Prediction failed: cannot identify image file ${shorten(url)}`);
+  }
+}
+
+function readUpload(url: string, { files, baseUrl }: InputSource): Uint8Array | null {
+  const prefix = `${baseUrl}/v1/files/`;
+  if (!url.startsWith(prefix)) return null;
+  const file = files.get(url.slice(prefix.length));
+  if (!file) throw new Error(`Prediction failed: file ${shorten(url)} does not exist or has expired`);
+  return file.bytes;
+}
+
+async function download(url: string, source: InputSource, signal: AbortSignal): Promise<Uint8Array> {
+  let response: Response;
+  try {
+    response = await source.fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) });
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`Prediction failed: cannot fetch ${shorten(url)}: ${reason}`);
+  }
+  if (!response.ok) {
+    await response.body?.cancel();
+    const kind = response.status < 500 ? "Client" : "Server";
+    throw new Error(`${kind} error '${response.status} ${response.statusText}' for url '${shorten(url)}'`);
+  }
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  if (bytes.length > maxBytes) throw new Error(`Prediction failed: ${shorten(url)} is larger than ${maxBytes} bytes`);
+  return bytes;
+}
+
+function shorten(url: string): string {
+  return url.length > 120 ? `${url.slice(0, 120)}…` : url;
 }

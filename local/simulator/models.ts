@@ -1,6 +1,32 @@
-import { readInputSchema } from "./input-schema.ts";
-import type { Behaviour, Model, Rule } from "./model-types.ts";
-import { readRecordedSchemas } from "./recorded-schemas.ts";
+import { type InputSchema, readInputSchema, readRecordedSchemas } from "./model-schemas.ts";
+
+/** A rule of a model that its published schema does not contain. */
+export type Rule =
+  | { rule: "needs"; field: string; other: string; value?: string }
+  | { rule: "excludes"; fields: readonly string[]; others: readonly string[] }
+  | { rule: "limits"; field: string; value: string; other: string; allowed: readonly (string | number)[] }
+  /** The maximum number of items in a list. */
+  | { rule: "at most"; field: string; items: number }
+  /** The model accepts the field but ignores it when the other one is set. */
+  | { rule: "ignores"; field: string; when: string };
+
+/** What the simulator needs to know about a model besides its published schema. */
+type Behaviour = {
+  about: string;
+  /** The form of `output`: the URL of an image, an array of such URLs, or the URL of a video. */
+  output: "image" | "images" | "video";
+  /** The fields with the first and last frame of a video, and with the references of an image. */
+  firstFrame?: string;
+  lastFrame?: string;
+  references?: string;
+  rules?: readonly Rule[];
+};
+
+export type Model = Behaviour & {
+  input: InputSchema;
+  /** The OpenAPI document the API shows. */
+  openapi: object;
+};
 
 const klingFrames = { firstFrame: "start_image", lastFrame: "end_image" };
 const endNeedsStart: Rule = { rule: "needs", field: "end_image", other: "start_image" };
@@ -116,8 +142,8 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
 const recorded = readRecordedSchemas();
 
 /**
- * The models the simulator serves: the schema that is recorded of each, and beside it what the model does and keeps
- * without its schema saying so. They stand for the provider, and must not be derived from the project's `models`.
+ * The simulator's models: their recorded schemas and their behaviour beyond them. They represent the provider and must not be
+ * derived from the project's table `models`.
  */
 export const models: Readonly<Record<string, Model>> = Object.fromEntries(
   Object.entries(behaviours).map(([name, behaviour]) => [name, modelOf(name, behaviour)]),

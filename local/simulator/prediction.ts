@@ -20,22 +20,22 @@ export type Prediction = {
   completedAt: Date | null;
   readonly deadline: Date | null;
   readonly webhook: string | null;
-  /** Whoever asked for it was not told that it was made. */
+  /** The response to its create was lost. */
   readonly answerLost: boolean;
-  /** Its end was asked for, whether it still ran or not. */
+  /** A cancel was requested, before or after its end. */
   cancelAsked: boolean;
   readonly webhookEvents: readonly EventType[] | null;
-  /** When it ended, by the simulated clock: what expiry counts from. */
+  /** By the simulated clock; expiry counts from it. */
   endedAt: number | null;
   readonly faults: ReadonlyMap<FaultName, string>;
-  /** Aborted, with a {@link Stop} as reason, to end the run early. */
+  /** Aborted with a {@link Stop} to end the run early. */
   readonly stop: AbortController;
-  /** Resolves when the prediction has ended, whichever way. */
+  /** Resolves when the prediction has ended in any way. */
   readonly ended: Promise<void>;
   readonly markEnded: () => void;
 };
 
-/** Why a run ends before its time. */
+/** Why a run ends early. */
 export class Stop extends Error {
   readonly status: "canceled" | "aborted";
   constructor(status: "canceled" | "aborted") {
@@ -48,7 +48,7 @@ export function hasEnded(prediction: Prediction): boolean {
   return prediction.status !== "starting" && prediction.status !== "processing";
 }
 
-/** The prediction as the provider's API and callbacks show it. */
+/** The prediction as in the provider's API and callbacks. */
 export function predictionJson(prediction: Prediction, baseUrl: string): Record<string, unknown> {
   const { startedAt, completedAt } = prediction;
   const seconds = (from: Date, to: Date) => (to.getTime() - from.getTime()) / 1000;

@@ -1,15 +1,14 @@
 import type { CallbackSender } from "./callbacks.ts";
 import { loadInputs, makeImages, makeVideo, planVideo, type Studio } from "./make-output.ts";
-import type { Model } from "./model-types.ts";
-import type { OutputBytes, Outputs } from "./outputs.ts";
+import type { Model } from "./models.ts";
 import { type Prediction, type Status, Stop } from "./prediction.ts";
-import { progressLine } from "./progress-line.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
+import type { OutputBytes, Outputs } from "./stored-files.ts";
 
-/** How long a prediction waits before it starts, and how long it runs besides the work itself. */
+/** How long a prediction waits before it starts, and how long it runs in addition to the drawing. */
 export type Delays = { startMs: number; runMs: number };
 
-export type Stage = {
+type Stage = {
   clock: SimulatedClock;
   callbacks: CallbackSender;
   outputs: Outputs;
@@ -21,7 +20,7 @@ const imageSteps = 28;
 const pauses = 7;
 const defaultError = "Service is temporarily unavailable. Please try again later. (E003)";
 
-/** Lives through a prediction: starting, processing with progress in its logs, then its end. Never throws. */
+/** Runs a prediction: starting, processing with progress in its logs, then its end. Never throws. */
 export async function runPrediction(prediction: Prediction, model: Model, stage: Stage): Promise<void> {
   const { callbacks, clock, delays } = stage;
   const { faults, stop } = prediction;
@@ -52,9 +51,9 @@ async function work(prediction: Prediction, model: Model, stage: Stage): Promise
   const plan = model.output === "video" ? planVideo(prediction, images) : null;
   const steps = plan ? plan.frames : imageSteps;
   const report = progressReporter(prediction, steps, stage);
-  // A video's own encoding is the second half of its progress when there is a run delay to fill the first.
+  // With a run delay, that is the first half of a video's progress and the encoding is the second.
   const paused = stage.delays.runMs > 0;
-  // A picture says so itself, when its turn to be drawn has come.
+  // A picture reports 0 when its drawing begins.
   if (paused || plan || faults.has("failed") || faults.has("canceled")) report(0);
   const pausedSteps = paused ? (plan ? Math.floor(steps / 2) : steps - 1) : 0;
   for (let pause = 1; paused && pause <= pauses; pause++) {
@@ -89,4 +88,17 @@ function end(prediction: Prediction, status: Status, error: string | null, { clo
   prediction.endedAt = clock.now();
   callbacks.send(prediction, "completed");
   prediction.markEnded();
+}
+
+/** A line of progress as from Python's tqdm, which clients read from `logs`: ` 25%|██▌       | 12/48 [00:03<00:09]`. */
+export function progressLine(done: number, total: number, seconds: number): string {
+  const share = total === 0 ? 1 : done / total;
+  const bar = "█".repeat(Math.round(share * 10)).padEnd(10);
+  const left = share === 0 ? "?" : clock((seconds / share) * (1 - share));
+  return `${String(Math.round(share * 100)).padStart(3)}%|${bar}| ${done}/${total} [${clock(seconds)}<${left}]\n`;
+}
+
+function clock(seconds: number): string {
+  const whole = Math.round(seconds);
+  return `${String(Math.floor(whole / 60)).padStart(2, "0")}:${String(whole % 60).padStart(2, "0")}`;
 }

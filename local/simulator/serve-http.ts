@@ -3,20 +3,20 @@ import type { AddressInfo } from "node:net";
 
 const maxBodyBytes = 110 * 1024 * 1024;
 
-/** What a handler may do to the connection it answers on, beyond answering. */
+/** The connection of a request. */
 export type Connection = {
-  /** Closes the connection at once, with no answer. */
+  /** Closes the connection at once, without a response. */
   drop: () => void;
-  /** Resolves when the client has gone or the answer is out. */
+  /** Resolves when the client has disconnected or the response is sent. */
   closed: Promise<void>;
 };
 
-export type Handler = (request: Request, connection: Connection) => Promise<Response>;
+type Handler = (request: Request, connection: Connection) => Promise<Response>;
 export type HttpServer = { port: number; stop: () => Promise<void> };
 
 /**
- * Serves `handler` on 127.0.0.1. Built on `node:http`, because a fault needs what `Deno.serve` cannot do: closing a
- * connection without any answer.
+ * Serves `handler` on 127.0.0.1. It uses `node:http`, because `Deno.serve` cannot close a connection without a response, which
+ * a fault needs.
  */
 export async function serveHttp(handler: Handler, port: number): Promise<HttpServer> {
   const server = createServer((incoming, outgoing) => {
@@ -26,7 +26,7 @@ export async function serveHttp(handler: Handler, port: number): Promise<HttpSer
     server.once("error", reject);
     server.listen(port, "127.0.0.1", () => resolve());
   });
-  // A TCP server's address is never the path of a pipe, nor null while it listens.
+  // The address of a listening TCP server is never a path or null.
   const address = server.address() as AddressInfo;
   return {
     port: address.port,
@@ -85,7 +85,7 @@ function toRequest(incoming: IncomingMessage, body: Uint8Array<ArrayBuffer>): Re
 
 async function send(response: Response, outgoing: ServerResponse, closed: Promise<void>): Promise<void> {
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  // Else they would wait for the first piece of the body, which a slow answer sends late.
+  // Otherwise the headers wait for the first chunk of the body, which a slow response sends late.
   outgoing.flushHeaders();
   const reader = response.body?.getReader();
   if (!reader) {

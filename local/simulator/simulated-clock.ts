@@ -1,8 +1,8 @@
 type Wait = { due: number; timer: ReturnType<typeof setTimeout> | undefined; fire: () => void };
 
 /**
- * The simulator's time. It runs with the real clock and can be moved ahead: whatever falls due by that happens at once.
- * `wall` stays real, for what others compare with their own clocks (created_at, webhook-timestamp).
+ * The simulator's time: the real clock, which tests can move forward; what becomes due happens at once. `wall` is always the
+ * real time, for what others compare with their own clocks (created_at, webhook-timestamp).
  */
 export class SimulatedClock {
   #ahead = 0;
@@ -13,17 +13,16 @@ export class SimulatedClock {
     this.#wall = wall;
   }
 
-  /** Milliseconds since 1970 as the simulator counts them. */
+  /** Simulated milliseconds since 1970. */
   now(): number {
     return this.#wall() + this.#ahead;
   }
 
-  /** The real time. */
   wall(): Date {
     return new Date(this.#wall());
   }
 
-  /** Calls `fire` once after `ms` simulated milliseconds, unless the returned function is called before. */
+  /** Calls `fire` once after `ms` simulated milliseconds. The returned function cancels it. */
   after(ms: number, fire: () => void): () => void {
     const wait: Wait = { due: this.now() + ms, timer: undefined, fire };
     wait.timer = setTimeout(() => this.#end(wait), Math.max(0, ms));
@@ -31,7 +30,7 @@ export class SimulatedClock {
     return () => this.#drop(wait);
   }
 
-  /** Resolves after `ms`; rejects with the signal's reason when that is aborted first. */
+  /** Resolves after `ms`; rejects with the signal's reason when it is aborted first. */
   wait(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
@@ -47,19 +46,19 @@ export class SimulatedClock {
     });
   }
 
-  /** Moves the clock ahead and lets happen what has become due, in its order. */
+  /** Moves the clock forward and fires what has become due, in order. */
   advance(ms: number): void {
     this.#ahead += ms;
     const due = [...this.#waits].filter((wait) => wait.due <= this.now()).sort((a, b) => a.due - b.due);
     for (const wait of due) this.#end(wait);
-    // What is still to come is nearer now than its timer knows.
+    // The other timers must fire earlier now.
     for (const wait of this.#waits) {
       clearTimeout(wait.timer);
       wait.timer = setTimeout(() => this.#end(wait), Math.max(0, wait.due - this.now()));
     }
   }
 
-  /** Forgets all that is still to come, so that no timer keeps the process alive. */
+  /** Cancels all timers, so that none keeps the process alive. */
   stop(): void {
     for (const wait of [...this.#waits]) this.#drop(wait);
   }

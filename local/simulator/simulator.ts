@@ -1,22 +1,19 @@
 import { CallbackSender } from "./callbacks.ts";
 import { checkInput } from "./check-input.ts";
-import type { CreateRequest } from "./create-request.ts";
-import { Painter } from "./draw/painter.ts";
+import { type CreateRequest, invalidInput, notFound, Problem, throttled } from "./requests.ts";
+import { Drawer } from "./draw/drawer.ts";
 import { type AnswerFault, FaultBook, type Faults, unknownDirective } from "./faults.ts";
 import type { Studio } from "./make-output.ts";
 import { models } from "./models.ts";
-import { Outputs } from "./outputs.ts";
+import { Outputs, StoredFiles } from "./stored-files.ts";
 import { hasEnded, type Prediction, type Status, statuses, Stop } from "./prediction.ts";
-import { invalidInput, notFound, Problem, throttled } from "./problem.ts";
-import { type RandomBytes, randomId } from "./random-id.ts";
+import { type RandomBytes, randomId } from "./random.ts";
 import { type Delays, runPrediction } from "./run-prediction.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
-import { StoredFiles } from "./stored-files.ts";
-import { FilmMaker } from "./video/film-maker.ts";
 
 const forgottenAfterMs = 2 * 3_600_000;
 
-export type SimulatorSettings = {
+type SimulatorSettings = {
   token: string;
   webhookSecret: string;
   delays: Delays;
@@ -29,18 +26,18 @@ export type SimulatorSettings = {
   random: RandomBytes;
 };
 
-/** What a create came to: a prediction, and whether its answer is to be lost; or no answer at all. */
-export type Created = { prediction: Prediction; loseAnswer: boolean } | "no answer";
+/** The result of a create: a prediction and whether its response is lost, or no response at all. */
+type Created = { prediction: Prediction; loseAnswer: boolean } | "no answer";
 
-/** The provider without its HTTP: predictions, files, outputs, callbacks and faults, all in memory. */
+/** The provider without HTTP: predictions, files, outputs, callbacks and faults, all in memory. */
 export class Simulator {
   readonly settings: SimulatorSettings;
   readonly faults: FaultBook;
   readonly files: StoredFiles;
   readonly outputs: Outputs;
   readonly callbacks: CallbackSender;
-  readonly #pictures = new Painter();
-  readonly #films = new FilmMaker();
+  readonly #pictures = new Drawer();
+  readonly #films = new Drawer();
   readonly #predictions = new Map<string, Prediction>();
   readonly #answers = new Map<AnswerFault, number>();
   #creates = 0;
@@ -62,7 +59,7 @@ export class Simulator {
     });
   }
 
-  /** Makes a prediction and lets it run. Throws the {@link Problem} to answer with when it is refused. */
+  /** Creates a prediction and starts it. Throws a {@link Problem} when it is refused. */
   create(name: string, request: CreateRequest, cancelAfterMs: number | null): Created {
     this.sweep();
     const model = models[name];
@@ -98,14 +95,14 @@ export class Simulator {
     return [...this.#predictions.values()].reverse();
   }
 
-  /** Cancels what has not ended and resolves when it has; an ended prediction stays what it is. */
+  /** Cancels the prediction and resolves when it has ended. An ended prediction does not change. */
   async cancel(prediction: Prediction): Promise<void> {
     prediction.cancelAsked = true;
     if (!hasEnded(prediction)) prediction.stop.abort(new Stop("canceled"));
     await prediction.ended;
   }
 
-  /** Removes what is too old to keep, as the provider does after an hour. */
+  /** Removes expired data, as the provider does after an hour. */
   sweep(): void {
     const now = this.settings.clock.now();
     for (const prediction of this.#predictions.values()) {
@@ -122,7 +119,7 @@ export class Simulator {
     this.files.sweep();
   }
 
-  /** Counts for tests: predictions made, how they stand, refusals by fault, callbacks. */
+  /** Counts for tests. */
   state() {
     const byStatus = Object.fromEntries(statuses.map((status) => [status, 0])) as Record<Status, number>;
     for (const { status } of this.#predictions.values()) byStatus[status] += 1;
@@ -136,7 +133,7 @@ export class Simulator {
     };
   }
 
-  /** What a check has to know of each prediction made, beyond what the API shows. */
+  /** Each prediction with what the API does not show, for tests. */
   made() {
     return this.list().map(({ id, status, input, webhook, answerLost, cancelAsked }) => {
       return { id, status, input, webhook, answer_lost: answerLost, cancel_asked: cancelAsked };

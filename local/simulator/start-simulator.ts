@@ -1,10 +1,10 @@
 import { Hono } from "hono";
+import { z } from "zod";
 import { answerError, apiRoutes, type Env } from "./api-routes.ts";
-import { type Control, controlOf } from "./control.ts";
-import { controlRoutes } from "./control-routes.ts";
+import { type Control, controlOf, controlRoutes } from "./control.ts";
 import { deliveryRoutes } from "./delivery-routes.ts";
-import { notFound } from "./problem.ts";
-import { cryptoBytes, type RandomBytes, randomId, randomWebhookSecret } from "./random-id.ts";
+import { cryptoBytes, type RandomBytes, randomId, randomWebhookSecret } from "./random.ts";
+import { notFound } from "./requests.ts";
 import { type HttpServer, serveHttp } from "./serve-http.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 import { Simulator } from "./simulator.ts";
@@ -14,12 +14,12 @@ export type SimulatorOptions = {
   port?: number;
   token?: string;
   webhookSecret?: string;
-  /** Milliseconds a prediction stays in `starting`, and runs besides its own work. Both 0 by default. */
+  /** Milliseconds a prediction stays in `starting`, and runs in addition to the drawing. Both 0 by default. */
   startDelayMs?: number;
   runDelayMs?: number;
-  /** Waits before each further attempt of a callback that got no 2xx. */
+  /** Milliseconds before each repetition of a callback that got no 2xx. */
   callbackRetryMs?: readonly number[];
-  /** The address in the URLs handed out, when it is not `http://127.0.0.1:<port>`. */
+  /** The base of URLs in responses, when it is not `http://127.0.0.1:<port>`. */
   publicUrl?: string;
   outputLifetimeMs?: number;
   /** Width of a 16:9 image: 640 by default, or 1280 for large ones. */
@@ -30,9 +30,9 @@ export type SimulatorOptions = {
 };
 
 export type RunningSimulator = {
-  /** The server's own address; the API is below it at `/v1`. */
+  /** The server's own URL; the API is at `/v1` below it. */
   url: string;
-  /** What the `replicate` package takes as `baseUrl`. */
+  /** The `baseUrl` for the package `replicate`. */
   apiUrl: string;
   port: number;
   token: string;
@@ -81,5 +81,47 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Ru
       simulator.stop();
       await server.stop();
     },
+  };
+}
+
+const delay = z.coerce.number().min(0).max(3_600_000);
+const list = z
+  .string()
+  .transform((text) => (text.trim() === "" ? [] : text.split(",").map(Number)))
+  .pipe(z.array(z.number().min(0)));
+
+const schema = z.object({
+  SIMULATOR_PORT: z.coerce.number().int().min(0).max(65_535),
+  SIMULATOR_TOKEN: z.string().min(1),
+  SIMULATOR_WEBHOOK_SECRET: z.string().regex(/^whsec_[A-Za-z0-9+/]+=*$/),
+  SIMULATOR_START_DELAY_MS: delay.default(0),
+  SIMULATOR_RUN_DELAY_MS: delay.default(0),
+  SIMULATOR_CALLBACK_RETRY_MS: list.optional(),
+  SIMULATOR_OUTPUT_LIFETIME_MS: z.coerce.number().min(1).optional(),
+  SIMULATOR_IMAGE_WIDTH: z.coerce
+    .number()
+    .pipe(z.literal([640, 1280]))
+    .optional(),
+  SIMULATOR_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+});
+
+/** Reads the settings from the environment. Throws a one-line error that names the missing or invalid variables. */
+export function readSettings(environment: Readonly<Record<string, string | undefined>>): SimulatorOptions {
+  const parsed = schema.safeParse(environment);
+  if (!parsed.success) {
+    const wrong = parsed.error.issues.map(({ path, message }) => `${path.join(".")} (${message})`);
+    throw new Error(`the simulator's environment is missing or wrong: ${wrong.join(", ")}`);
+  }
+  const env = parsed.data;
+  return {
+    port: env.SIMULATOR_PORT,
+    token: env.SIMULATOR_TOKEN,
+    webhookSecret: env.SIMULATOR_WEBHOOK_SECRET,
+    startDelayMs: env.SIMULATOR_START_DELAY_MS,
+    runDelayMs: env.SIMULATOR_RUN_DELAY_MS,
+    ...(env.SIMULATOR_CALLBACK_RETRY_MS ? { callbackRetryMs: env.SIMULATOR_CALLBACK_RETRY_MS } : {}),
+    ...(env.SIMULATOR_OUTPUT_LIFETIME_MS ? { outputLifetimeMs: env.SIMULATOR_OUTPUT_LIFETIME_MS } : {}),
+    ...(env.SIMULATOR_IMAGE_WIDTH ? { imageWidth: env.SIMULATOR_IMAGE_WIDTH } : {}),
+    ...(env.SIMULATOR_PUBLIC_URL ? { publicUrl: env.SIMULATOR_PUBLIC_URL } : {}),
   };
 }

@@ -1,15 +1,92 @@
-import { ExpiringStore, type StoredBytes } from "./expiring-store.ts";
-import { randomId, type RandomBytes } from "./random-id.ts";
+import type { FaultName } from "./faults.ts";
+import { type RandomBytes, randomId } from "./random.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
+/** An output or an uploaded file. */
+type StoredBytes = { bytes: Uint8Array; contentType: string; expiresAt: number };
+
+/** Keeps files by key until they expire. Above `maxBytes` in total it removes the oldest. */
+class ExpiringStore<Item extends StoredBytes> {
+  readonly #items = new Map<string, Item>();
+  readonly #maxBytes: number;
+  #held = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  put(key: string, item: Item): void {
+    this.#items.set(key, item);
+    this.#held += item.bytes.length;
+    for (const oldest of this.#items.keys()) {
+      if (this.#held <= this.#maxBytes || oldest === key) break;
+      this.delete(oldest);
+    }
+  }
+
+  get(key: string, now: number): Item | null {
+    const item = this.#items.get(key);
+    return item && item.expiresAt > now ? item : null;
+  }
+
+  list(now: number): [string, Item][] {
+    return [...this.#items].filter(([, item]) => item.expiresAt > now);
+  }
+
+  delete(key: string): boolean {
+    const item = this.#items.get(key);
+    if (item) this.#held -= item.bytes.length;
+    return this.#items.delete(key);
+  }
+
+  sweep(now: number): void {
+    for (const [key, item] of this.#items) if (item.expiresAt <= now) this.delete(key);
+  }
+}
+
+const maxOutputBytes = 512 * 1024 * 1024;
+
+export type Output = StoredBytes & { faults: ReadonlyMap<FaultName, string>; downloads: number };
+export type OutputBytes = { bytes: Uint8Array; contentType: string; extension: string };
+
+/** The output files, each at a URL that cannot be guessed, until they expire. */
+export class Outputs {
+  readonly #outputs = new ExpiringStore<Output>(maxOutputBytes);
+  readonly #clock: SimulatedClock;
+  readonly #random: RandomBytes;
+  readonly #lifetimeMs: number;
+
+  constructor(clock: SimulatedClock, random: RandomBytes, lifetimeMs: number) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#lifetimeMs = lifetimeMs;
+  }
+
+  /** Keeps a file and returns its path: `/delivery/<random>/out-<index>.<extension>`. */
+  put({ bytes, contentType, extension }: OutputBytes, index: number, faults: ReadonlyMap<FaultName, string>): string {
+    const path = `/delivery/${randomId(this.#random)}${randomId(this.#random)}/out-${index}.${extension}`;
+    const expiresAt = this.#clock.now() + this.#lifetimeMs;
+    this.#outputs.put(path, { bytes, contentType, expiresAt, faults, downloads: 0 });
+    return path;
+  }
+
+  get(path: string): Output | null {
+    return this.#outputs.get(path, this.#clock.now());
+  }
+
+  sweep(): void {
+    this.#outputs.sweep(this.#clock.now());
+  }
+}
+
 const lifetimeMs = 24 * 3_600_000;
-const maxHeldBytes = 256 * 1024 * 1024;
+const maxUploadedBytes = 256 * 1024 * 1024;
 
-export type StoredFile = StoredBytes & { id: string; name: string; sha256: string; createdAt: Date; metadata: unknown };
+type StoredFile = StoredBytes & { id: string; name: string; sha256: string; createdAt: Date; metadata: unknown };
 
-/** The provider's files API: uploads that predictions may name as inputs, kept for a day. */
+/** The provider's files API: uploads for the inputs of predictions, kept for a day. */
 export class StoredFiles {
-  readonly #files = new ExpiringStore<StoredFile>(maxHeldBytes);
+  readonly #files = new ExpiringStore<StoredFile>(maxUploadedBytes);
   readonly #clock: SimulatedClock;
   readonly #random: RandomBytes;
 

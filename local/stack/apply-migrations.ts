@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Sql } from "postgres";
 import { PROJECT_ROOT } from "./project-root.ts";
 
 const LONGEST_REASON = 600;
@@ -6,17 +7,16 @@ const LONGEST_REASON = 600;
 /**
  * Applies `supabase/migrations` with the Supabase CLI, as a deployment does.
  *
- * @param databaseUrl the address the migrations run with
- * @param home where the CLI keeps what it remembers; never the person's own home
- * @param signal ends the CLI; what it was applying is rolled back
- * @throws one line with what the CLI said
+ * @param home the CLI's home folder; never the person's own
+ * @param signal ends the CLI; the migration under way is rolled back
+ * @throws a one-line error with the CLI's message
  */
 export async function applyMigrations(databaseUrl: string, home: string, signal?: AbortSignal): Promise<void> {
   await Deno.mkdir(home, { recursive: true });
   const url = new URL(databaseUrl);
   const password = decodeURIComponent(url.password);
   url.password = "";
-  // By its environment: everybody on the machine can read a command line.
+  // In the environment, because every user of the machine can read a command line.
   const { code, stdout, stderr } = await supabaseCli(["db", "push", `--remote=${url.href}`, "--yes"], home, {
     env: { PGPASSWORD: password },
     ...(signal ? { signal } : {}),
@@ -24,14 +24,14 @@ export async function applyMigrations(databaseUrl: string, home: string, signal?
   if (code === 0) return;
   const lines = `${stdout}\n${stderr}`.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("WARN:"));
   const began = lines.findLastIndex((line) => line.startsWith("Applying migration"));
-  const said = lines.slice(Math.max(began, 0)).join(" ");
-  if (/inserted before the last migration|not found in local migrations/.test(said)) {
-    throw new Error("The migrations are others than those these data were made with. Start anew: npm start -- --reset");
+  const message = lines.slice(Math.max(began, 0)).join(" ");
+  if (/inserted before the last migration|not found in local migrations/.test(message)) {
+    throw new Error("The migrations differ from those that made this data. Delete the data: npm start -- --reset");
   }
-  throw new Error(`The migrations could not be applied: ${said.slice(0, LONGEST_REASON)}`);
+  throw new Error(`The migrations could not be applied: ${message.slice(0, LONGEST_REASON)}`);
 }
 
-/** Runs the Supabase CLI of this project in its root, with telemetry off and a home of its own. */
+/** Runs this project's Supabase CLI in the project root, without telemetry and with its own home folder. */
 export async function supabaseCli(
   args: string[],
   home: string,
@@ -46,10 +46,10 @@ export async function supabaseCli(
   });
   const { code, stdout, stderr } = await output(command);
   const decoder = new TextDecoder();
-  const said = decoder.decode(stderr);
-  // Its launcher is there, the program for this machine is not.
-  if (code !== 0 && /spawn .* ENOENT|No matching Supabase CLI binary/.test(said)) throw missing();
-  return { code, stdout: decoder.decode(stdout), stderr: said };
+  const message = decoder.decode(stderr);
+  // The launcher is installed, but not the program for this machine.
+  if (code !== 0 && /spawn .* ENOENT|No matching Supabase CLI binary/.test(message)) throw missing();
+  return { code, stdout: decoder.decode(stdout), stderr: message };
 }
 
 async function output(command: Deno.Command): Promise<Deno.CommandOutput> {
@@ -62,4 +62,13 @@ async function output(command: Deno.Command): Promise<Deno.CommandOutput> {
 
 function missing(): Error {
   return new Error("The Supabase CLI is missing from node_modules: run `npm ci`.");
+}
+
+/** Creates or updates secrets in Vault by name. `keyframe_private.kick` reads them. */
+export async function fillVault(sql: Sql, secrets: Record<string, string>): Promise<void> {
+  for (const [name, secret] of Object.entries(secrets)) {
+    const [kept] = await sql<{ id: string }[]>`select id from vault.secrets where name = ${name}`;
+    if (kept) await sql`select vault.update_secret(${kept.id}, ${secret})`;
+    else await sql`select vault.create_secret(${secret}, ${name})`;
+  }
 }

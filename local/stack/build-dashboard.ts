@@ -4,10 +4,9 @@ import { PROJECT_ROOT } from "./project-root.ts";
 const SOURCES = ["dashboard", "client", "shared"];
 const NOT_SOURCES = new Set(["dist", "node_modules"]);
 
-/** Where the built dashboard is. */
 export const DASHBOARD_FOLDER = join(PROJECT_ROOT, "dashboard", "dist");
 
-/** Builds the dashboard of a checkout (some two seconds), unless what is there is newer than all it is made of. */
+/** Builds the dashboard (about two seconds), unless the last build is newer than all its sources. */
 export async function buildDashboard(signal?: AbortSignal, root = PROJECT_ROOT): Promise<void> {
   const built = await changedAt(join(root, "dashboard", "dist", "index.html"));
   const sources = [...SOURCES, "package-lock.json"].map((name) => newest(join(root, name)));
@@ -16,8 +15,8 @@ export async function buildDashboard(signal?: AbortSignal, root = PROJECT_ROOT):
   const command = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", vite, "build", "dashboard", "--logLevel", "warn"],
     cwd: root,
-    // The gateway tells the page where this stack is; what a shell has set for another project must not get in.
-    // Nor may NODE_ENV=test or development, which would build React with its checks, half as large again.
+    // The gateway gives the page its address, so variables of another project in the shell must not be built in.
+    // NODE_ENV=test or development would build React's development version, half as large again.
     env: { SUPABASE_URL: "", SUPABASE_PUBLISHABLE_KEY: "", NODE_ENV: "production" },
     stdout: "piped",
     stderr: "piped",
@@ -27,7 +26,7 @@ export async function buildDashboard(signal?: AbortSignal, root = PROJECT_ROOT):
   if (!success) throw new Error(`The dashboard could not be built: ${new TextDecoder().decode(stderr).trim()}`);
 }
 
-/** When the newest file or folder at or below a path was changed, in ms. A folder changes when a file in it goes. */
+/** When the newest file or folder at or below a path changed, in ms. A folder changes when a file in it is removed. */
 async function newest(path: string): Promise<number> {
   const info = await Deno.stat(path);
   const own = info.mtime?.getTime() ?? 0;

@@ -1,16 +1,17 @@
-import { type Backoff, createBackoff } from "./backoff.ts";
-import { type ChildOptions, type Run, runChild } from "./run-child.ts";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { type Backoff, createBackoff, LogFile } from "./keep-running.ts";
 
-const STOP_PATIENCE_MS = 8_000;
+const STOP_TIMEOUT_MS = 8_000;
 
 export type SupervisedOptions = ChildOptions & {
-  /** Told of each end that nobody asked for; it is started again. */
+  /** Called for each unexpected end, before the restart. */
   onUnexpectedEnd: (line: string) => void;
 };
 
 /**
- * One child of the stack. When it dies unasked it is started again, as the hosted platform does, with growing pauses
- * while that does not help.
+ * One child process of the stack. After an unexpected end it is restarted, as on the hosted platform, with growing
+ * pauses while it keeps ending.
  */
 export class ChildProcess {
   readonly #options: SupervisedOptions;
@@ -31,7 +32,7 @@ export class ChildProcess {
     return this.#process?.pid;
   }
 
-  /** Starts it and waits until it serves. Throws one line with the last it printed; then it has ended. */
+  /** Starts it and waits until it serves. Otherwise ends it and throws a one-line error with its last output. */
   async start(): Promise<void> {
     const run = this.#launch();
     try {
@@ -44,17 +45,17 @@ export class ChildProcess {
     this.#supervised = this.#supervise(run);
   }
 
-  /** Ends it with SIGTERM, and with SIGKILL when it does not listen. It does not come back. May be called twice. */
+  /** Ends it for good with SIGTERM, and with SIGKILL after 8 s. May be called twice. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    const timer = setTimeout(() => this.kill("SIGKILL"), STOP_PATIENCE_MS);
+    const timer = setTimeout(() => this.kill("SIGKILL"), STOP_TIMEOUT_MS);
     this.kill("SIGTERM");
     await this.#process?.status;
     await this.#supervised;
     clearTimeout(timer);
   }
 
-  /** For fault tests: sends a signal; an ended child comes back by itself. */
+  /** For fault tests: sends a signal. An ended child is restarted. */
   kill(signal: Deno.Signal): void {
     try {
       this.#process?.kill(signal);
@@ -71,7 +72,7 @@ export class ChildProcess {
       this.#options.onUnexpectedEnd(`${this.name} ended (${how}) and is started again`);
       await this.#backoff.pause(this.#stopping.signal);
       if (this.#stopping.signal.aborted) return;
-      // Nothing waits between this check and the spawn in #launch, so stop() never misses a new process.
+      // No await may stand between this check and the spawn in #launch, or stop() could miss the new process.
       run = this.#launch();
       run.ready.then(
         () => this.#backoff.served(),
@@ -87,5 +88,140 @@ export class ChildProcess {
       if (this.#process === run.process) this.#process = undefined;
     });
     return run;
+  }
+}
+
+type ChildOptions = {
+  name: string;
+  args: string[];
+  env: Record<string, string>;
+  cwd: string;
+  logFile: string;
+  /** Resolves when it serves. Gets its first line of output; `ended` is aborted when the process ends first. */
+  ready: (firstLine: Promise<string>, ended: AbortSignal) => Promise<void>;
+  startTimeoutMs: number;
+  watchdog: Watchdog;
+};
+
+/** One run of a child. `ready` rejects with a one-line error; `ended` resolves to how it ended. */
+type Run = { process: Deno.ChildProcess; ready: Promise<void>; ended: Promise<string> };
+
+/**
+ * Starts a child under this Deno with exactly the given environment. It has its own process group, so that Ctrl-C reaches
+ * only the parent, which ends its children in order.
+ */
+function runChild({ name, args, env, cwd, logFile, ready, startTimeoutMs, watchdog }: ChildOptions): Run {
+  const log = new LogFile(logFile);
+  const process = new Deno.Command(Deno.execPath(), {
+    args,
+    env,
+    cwd,
+    clearEnv: true,
+    detached: true,
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  watchdog.add(process.pid);
+  const firstLine = Promise.withResolvers<string>();
+  firstLine.promise.catch(() => undefined);
+  const tail: string[] = [];
+  const keep = (line: string) => {
+    tail.push(line);
+    if (tail.length > 20) tail.shift();
+    log.write(line);
+  };
+  const printed = Promise.all([
+    readLines(process.stdout, (line) => {
+      firstLine.resolve(line);
+      keep(line);
+    }),
+    readLines(process.stderr, keep),
+  ]);
+  const over = new AbortController();
+  const ended = process.status.then(async ({ signal, code }) => {
+    watchdog.remove(process.pid);
+    await printed;
+    log.close();
+    over.abort();
+    firstLine.reject(new Error("ended"));
+    return signal ?? `code ${code}: ${lastMessage(tail)}`;
+  });
+  const untilReady = readyWithin(ready(firstLine.promise, over.signal), over.signal, startTimeoutMs).catch(
+    (error: Error) => {
+      throw new Error(`${name} ${error.message}: ${lastMessage(tail)} (see ${logFile})`);
+    },
+  );
+  untilReady.catch(() => undefined); // awaited by the caller, maybe later
+  return { process, ready: untilReady, ended };
+}
+
+async function readyWithin(ready: Promise<void>, over: AbortSignal, startTimeoutMs: number): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      over.addEventListener("abort", () => reject(new Error("ended at start")));
+      timer = setTimeout(() => reject(new Error(`did not serve within ${startTimeoutMs / 1000} s`)), startTimeoutMs);
+      // The reason is on stderr, which is read to its end before `over` is aborted.
+      ready.then(resolve, () => undefined);
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The error it printed, without Deno's prefix, else its last line. */
+function lastMessage(tail: string[]): string {
+  const error = tail.find((line) => line.startsWith("error:"));
+  const message = error?.replace(/^error: (Uncaught )?(\(in promise\) )?(Error: )?/, "");
+  return message ?? tail.at(-1) ?? "no output";
+}
+
+async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
+  for await (const line of createInterface({ input: Readable.from(stream) })) onLine(line);
+}
+
+/**
+ * Ends the stack's children when this process ends in any way, kill -9 included: edge functions do not watch a parent.
+ * A shell reads the process ids of the children from a pipe and ends them when the pipe closes.
+ */
+export class Watchdog {
+  readonly #shell: Deno.ChildProcess;
+  readonly #input: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #pids = new Set<number>();
+
+  constructor() {
+    // Detached: Ctrl-C reaches a terminal's whole process group and would end the shell before the children.
+    this.#shell = new Deno.Command("/bin/sh", {
+      args: ["-c", 'while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -TERM $pids'],
+      clearEnv: true,
+      cwd: "/",
+      detached: true,
+      stdin: "piped",
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    this.#input = this.#shell.stdin.getWriter();
+  }
+
+  add(pid: number): void {
+    this.#pids.add(pid);
+    this.#sendPids();
+  }
+
+  remove(pid: number): void {
+    this.#pids.delete(pid);
+    this.#sendPids();
+  }
+
+  /** To be called after every child has ended. */
+  async stop(): Promise<void> {
+    await this.#input.close().catch(() => undefined);
+    await this.#shell.status;
+  }
+
+  #sendPids(): void {
+    // Someone may have ended the shell; the stack works without it.
+    this.#input.write(new TextEncoder().encode(`${[...this.#pids].join(" ")}\n`)).catch(() => undefined);
   }
 }

@@ -1,19 +1,16 @@
 import { join } from "node:path";
 import type { Installed } from "../extensions/install-extensions.ts";
-import { publicKeySet } from "../platform/signing-key.ts";
+import { publicKeySet } from "../platform/session-tokens.ts";
 import { DASHBOARD_FOLDER } from "./build-dashboard.ts";
-import type { SupervisedOptions } from "./child-process.ts";
-import { demoUserOf } from "./ensure-demo-user.ts";
+import type { SupervisedOptions, Watchdog } from "./child-process.ts";
+import { demoUserOf, type StackKeys } from "./stack-keys.ts";
 import { FUNCTION_NAMES, functionArguments, type FunctionName } from "./function-arguments.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
-import { providerHosts, providerVariables } from "./provider-settings.ts";
-import type { StackKeys } from "./stack-keys.ts";
-import type { StackOptions } from "./stack-types.ts";
-import { waitForPort } from "./wait-for-port.ts";
-import type { Watchdog } from "./watchdog.ts";
+import { providerHosts, providerVariables, type StackOptions } from "./stack-settings.ts";
+import { waitForPort } from "../network.ts";
 
-/** What the children have to know of the stack they belong to. */
-export type Setting = StackOptions & {
+/** What the children need to know about their stack. */
+type Setting = StackOptions & {
   keys: StackKeys;
   url: string;
   port: number;
@@ -22,9 +19,9 @@ export type Setting = StackOptions & {
   watchdog: Watchdog;
 };
 
-const PATIENCE_MS = 30_000;
+const START_TIMEOUT_MS = 30_000;
 
-/** An edge function with the environment the hosted platform gives it, and no more rights than it needs. */
+/** An edge function with the environment of the hosted platform and only the permissions it needs. */
 export function describeFunction(setting: Setting, name: FunctionName): SupervisedOptions {
   const port = portOf(setting, name);
   const variables = functionVariables(setting, name);
@@ -36,7 +33,7 @@ export function describeFunction(setting: Setting, name: FunctionName): Supervis
   };
 }
 
-/** Name of a function → where it listens. */
+/** Name of a function → its address. */
 export const describeAddresses = (setting: Pick<Setting, "functionPorts">): Record<string, string> =>
   Object.fromEntries(FUNCTION_NAMES.map((name) => [name, `http://127.0.0.1:${portOf(setting, name)}`]));
 
@@ -75,7 +72,7 @@ export function describeSimulator(setting: Setting, port: number): SupervisedOpt
   });
 }
 
-/** A part of the local stack itself: trusted code with all rights, which says in one line when it serves. */
+/** A part of the local stack: trusted code with all permissions, which prints one line when it serves. */
 function module(setting: Setting, name: string, path: string, variables: Record<string, string>): SupervisedOptions {
   return {
     ...common(setting, name),
@@ -93,7 +90,7 @@ function common(setting: Setting, name: string) {
     name,
     cwd: PROJECT_ROOT,
     logFile: join(setting.dataDir, "logs", `${name}.log`),
-    patienceMs: PATIENCE_MS,
+    startTimeoutMs: START_TIMEOUT_MS,
     watchdog: setting.watchdog,
     onUnexpectedEnd: setting.onProblem ?? (() => undefined),
   };
@@ -136,7 +133,7 @@ function functionVariables(setting: Setting, name: FunctionName): Record<string,
 }
 
 function reachableHosts(setting: Setting, name: FunctionName): string[] | "anywhere" {
-  // Receivers may be anywhere; deliver itself checks every address it connects to.
+  // Receivers may be anywhere; keyframe-deliver checks every address it connects to.
   if (name === "keyframe-deliver") return "anywhere";
   const gateway = `127.0.0.1:${setting.port}`;
   if (name !== "keyframe-generate") return [gateway];
@@ -150,7 +147,7 @@ function portOf(setting: Pick<Setting, "functionPorts">, name: FunctionName): nu
   return port;
 }
 
-/** What a program needs to find its way on the machine; everything else stays out. */
+/** The variables a program needs on any machine; no other is passed on. */
 function machineVariables(): Record<string, string> {
   const names = ["PATH", "HOME", "TMPDIR", "DENO_DIR", "LANG", "TZ", "SYSTEMROOT"];
   const kept = names.flatMap((name) => {

@@ -1,15 +1,16 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { PROJECT_ROOT } from "./project-root.ts";
 import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
 import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
 import { generateEnvironment } from "../../supabase/functions/keyframe-generate/environment.ts";
 import { webhookEnvironment } from "../../supabase/functions/keyframe-replicate-webhook/environment.ts";
-import { PROJECT_ROOT } from "./project-root.ts";
 
-/** The edge functions, by the name in their address and of their folder. */
+/** The edge functions by name, which is also their folder's and is in their URL. */
 export const FUNCTION_NAMES = ["api", "keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"] as const;
 export type FunctionName = (typeof FUNCTION_NAMES)[number];
 
-/** What each function reads of its environment; it may see nothing else. */
+/** The variables each function reads; it is permitted no others. */
 export const FUNCTION_VARIABLES: Record<FunctionName, string[]> = {
   api: Object.keys(apiEnvironment.shape),
   "keyframe-generate": Object.keys(generateEnvironment.shape),
@@ -18,10 +19,10 @@ export const FUNCTION_VARIABLES: Record<FunctionName, string[]> = {
 };
 
 /**
- * How Deno runs a function here: its own deno.json resolved from node_modules (nothing is fetched), the network only
- * where it has business, only its own variables of the environment, no files, no processes.
+ * Deno's arguments to run a function: its deno.json resolved from node_modules without downloads, the network only for the
+ * given hosts, only its own environment variables, no files, no processes.
  *
- * @param hosts `host:port` it may connect to, beside its own address; "anywhere" for one whose business is with receivers
+ * @param hosts `host:port` it may connect to, besides its own address
  */
 export function functionArguments(name: FunctionName, port: number, hosts: string[] | "anywhere"): string[] {
   const folder = join(PROJECT_ROOT, "supabase/functions", name);
@@ -36,3 +37,11 @@ export function functionArguments(name: FunctionName, port: number, hosts: strin
     join(folder, "index.ts"),
   ];
 }
+
+/** The Deno version that the hosted platform is compatible with. */
+export const HOSTED_DENO = join(PROJECT_ROOT, "node_modules/deno-hosted-linux-x64/deno");
+
+/** Why it cannot run here; undefined when it can. */
+export const hostedDenoMissing = existsSync(HOSTED_DENO)
+  ? undefined
+  : `${HOSTED_DENO} is not installed; it exists for Linux on x64 only`;

@@ -1,16 +1,15 @@
 import { join } from "node:path";
 import postgres from "postgres";
-import { checkGivenPostgres } from "../postgres/check-given-postgres.ts";
+import { PostgresError } from "../postgres/postgres-error.ts";
 import { type RunningPostgres, startPostgres } from "../postgres/start-postgres.ts";
-import { createBackoff } from "./backoff.ts";
-import { LogFile } from "./log-file.ts";
-import { oneLine } from "./one-line.ts";
-import type { StackOptions } from "./stack-types.ts";
+import { oneLine } from "./command-line.ts";
+import { createBackoff, LogFile } from "./keep-running.ts";
+import type { StackOptions } from "./stack-settings.ts";
 
-export type Database = {
-  /** The superuser's address. */
+type Database = {
+  /** With the superuser. */
   url: string;
-  /** The address migrations run with: role `postgres`, never a superuser unless the given server's own is called so. */
+  /** The URL for migrations: role `postgres`, which is a superuser only where the given server has made it one. */
   migrationUrl(postgresPassword: string): Promise<string>;
   stop(): Promise<void>;
 };
@@ -42,7 +41,7 @@ export async function openDatabase(options: StackOptions): Promise<Database> {
   };
 }
 
-/** Starts the server again, on its port, when it ends unasked. Returns what stops it for good. */
+/** Restarts the server on its port after an unexpected end. Returns a function that stops it for good. */
 function keepRunning(
   first: RunningPostgres,
   start: (port: number) => Promise<RunningPostgres>,
@@ -86,4 +85,50 @@ async function migrationUrl(superuserUrl: string, password: string): Promise<str
   url.username = "postgres";
   url.password = password;
   return url.href;
+}
+
+const OLDEST = 15;
+const NEWEST = 17;
+
+/**
+ * Checks that Keyframe can use the Postgres at `url` (KEYFRAME_DATABASE_URL). `isUsed`: its database already has Supabase
+ * migrations. Throws a PostgresError `given_…`.
+ */
+export async function checkGivenPostgres(url: string): Promise<{ major: number; isUsed: boolean }> {
+  const sql = connect(url);
+  try {
+    const [row] = await sql<{ major: number; superuser: boolean; isUsed: boolean }[]>`
+      select current_setting('server_version_num')::int / 10000 as major, rolsuper as superuser,
+        to_regnamespace('supabase_migrations') is not null as "isUsed"
+      from pg_roles where rolname = current_user`;
+    if (!row?.superuser) {
+      throw new PostgresError("given_not_superuser", "The role in KEYFRAME_DATABASE_URL has to be a superuser.");
+    }
+    if (row.major < OLDEST || row.major > NEWEST) {
+      const wanted = `${OLDEST} to ${NEWEST}`;
+      throw new PostgresError(
+        "given_version",
+        `KEYFRAME_DATABASE_URL is a Postgres ${row.major}; it has to be ${wanted}.`,
+      );
+    }
+    return { major: row.major, isUsed: row.isUsed };
+  } catch (error) {
+    throw error instanceof PostgresError ? error : unreachable(error);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+function connect(url: string): postgres.Sql {
+  try {
+    return postgres(url, { max: 1, connect_timeout: 10, onnotice: () => undefined });
+  } catch (error) {
+    throw unreachable(error);
+  }
+}
+
+/** The message never contains the URL, which has a password. */
+function unreachable(error: unknown): PostgresError {
+  const reason = error instanceof Error ? error.message || error.name : String(error);
+  return new PostgresError("given_unreachable", `The Postgres of KEYFRAME_DATABASE_URL cannot be used: ${reason}`);
 }

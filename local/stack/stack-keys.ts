@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { z } from "zod";
-import { generateSigningKey, signingKeySchema } from "../platform/signing-key.ts";
+import { generateSigningKey, signingKeySchema } from "../platform/session-tokens.ts";
 
 const schema = z.object({
   signingKey: signingKeySchema,
@@ -14,21 +14,21 @@ const schema = z.object({
   demoPassword: z.string().min(8),
 });
 
-/** Every secret of one local stack. They belong to its data: a new one would end all sessions. */
+/** Every secret of one local stack. They are kept with its data: a new signing key would end all sessions. */
 export type StackKeys = z.infer<typeof schema>;
 
 const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
 const token = (prefix: string) => prefix + random(20).toHex();
 const webhookSecret = () => `whsec_${random(32).toBase64()}`;
 
-/** Reads `keys.json` of the data folder, or makes it at the first start; only the owner may read it. */
+/** Reads `keys.json` in the data folder, or creates it, readable by its owner only. */
 export async function loadStackKeys(dataDir: string): Promise<StackKeys> {
   const path = join(dataDir, "keys.json");
   const kept = await Deno.readTextFile(path).catch(() => undefined);
   if (kept !== undefined) {
     const parsed = schema.safeParse(parseJson(kept));
     if (parsed.success) return parsed.data;
-    throw new Error(`${path} cannot be read as the keys of this stack. Start anew with: npm start -- --reset`);
+    throw new Error(`${path} cannot be read as keys. Delete the data: npm start -- --reset`);
   }
   const keys: StackKeys = {
     signingKey: await generateSigningKey(),
@@ -52,3 +52,7 @@ function parseJson(text: string): unknown {
     return undefined;
   }
 }
+
+const DEMO_EMAIL = "demo@keyframe.local";
+
+export const demoUserOf = (keys: StackKeys) => ({ email: DEMO_EMAIL, password: keys.demoPassword });

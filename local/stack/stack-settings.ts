@@ -1,13 +1,41 @@
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { PROJECT_ROOT } from "./project-root.ts";
-import { readProviderSettings } from "./provider-settings.ts";
-import type { StackOptions } from "./stack-types.ts";
 
-export const DEFAULT_PORT = 54321;
+export type StackOptions = {
+  /** The folder for data, keys and logs; created when missing. */
+  dataDir: string;
+  /** The gateway's port on 127.0.0.1; 0 for a free one. */
+  port: number;
+  /** KEYFRAME_DATABASE_URL: URL, with a superuser, of an empty Postgres to use instead of the embedded one. */
+  databaseUrl?: string | undefined;
+  /** KEYFRAME_REPLICATE_API_TOKEN: the real Replicate instead of the simulator. */
+  provider?: ProviderSettings | undefined;
+  /** How long the simulator takes, in ms. */
+  simulator?: { startDelayMs: number; runDelayMs: number } | undefined;
+  /** For fault tests: a file that makes Storage fail (local/platform/storage-faults.ts). */
+  storageFaultFile?: string | undefined;
+  /** False for a temporary stack: nothing is flushed to disk. */
+  durable?: boolean | undefined;
+  /** Builds the dashboard, unless it is built already. */
+  dashboard?: boolean | undefined;
+  /** Deletes the data first. */
+  reset?: boolean | undefined;
+  /** Cancels the start: what has started is stopped, and the start rejects. */
+  signal?: AbortSignal | undefined;
+  onStageStart?: ((name: string) => void) | undefined;
+  onStage?: ((stage: Stage) => void) | undefined;
+  /** Called with a line for the person, such as the restart of a child. */
+  onProblem?: ((line: string) => void) | undefined;
+};
+
+/** A part of the start and how long it took. */
+export type Stage = { name: string; ms: number };
+
+const DEFAULT_PORT = 54321;
 
 /**
- * What the command line and the environment say about a stack. Throws one line that names a wrong option.
+ * The stack's options from the command line and the environment. Throws a one-line error that names a wrong option.
  *
  * @param flag the command's own option: `--reset` of start, `--json` of demo
  */
@@ -24,7 +52,7 @@ export function readStackSettings(
   if (values.data === "") throw new Error("--data must name a folder.");
   const databaseUrl = environment("KEYFRAME_DATABASE_URL") || undefined;
   if (databaseUrl !== undefined && !/^postgres(ql)?:$/.test(URL.parse(databaseUrl)?.protocol ?? "")) {
-    // Never repeated: what was meant to be an address may hold a password all the same.
+    // The value is not shown: it may contain a password.
     throw new Error(
       "KEYFRAME_DATABASE_URL must be an address such as postgres://user:password@127.0.0.1:5432/postgres.",
     );
@@ -50,10 +78,70 @@ function parse(args: string[], flag: string): { port: string; data: string; help
       },
     });
     const { port, data, help } = values;
-    // A computed option's type is not known to parseArgs.
+    // parseArgs does not know the type of an option whose name is computed.
     return { port: String(port), data: String(data), help: help === true, flag: values[flag] === true };
   } catch (error) {
-    const [said] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
-    throw new Error(`${said}: --help lists what there is.`);
+    const [message] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
+    throw new Error(`${message}: --help lists what there is.`);
   }
+}
+
+/** Variables that may be set besides KEYFRAME_REPLICATE_API_TOKEN, by the function that reads them. */
+const PASSED_ON = {
+  "keyframe-generate": ["KEYFRAME_REPLICATE_API_BASE_URL", "KEYFRAME_REPLICATE_OUTPUT_HOSTS", "KEYFRAME_PUBLIC_URL"],
+  "keyframe-replicate-webhook": ["KEYFRAME_REPLICATE_WEBHOOK_SECRET"],
+} as const;
+
+const DEFAULT_BASE_URL = "https://api.replicate.com/v1";
+const DEFAULT_OUTPUT_HOSTS = "replicate.delivery";
+
+/** The provider instead of the simulator. */
+type ProviderSettings = {
+  token: string;
+  /** The other variables that were set. */
+  variables: Record<string, string>;
+};
+
+/** Undefined without KEYFRAME_REPLICATE_API_TOKEN. Throws a one-line error when callbacks could not be verified. */
+function readProviderSettings(environment: (name: string) => string | undefined): ProviderSettings | undefined {
+  const token = environment("KEYFRAME_REPLICATE_API_TOKEN") || undefined;
+  if (token === undefined) return undefined;
+  const names = [...PASSED_ON["keyframe-generate"], ...PASSED_ON["keyframe-replicate-webhook"]];
+  const variables: Record<string, string> = {};
+  for (const name of names) {
+    const value = environment(name);
+    if (value) variables[name] = value;
+  }
+  if (variables.KEYFRAME_PUBLIC_URL !== undefined && variables.KEYFRAME_REPLICATE_WEBHOOK_SECRET === undefined) {
+    throw new Error(
+      "KEYFRAME_PUBLIC_URL asks Replicate for callbacks, which only KEYFRAME_REPLICATE_WEBHOOK_SECRET can verify: set both or neither.",
+    );
+  }
+  return { token, variables };
+}
+
+/** The function's own environment variables. */
+export function providerVariables(
+  { token, variables }: ProviderSettings,
+  name: "keyframe-generate" | "keyframe-replicate-webhook",
+): Record<string, string> {
+  const passed = Object.entries(variables).filter(([key]) => PASSED_ON[name].some((known) => known === key));
+  return {
+    ...(name === "keyframe-generate" ? { KEYFRAME_REPLICATE_API_TOKEN: token } : {}),
+    ...Object.fromEntries(passed),
+  };
+}
+
+/** `host:port` of the provider's API and output files. Invalid values are left out: the function refuses them at its start. */
+export function providerHosts({ variables }: ProviderSettings): string[] {
+  const outputs = (variables.KEYFRAME_REPLICATE_OUTPUT_HOSTS ?? DEFAULT_OUTPUT_HOSTS)
+    .split(",")
+    .map((entry) => entry.trim());
+  const addresses = [variables.KEYFRAME_REPLICATE_API_BASE_URL ?? DEFAULT_BASE_URL, ...outputs];
+  return addresses.flatMap((address) => {
+    if (!address.includes("://")) return address === "" ? [] : [`${address}:443`, `*.${address}:443`];
+    if (!URL.canParse(address)) return [];
+    const { hostname, port, protocol } = new URL(address);
+    return [`${hostname}:${port || (protocol === "https:" ? 443 : 80)}`];
+  });
 }

@@ -1,14 +1,13 @@
+import { createClient } from "@supabase/supabase-js";
 import { join } from "node:path";
 import postgres from "postgres";
-import { checkCronRuns } from "../extensions/check-cron-runs.ts";
-import { installExtensions } from "../extensions/install-extensions.ts";
+import { checkCronRuns, type Installed, installExtensions } from "../extensions/install-extensions.ts";
+import { claimPort, freePort } from "../network.ts";
 import { bootstrapPlatform } from "../platform/bootstrap-platform.ts";
-import { freePort } from "../postgres/free-port.ts";
-import { applyMigrations } from "./apply-migrations.ts";
+import { applyMigrations, fillVault } from "./apply-migrations.ts";
 import { buildDashboard } from "./build-dashboard.ts";
-import { ChildProcess, type SupervisedOptions } from "./child-process.ts";
-import { claimData, type DataClaim } from "./data-claim.ts";
-import { claimPort } from "./claim-port.ts";
+import { ChildProcess, type SupervisedOptions, Watchdog } from "./child-process.ts";
+import { claimData, type DataClaim, resetData } from "./data-folder.ts";
 import {
   describeAddresses,
   describeFunction,
@@ -16,30 +15,49 @@ import {
   describeScheduler,
   describeSimulator,
 } from "./describe-children.ts";
-import { ensureDemoUser } from "./ensure-demo-user.ts";
-import { fillVault } from "./fill-vault.ts";
 import { FUNCTION_NAMES } from "./function-arguments.ts";
 import { openDatabase } from "./open-database.ts";
-import { resetData } from "./reset-data.ts";
-import { loadStackKeys } from "./stack-keys.ts";
-import type { Stack, StackOptions, Stage } from "./stack-types.ts";
-import { Teardown } from "./teardown.ts";
-import { Watchdog } from "./watchdog.ts";
+import { demoUserOf, loadStackKeys, type StackKeys } from "./stack-keys.ts";
+import type { StackOptions, Stage } from "./stack-settings.ts";
+
+/** A running stack. */
+export type Stack = {
+  /** The gateway: /auth/v1, /rest/v1, /storage/v1 and /functions/v1 are below it. */
+  url: string;
+  keys: StackKeys;
+  demoUser: { email: string; password: string };
+  /** With the superuser. */
+  databaseUrl: string;
+  /** With the role `postgres`, as on the hosted platform. */
+  migrationUrl: string;
+  extensions: Installed;
+  /** Null with the real Replicate. */
+  simulator: { url: string } | null;
+  /** The four functions, gateway, scheduler and simulator, by name. For fault tests. */
+  children: Map<string, ChildProcess>;
+  /** Each function's own address, behind the gateway. For tests and benchmarks. */
+  functionUrls: Record<string, string>;
+  stages: Stage[];
+  /** May be called twice. */
+  stop(): Promise<void>;
+};
 
 /**
- * Starts everything a client of Keyframe talks to, on loopback.
- * Whatever fails takes down what had started; the error is one line that says what to do.
+ * Starts the whole stack on loopback. When a part fails, what has started is stopped, and the error is one line that says
+ * what to do.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   options.signal?.throwIfAborted();
   if (options.reset && options.databaseUrl !== undefined) {
-    throw new Error("--reset does not empty the Postgres of KEYFRAME_DATABASE_URL: create its database anew yourself.");
+    throw new Error(
+      "--reset does not empty the Postgres of KEYFRAME_DATABASE_URL: drop and create its database yourself.",
+    );
   }
   const port = claimPort(options.port);
   const claim = claimData(options.dataDir);
   const teardown = new Teardown();
   teardown.last(async () => claim.release());
-  // Whatever is being waited for then ends, and the start with it.
+  // Ends what the start waits for, and so the start.
   const giveUp = () => void teardown.stopChildren();
   options.signal?.addEventListener("abort", giveUp);
   try {
@@ -82,13 +100,13 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
     teardown.children.set(child.name, process);
     await process.start();
   };
-  // Functions and simulator need no database to start: they come up beside it.
+  // Functions and simulator start without a database, so they start at the same time.
   const early = Promise.all([
     ...FUNCTION_NAMES.map((name) => startChild(describeFunction(setting, name))),
     ...(simulatorPort === undefined ? [] : [startChild(describeSimulator(setting, simulatorPort))]),
   ]);
   const dashboard = options.dashboard ? buildDashboard(signal) : Promise.resolve();
-  for (const work of [early, dashboard]) work.catch(() => undefined); // awaited below; until then not to count as unhandled
+  for (const work of [early, dashboard]) work.catch(() => undefined); // awaited below
 
   const database = await stage("Postgres", () => openDatabase(options));
   teardown.last(database.stop);
@@ -129,4 +147,42 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
     stages,
     stop: () => teardown.run(),
   };
+}
+
+/** Stops what has started: first all children together, then the rest in reverse order. */
+class Teardown {
+  readonly children = new Map<string, ChildProcess>();
+  readonly #ends: (() => Promise<void>)[] = [];
+  #done: Promise<void> | undefined;
+
+  /** Registers an end that runs after the children and after those registered later. */
+  last(end: () => Promise<void>): void {
+    this.#ends.push(end);
+  }
+
+  async stopChildren(): Promise<void> {
+    await Promise.all([...this.children.values()].map((child) => child.stop()));
+  }
+
+  /** May be called twice. A failed end does not stop the others. */
+  run(): Promise<void> {
+    this.#done ??= this.#run();
+    return this.#done;
+  }
+
+  async #run(): Promise<void> {
+    await this.stopChildren();
+    for (const end of this.#ends.reverse()) await end().catch(() => undefined);
+  }
+}
+
+/** Signs the demo user up through Auth, unless it exists. */
+async function ensureDemoUser(url: string, keys: StackKeys): Promise<{ email: string; password: string }> {
+  const user = demoUserOf(keys);
+  const { auth } = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
+  const { error } = await auth.signInWithPassword(user);
+  if (!error) return user;
+  const { error: refused } = await auth.signUp(user);
+  if (refused) throw new Error(`The demo user could not be signed up: ${refused.message}`);
+  return user;
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { createPlatform } from "../../local/platform/create-platform.ts";
-import { signingKeySchema } from "../../local/platform/signing-key.ts";
+import { signingKeySchema } from "../../local/platform/session-tokens.ts";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
 import { createApiApp } from "../support/api-app.ts";
 import { requestInit } from "../support/api-call.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
-import { fillVault } from "../../local/stack/fill-vault.ts";
+import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { claim, providerSays, readRow } from "../support/db-calls.ts";
 import { addWorld, type Row, type Status, seedPrediction, type World } from "../support/db-predictions.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
-import { fillVault } from "../../local/stack/fill-vault.ts";
+import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { addEndpoint, clearWebhooks, exchange, seedDeliveries } from "../support/db-webhooks.ts";
 

@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
-import { fillVault } from "../../local/stack/fill-vault.ts";
+import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { complete } from "../support/db-calls.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { createClient } from "@supabase/supabase-js";
 import { afterAll, describe, expect, inject, test } from "vitest";
-import { drawReferencePhoto } from "../../local/simulator/draw-reference-photo.ts";
+import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";
 import { download, expectSoundEnd } from "../support/flow-ending.ts";

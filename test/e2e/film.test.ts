@@ -3,7 +3,7 @@ import { createClient, FunctionsHttpError } from "@supabase/supabase-js";
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { type DemoStep, runDemo } from "../../tools/demo/run-demo.ts";
-import { drawReferencePhoto } from "../../local/simulator/draw-reference-photo.ts";
+import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd } from "../support/flow-ending.ts";
 import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKeyframeClient, type KeyframeClient } from "../../client/index.ts";
 import { endOfAddress } from "../../lab/chaos/signed-address.ts";
 import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-second-process.ts";
-import { removeData } from "../../local/stack/remove-data.ts";
-import { startStack } from "../../local/stack/start-stack.ts";
-import type { Stack } from "../../local/stack/stack-types.ts";
+import { removeData } from "../../local/stack/data-folder.ts";
+import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 
 // The database's clock is the truth. Another process of `api` beside the stack's own has a clock ten minutes off; a user meets
 // now the one and now the other, as on the hosted platform, and notices nothing.

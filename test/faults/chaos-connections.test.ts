@@ -6,9 +6,8 @@ import { usableConnections } from "../../lab/chaos/gateway-pool.ts";
 import { socketsOf } from "../../lab/chaos/open-sockets.ts";
 import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-second-process.ts";
 import { openPool } from "../../local/platform/open-pool.ts";
-import { removeData } from "../../local/stack/remove-data.ts";
-import { startStack } from "../../local/stack/start-stack.ts";
-import type { Stack } from "../../local/stack/stack-types.ts";
+import { removeData } from "../../local/stack/data-folder.ts";
+import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { until } from "../support/until.ts";
 
 // What the chaos run calls a connection left behind, each made once: of a stack that has nothing else to do.

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { cryptoBytes, randomWebhookSecret } from "../../local/simulator/random-id.ts";
+import { cryptoBytes, randomWebhookSecret } from "../../local/simulator/random.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
 import { type Seeded, type Status, seedPrediction } from "../support/db-predictions.ts";
 import { wholeRow } from "../support/flow-ending.ts";

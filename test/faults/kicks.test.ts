@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { startReceiver } from "../../tools/receiver/start-receiver.ts";
-import { cryptoBytes, randomWebhookSecret } from "../../local/simulator/random-id.ts";
+import { cryptoBytes, randomWebhookSecret } from "../../local/simulator/random.ts";
 import type { Prediction } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
 import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePort } from "../../local/postgres/free-port.ts";
+import { freePort } from "../../local/network.ts";
 import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { promptWith } from "../support/flow-film-maker.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";

@@ -1,4 +1,4 @@
-import { freePort } from "../../local/postgres/free-port.ts";
+import { freePort, waitForPort } from "../../local/network.ts";
 import {
   FUNCTION_NAMES,
   FUNCTION_VARIABLES,
@@ -6,7 +6,6 @@ import {
   functionArguments,
 } from "../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { waitForPort } from "../../local/stack/wait-for-port.ts";
 import type { Uploaded } from "./deploy-uploads.ts";
 
 /** A function as the platform lists it. Times are milliseconds since 1970. */

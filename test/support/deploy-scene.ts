@@ -10,7 +10,7 @@ import type { Step } from "../../tools/deploy/step.ts";
 import { createSupabaseCli } from "../../tools/deploy/supabase-cli.ts";
 import { installExtensions } from "../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
-import { removePostgresData } from "../../local/postgres/place-data.ts";
+import { removePostgresData } from "../../local/postgres/server-user.ts";
 import { startPostgres } from "../../local/postgres/start-postgres.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { forgetProject, logIn } from "./deploy-login.ts";

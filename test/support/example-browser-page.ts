@@ -1,4 +1,4 @@
-import { freePort } from "../../local/postgres/free-port.ts";
+import { freePort } from "../../local/network.ts";
 import { until } from "./until.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;

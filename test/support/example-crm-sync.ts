@@ -1,4 +1,4 @@
-import { freePort } from "../../local/postgres/free-port.ts";
+import { freePort } from "../../local/network.ts";
 import { HUBSPOT_TOKEN } from "./example-hubspot.ts";
 import { until } from "./until.ts";
 

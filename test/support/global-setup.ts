@@ -1,5 +1,5 @@
 import type { TestProject } from "vitest/node";
-import { removeData } from "../../local/stack/remove-data.ts";
+import { removeData } from "../../local/stack/data-folder.ts";
 import { startStack } from "../../local/stack/start-stack.ts";
 import { setQuickIntervals } from "./flow-quick-settings.ts";
 import { makeTemplate, onServer } from "./make-template.ts";

@@ -1,8 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import { claimPort } from "../../local/stack/claim-port.ts";
-import { type FunctionName, functionArguments } from "../../local/stack/function-arguments.ts";
-import { HOSTED_DENO } from "../../local/stack/hosted-deno.ts";
+import { claimPort } from "../../local/network.ts";
+import { functionArguments, type FunctionName, HOSTED_DENO } from "../../local/stack/function-arguments.ts";
 import { until } from "./until.ts";
 
 const path = (relative: string) => fileURLToPath(new URL(`../../${relative}`, import.meta.url));

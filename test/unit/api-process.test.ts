@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { functionArguments } from "../../local/stack/function-arguments.ts";
-import { claimPort } from "../../local/stack/claim-port.ts";
+import { claimPort } from "../../local/network.ts";
 import { until } from "../support/until.ts";
 
 // The function as the stack runs it. Nothing is asked of a database: all of these requests are refused before.

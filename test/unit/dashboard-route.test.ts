@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { callDashboard, isDashboardPath } from "../../local/platform/dashboard-route.ts";
+import { callDashboard, isDashboardPath } from "../../local/platform/dashboard-page.ts";
 
 const demoUser = { email: "demo@keyframe.local", password: "only-here" };
 const publicUrl = "http://127.0.0.1:54321";

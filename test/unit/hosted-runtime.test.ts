@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
-import { claimPort } from "../../local/stack/claim-port.ts";
-import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
-import { HOSTED_DENO, hostedDenoMissing } from "../../local/stack/hosted-deno.ts";
+import { claimPort } from "../../local/network.ts";
+import { FUNCTION_NAMES, HOSTED_DENO, hostedDenoMissing } from "../../local/stack/function-arguments.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
 import { bootHosted, HOSTED_SECRET, runHosted } from "../support/hosted-deno.ts";
 import type { HostedPosts } from "../support/hosted-posts.ts";

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { findingLine } from "../../tools/models-check/finding.ts";
 import { checkRow } from "../../tools/models-check/check-row.ts";
 import type { ModelRow } from "../../tools/models-check/model-row.ts";
-import type { InputSchema } from "../../local/simulator/input-schema.ts";
-import { modelJson } from "../../local/simulator/model-json.ts";
+import type { InputSchema } from "../../local/simulator/model-schemas.ts";
+import { modelJson } from "../../local/simulator/api-routes.ts";
 import { models } from "../../local/simulator/models.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
 

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { CheckFailed } from "../../tools/models-check/check-failed.ts";
 import { rowsFromProject } from "../../tools/models-check/rows-from-project.ts";
 import { runCheck } from "../../tools/models-check/run-check.ts";
-import { recordedFile, recordedFolder, readRecordedSchemas } from "../../local/simulator/recorded-schemas.ts";
+import { readRecordedSchemas, recordedFile, recordedFolder } from "../../local/simulator/model-schemas.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
 import { type Change, imageRow, startProvider, videoRow } from "./models-check-fixture.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ModelRow } from "../../tools/models-check/model-row.ts";
 import { noteRow } from "../../tools/models-check/note-row.ts";
-import type { FieldSchema, InputSchema } from "../../local/simulator/input-schema.ts";
+import type { FieldSchema, InputSchema } from "../../local/simulator/model-schemas.ts";
 import { imageRow, inputOf, linesOf, videoRow } from "./models-check-fixture.ts";
 
 test("right rows → no findings", () => {

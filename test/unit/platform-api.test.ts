@@ -1,7 +1,7 @@
 import { decodeJwt, decodeProtectedHeader, importJWK, type JWTPayload, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
-import { generateSigningKey, type SigningKey } from "../../local/platform/signing-key.ts";
+import { generateSigningKey, type SigningKey } from "../../local/platform/session-tokens.ts";
 import { LITE_SECRET, PUBLISHABLE_KEY, SECRET_KEY, startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
 
 let platform: TestPlatform;

@@ -2,7 +2,7 @@ import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import postgres, { type Sql } from "postgres";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { createPlatform } from "../../local/platform/create-platform.ts";
-import { generateSigningKey, type SigningKey } from "../../local/platform/signing-key.ts";
+import { generateSigningKey, type SigningKey } from "../../local/platform/session-tokens.ts";
 import { type RunningPostgres, startPostgres } from "../../local/postgres/start-postgres.ts";
 
 export const PUBLISHABLE_KEY = "sb_publishable_0123456789abcdefghij";

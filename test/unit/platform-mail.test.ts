@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createMailBox } from "../../local/platform/mail-box.ts";
-import { mailPage } from "../../local/platform/mail-page.ts";
-import { callMail } from "../../local/platform/mail-route.ts";
+import { callMail, createMailBox, mailPage } from "../../local/platform/mail-page.ts";
 import { startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
 
 const AT = new Date("2026-05-04T03:02:01Z");

@@ -1,6 +1,6 @@
 import { createClient } from "@supabase/supabase-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { generateSigningKey } from "../../local/platform/signing-key.ts";
+import { generateSigningKey } from "../../local/platform/session-tokens.ts";
 import { type RunningPostgres, startPostgres } from "../../local/postgres/start-postgres.ts";
 import { PUBLISHABLE_KEY, SECRET_KEY } from "./platform-fixture.ts";
 

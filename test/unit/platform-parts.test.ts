@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { parseRange } from "../../local/platform/parse-range.ts";
-import { BadForm, readMultipart } from "../../local/platform/read-multipart.ts";
-import { changesEveryRow } from "../../local/platform/require-filter.ts";
-import { restStatus } from "../../local/platform/rest-error.ts";
+import { parseRange } from "../../local/platform/storage-files.ts";
+import { BadForm, readMultipart } from "../../local/platform/storage-upload.ts";
+import { changesEveryRow } from "../../local/platform/create-platform.ts";
+import { restStatus } from "../../local/platform/platform-connection.ts";
 
 describe("a Range header", () => {
   test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nextRun, type Schedule } from "../../local/extensions/next-run.ts";
+import { nextRun, type Schedule } from "../../local/extensions/pg-cron-worker.ts";
 
 const all = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
 const everyMinute = {

@@ -4,10 +4,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { checkGivenPostgres } from "../../local/postgres/check-given-postgres.ts";
-import { placeBinaries } from "../../local/postgres/place-binaries.ts";
-import { removePostgresData } from "../../local/postgres/place-data.ts";
-import { chooseServerUser } from "../../local/postgres/server-user.ts";
+import { checkGivenPostgres } from "../../local/stack/open-database.ts";
+import { chooseServerUser, placeBinaries, removePostgresData } from "../../local/postgres/server-user.ts";
 import { type RunningPostgres, startPostgres } from "../../local/postgres/start-postgres.ts";
 
 const asRoot = Deno.uid() === 0;

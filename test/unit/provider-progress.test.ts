@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { progressLine } from "../../local/simulator/progress-line.ts";
+import { progressLine } from "../../local/simulator/run-prediction.ts";
 import { parseProgress } from "../../shared/replicate/provider-prediction.ts";
 
 test.each([

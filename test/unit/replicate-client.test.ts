@@ -1,6 +1,6 @@
 import Replicate from "replicate";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { drawReferencePhoto } from "../../local/simulator/draw-reference-photo.ts";
+import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { request } from "./replicate-test-kit.ts";
 

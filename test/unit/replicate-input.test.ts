@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { maxDataUrlBytes } from "../../local/simulator/check-file.ts";
-import { checkInput } from "../../local/simulator/check-input.ts";
+import { checkInput, maxDataUrlBytes } from "../../local/simulator/check-input.ts";
 import { models } from "../../local/simulator/models.ts";
 import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { create, request, run, wire } from "./replicate-test-kit.ts";

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { parseCancelAfter, parsePreferWait } from "../../local/simulator/create-request.ts";
+import { parseCancelAfter, parsePreferWait } from "../../local/simulator/requests.ts";
 import { type RunningSimulator, type SimulatorOptions, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { create, ended, get, request, run, until, wire } from "./replicate-test-kit.ts";
 

@@ -1,12 +1,10 @@
 import { createCanvas, loadImage } from "@napi-rs/canvas";
 import { createFile, MP4BoxBuffer } from "mp4box";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { drawScene, visiblePrompt } from "../../local/simulator/draw/draw-scene.ts";
-import { encodePng } from "../../local/simulator/draw/encode-png.ts";
-import { drawReferencePhoto } from "../../local/simulator/draw-reference-photo.ts";
+import { encodePng } from "../../local/simulator/draw/png.ts";
+import { drawFrame, drawReferencePhoto, drawScene, visiblePrompt } from "../../local/simulator/draw/scene.ts";
 import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
-import { drawFrame } from "../../local/simulator/video/draw-frame.ts";
-import { planFilm } from "../../local/simulator/video/film-plan.ts";
+import { planFilm } from "../../local/simulator/make-output.ts";
 import { run } from "./replicate-test-kit.ts";
 
 const size = { width: 640, height: 360 };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readSettings } from "../../local/simulator/settings.ts";
+import { readSettings } from "../../local/simulator/start-simulator.ts";
 
 const complete = { SIMULATOR_PORT: "0", SIMULATOR_TOKEN: "r8_test", SIMULATOR_WEBHOOK_SECRET: "whsec_c2VjcmV0" };
 

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { checkInput } from "../../local/simulator/check-input.ts";
-import { readInputSchema } from "../../local/simulator/input-schema.ts";
+import {
+  readInputSchema,
+  readRecordedSchemas,
+  recordedFile,
+  writeSchema,
+} from "../../local/simulator/model-schemas.ts";
 import { models } from "../../local/simulator/models.ts";
-import { readRecordedSchemas, recordedFile } from "../../local/simulator/recorded-schemas.ts";
-import { writeSchema } from "../../local/simulator/write-schema.ts";
 
 const recorded = readRecordedSchemas();
 

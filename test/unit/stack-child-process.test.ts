@@ -1,9 +1,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createBackoff } from "../../local/stack/backoff.ts";
-import { ChildProcess, type SupervisedOptions } from "../../local/stack/child-process.ts";
-import { LogFile } from "../../local/stack/log-file.ts";
-import { Watchdog } from "../../local/stack/watchdog.ts";
+import { createBackoff, LogFile } from "../../local/stack/keep-running.ts";
+import { ChildProcess, type SupervisedOptions, Watchdog } from "../../local/stack/child-process.ts";
 import { allGone } from "./stack-process.ts";
 
 let folder: string;
@@ -32,7 +30,7 @@ function childRunning(program: string, more: Partial<SupervisedOptions> = {}): C
     cwd: folder,
     logFile: join(folder, "film.log"),
     ready: async (firstLine) => void (await firstLine),
-    patienceMs: 20_000,
+    startTimeoutMs: 20_000,
     watchdog,
     onUnexpectedEnd: (line) => problems.push(line),
     ...more,
@@ -84,7 +82,7 @@ test("ends at once at its first start → the start throws with its own words, w
 });
 
 test("never serves → the start throws after its patience, and the process is gone", async () => {
-  const film = childRunning("setInterval(() => {}, 1000);", { patienceMs: 300 });
+  const film = childRunning("setInterval(() => {}, 1000);", { startTimeoutMs: 300 });
   await expect(film.start()).rejects.toThrow(/^film did not serve within 0.3 s/);
   expect(film.pid).toBeUndefined();
 });

@@ -88,5 +88,5 @@ test("npm ci fails → one line more, exit 1", async () => {
   await writeNpm(7);
   const { code, said } = await run();
   expect(code).toBe(1);
-  expect(said).toMatch(/npm ci failed \(see above\)\. Mend it, then run the command again\.\n$/);
+  expect(said).toMatch(/npm ci failed \(see above\)\. Fix this, then run the command again\.\n$/);
 });

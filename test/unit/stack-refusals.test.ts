@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { removeData } from "../../local/stack/remove-data.ts";
+import { removeData } from "../../local/stack/data-folder.ts";
 import { allGone, descendantsOf, runCommand, runProgram } from "./stack-process.ts";
 
 let dataDir: string;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import { removeData } from "../../local/stack/remove-data.ts";
+import { removeData } from "../../local/stack/data-folder.ts";
 import { loadStackKeys } from "../../local/stack/stack-keys.ts";
 import { allGone, descendantsOf, type Running, runCommand } from "./stack-process.ts";
 

@@ -2,7 +2,7 @@ import { UnsupportedInput } from "../../shared/replicate/build-input.ts";
 import { OutputError } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { ProviderError } from "../../supabase/functions/keyframe-generate/provider/provider-error.ts";
 import { createVerdict, laterVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
-import { oneLine } from "../../local/stack/one-line.ts";
+import { oneLine } from "../../local/stack/command-line.ts";
 
 /** By the code that a prediction would have failed with. */
 const REMEDY: Record<string, string> = {

@@ -1,6 +1,6 @@
-import { findRunningStack } from "../../local/stack/data-claim.ts";
+import { findRunningStack } from "../../local/stack/data-folder.ts";
 import { loadStackKeys } from "../../local/stack/stack-keys.ts";
-import type { StackOptions } from "../../local/stack/stack-types.ts";
+import type { StackOptions } from "../../local/stack/stack-settings.ts";
 
 const START_PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 200;

@@ -8,7 +8,7 @@ import {
 } from "../../client/index.ts";
 import type { Step } from "../../shared/contract/fields.ts";
 import type { Prediction } from "../../shared/contract/predictions.ts";
-import { drawReferencePhoto } from "../../local/simulator/draw-reference-photo.ts";
+import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { checkFrame, checkVideo } from "./check-files.ts";
 import { type EventReceiver, registerReceiver } from "./expect-events.ts";
 import { ProgressBar } from "./progress-bar.ts";

@@ -1,5 +1,5 @@
-import { compileField } from "../../local/simulator/compile-input.ts";
-import type { FieldSchema, InputSchema } from "../../local/simulator/input-schema.ts";
+import { compileField } from "../../local/simulator/check-input.ts";
+import type { FieldSchema, InputSchema } from "../../local/simulator/model-schemas.ts";
 import { describeField } from "./describe-field.ts";
 import type { Complaint } from "./finding.ts";
 import type { ModelRow } from "./model-row.ts";

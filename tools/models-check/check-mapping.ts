@@ -1,4 +1,4 @@
-import type { FieldSchema, InputSchema } from "../../local/simulator/input-schema.ts";
+import type { FieldSchema, InputSchema } from "../../local/simulator/model-schemas.ts";
 import { describeField } from "./describe-field.ts";
 import type { Complaint } from "./finding.ts";
 import type { ModelRow } from "./model-row.ts";

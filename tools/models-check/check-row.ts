@@ -1,4 +1,4 @@
-import type { InputSchema } from "../../local/simulator/input-schema.ts";
+import type { InputSchema } from "../../local/simulator/model-schemas.ts";
 import { checkExtras, checkRequired } from "./check-extras.ts";
 import { checkDurations, checkReferences } from "./check-limits.ts";
 import { checkMapping, checkOverlaps } from "./check-mapping.ts";

@@ -1,4 +1,4 @@
-import type { FieldSchema, InputSchema } from "../../local/simulator/input-schema.ts";
+import type { FieldSchema, InputSchema } from "../../local/simulator/model-schemas.ts";
 import { describeField } from "./describe-field.ts";
 
 /** How what is recorded of a model differs from what it publishes, field by field; words and order do not count. */

@@ -1,4 +1,4 @@
-import type { FieldSchema } from "../../local/simulator/input-schema.ts";
+import type { FieldSchema } from "../../local/simulator/model-schemas.ts";
 
 /** What a field takes, in a few words: `one of 5, 10`, `an integer from 3 to 15`, `a list of files`. */
 export function describeField(field: FieldSchema): string {

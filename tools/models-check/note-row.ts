@@ -1,4 +1,4 @@
-import type { FieldSchema, InputSchema } from "../../local/simulator/input-schema.ts";
+import type { FieldSchema, InputSchema } from "../../local/simulator/model-schemas.ts";
 import { describedMost } from "./check-limits.ts";
 import type { ModelRow } from "./model-row.ts";
 import { noteRules } from "./note-rules.ts";

@@ -1,6 +1,6 @@
 import { buildInput } from "../../shared/replicate/build-input.ts";
 import { checkRules } from "../../local/simulator/check-input.ts";
-import type { InputSchema } from "../../local/simulator/input-schema.ts";
+import type { InputSchema } from "../../local/simulator/model-schemas.ts";
 import { models } from "../../local/simulator/models.ts";
 import type { ModelRow } from "./model-row.ts";
 

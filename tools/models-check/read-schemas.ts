@@ -1,5 +1,4 @@
-import { type InputSchema, readInputSchema } from "../../local/simulator/input-schema.ts";
-import type { RecordedSchema } from "../../local/simulator/recorded-schemas.ts";
+import { type InputSchema, readInputSchema, type RecordedSchema } from "../../local/simulator/model-schemas.ts";
 import { CheckFailed } from "./check-failed.ts";
 import { fetchSchema, type Provider } from "./fetch-schema.ts";
 

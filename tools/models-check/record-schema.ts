@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { recordedFile, sourceKinds } from "../../local/simulator/recorded-schemas.ts";
-import { writeSchema } from "../../local/simulator/write-schema.ts";
+import { recordedFile, sourceKinds, writeSchema } from "../../local/simulator/model-schemas.ts";
 
 const document = z.looseObject({ components: z.object({ schemas: z.record(z.string(), z.unknown()) }) });
 

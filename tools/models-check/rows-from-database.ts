@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { z } from "zod";
-import { oneLine } from "../../local/stack/one-line.ts";
+import { oneLine } from "../../local/stack/command-line.ts";
 import { CheckFailed } from "./check-failed.ts";
 import { type ModelRow, modelColumns, modelRow } from "./model-row.ts";
 

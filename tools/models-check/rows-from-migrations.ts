@@ -4,7 +4,7 @@ import { installExtensions } from "../../local/extensions/install-extensions.ts"
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { startPostgres } from "../../local/postgres/start-postgres.ts";
 import { applyMigrations } from "../../local/stack/apply-migrations.ts";
-import { removeData } from "../../local/stack/remove-data.ts";
+import { removeData } from "../../local/stack/data-folder.ts";
 import type { ModelRow } from "./model-row.ts";
 import { rowsFromDatabase } from "./rows-from-database.ts";
 

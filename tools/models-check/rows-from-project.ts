@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { oneLine } from "../../local/stack/one-line.ts";
+import { oneLine } from "../../local/stack/command-line.ts";
 import { CheckFailed } from "./check-failed.ts";
 import { type ModelRow, modelColumns, modelRow } from "./model-row.ts";
 import { parseJson } from "./parse-json.ts";

@@ -1,5 +1,9 @@
-import { readInputSchema } from "../../local/simulator/input-schema.ts";
-import { type RecordedSchema, readRecordedSchemas, recordedFolder } from "../../local/simulator/recorded-schemas.ts";
+import {
+  readInputSchema,
+  readRecordedSchemas,
+  recordedFolder,
+  type RecordedSchema,
+} from "../../local/simulator/model-schemas.ts";
 import { checkRow } from "./check-row.ts";
 import { compareSchemas } from "./compare-schemas.ts";
 import type { Provider } from "./fetch-schema.ts";

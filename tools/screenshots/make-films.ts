@@ -1,5 +1,5 @@
 import { type KeyframeClient, mustSucceed } from "../../client/index.ts";
-import { drawReferencePhoto } from "../../local/simulator/draw-reference-photo.ts";
+import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { FILMS, type Film } from "./films.ts";
 
 /** Makes the films with the person's own session. Returns the project whose studio is shown. */

@@ -1,6 +1,6 @@
 import { deflateSync } from "node:zlib";
 import { createCanvas, loadImage } from "@napi-rs/canvas";
-import { pngFile } from "../../local/simulator/draw/png-file.ts";
+import { pngFile } from "../../local/simulator/draw/png.ts";
 import { choosePalette } from "./choose-palette.ts";
 
 /** The same picture in at most 256 colours: a third of the bytes, and hardly to be told apart. */

@@ -3,7 +3,7 @@ import { describeFunction } from "../../../local/stack/describe-children.ts";
 import { FUNCTION_NAMES, type FunctionName } from "../../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { loadStackKeys, type StackKeys } from "../../../local/stack/stack-keys.ts";
-import { Watchdog } from "../../../local/stack/watchdog.ts";
+import { Watchdog } from "../../../local/stack/child-process.ts";
 import type { Aim, Benchmark, BenchContext, Result } from "../benchmark.ts";
 import { measureInTurn } from "../measure/in-turn.ts";
 import { ratioOf, spreadOf } from "../measure/spread.ts";

@@ -1,6 +1,6 @@
-import { freePort } from "../../../local/postgres/free-port.ts";
+import { freePort } from "../../../local/network.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
-import type { Watchdog } from "../../../local/stack/watchdog.ts";
+import type { Watchdog } from "../../../local/stack/child-process.ts";
 
 const LOOK_EVERY_MS = 2;
 const PATIENCE_MS = 20_000;

@@ -1,4 +1,4 @@
-import { hostedDenoMissing } from "../../../local/stack/hosted-deno.ts";
+import { hostedDenoMissing } from "../../../local/stack/function-arguments.ts";
 import type { BenchStack } from "../bench-stack.ts";
 import { startDeliver } from "../deliver/start-deliver.ts";
 import type { DrainLoad } from "../memory/drain-deliveries.ts";

@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import { FUNCTION_NAMES } from "../../../local/stack/function-arguments.ts";
-import type { Stack } from "../../../local/stack/stack-types.ts";
+import type { Stack } from "../../../local/stack/start-stack.ts";
 import { cpuOfPostgres, cpuOfProcess } from "./cpu-time.ts";
 
 /** What something used; times in ms of processor time, sizes in bytes. */

@@ -1,7 +1,7 @@
 import { createClient, type Session } from "@supabase/supabase-js";
 import { launchBrowser } from "../../../tools/demo/browser.ts";
 import { buildDashboard } from "../../../local/stack/build-dashboard.ts";
-import type { Stack } from "../../../local/stack/stack-types.ts";
+import type { Stack } from "../../../local/stack/start-stack.ts";
 import type { Aim, Benchmark, BenchContext, Result } from "../benchmark.ts";
 import { spreadOf } from "../measure/spread.ts";
 import { type DashboardPage, type Visit, visitPage } from "./visit-page.ts";

@@ -1,8 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { functionArguments } from "../../../local/stack/function-arguments.ts";
-import { HOSTED_DENO } from "../../../local/stack/hosted-deno.ts";
-import { waitForPort } from "../../../local/stack/wait-for-port.ts";
-import { freePort } from "../../../local/postgres/free-port.ts";
+import { functionArguments, HOSTED_DENO } from "../../../local/stack/function-arguments.ts";
+import { freePort, waitForPort } from "../../../local/network.ts";
 import { sign } from "../../../shared/webhooks/signature.ts";
 import type { BenchStack } from "../bench-stack.ts";
 

@@ -1,28 +1,29 @@
 import { join } from "node:path";
 import { z } from "zod";
+import { removePostgresData } from "../postgres/server-user.ts";
 
 const FILE = "stack.lock";
 const recordSchema = z.object({ pid: z.number(), url: z.string(), ready: z.boolean(), simulated: z.boolean() });
 
-/** What a running stack says of itself to others. */
-export type RunningStack = z.infer<typeof recordSchema>;
+/** The content of the lock file. */
+type RunningStack = z.infer<typeof recordSchema>;
 
-/** The right to use a data folder. The system gives it back when the process ends, however it ends. */
+/** The exclusive use of a data folder. The system releases it when the process ends in any way. */
 export type DataClaim = {
-  /** Tells others where this stack is. */
+  /** Records where this stack listens. */
   announce(stack: Omit<RunningStack, "pid">): void;
   /** May be called twice. */
   release(): void;
 };
 
-/** Makes the data folder, when it is missing, and claims it for one stack. Throws one line when that cannot be. */
+/** Creates the data folder when it is missing and claims it for one stack. Throws a one-line error when it cannot. */
 export function claimData(dataDir: string): DataClaim {
   const file = open(dataDir);
   if (!file.tryLockSync(true)) {
     file.close();
     const other = readRecord(dataDir);
     const who = other ? `the stack at ${other.url} (process ${other.pid})` : "another stack";
-    throw new Error(`The data in ${dataDir} are in use by ${who}: stop it first, or choose other data with --data.`);
+    throw new Error(`The data in ${dataDir} is in use by ${who}: stop it first, or choose another folder with --data.`);
   }
   file.truncateSync(0);
   let held = true;
@@ -36,7 +37,7 @@ export function claimData(dataDir: string): DataClaim {
     release: () => {
       if (!held) return;
       held = false;
-      // The file stays: with it gone, two others could hold locks on two files of that name.
+      // The file stays: if it were removed, two stacks could lock two different files of the same name.
       file.truncateSync(0);
       file.close();
     },
@@ -74,4 +75,23 @@ function open(dataDir: string): Deno.FsFile {
     const why = error instanceof Error ? error.message : String(error);
     throw new Error(`The data folder ${dataDir} cannot be used (${why}): choose another one with --data.`);
   }
+}
+
+/** Removes the data folder of a temporary stack, and the database's data where they are kept elsewhere. */
+export async function removeData(dataDir: string): Promise<void> {
+  await removePostgresData(join(dataDir, "postgres"));
+  await Deno.remove(dataDir, { recursive: true });
+}
+
+const OURS = ["postgres", "storage", "cli-home", "logs", "keys.json"];
+
+/** Deletes a stack's data and nothing else in the folder. The caller holds the claim. */
+export async function resetData(dataDir: string): Promise<void> {
+  await removePostgresData(join(dataDir, "postgres"));
+  for (const name of OURS) await Deno.remove(join(dataDir, name), { recursive: true }).catch(ignoreMissing);
+  await Deno.mkdir(join(dataDir, "logs"));
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof Deno.errors.NotFound)) throw error;
 }

@@ -1,0 +1,68 @@
+import { Socket } from "node:net";
+
+/** A port on 127.0.0.1 that was free a moment ago. Another process may take it before the caller does. */
+export function freePort(): number {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  // A TCP listener's address is a network address, never a path.
+  const { port } = listener.addr as Deno.NetAddr;
+  listener.close();
+  return port;
+}
+
+/** The port, when it is free on 127.0.0.1 (0: any free one). Throws a one-line error when it is not available. */
+export function claimPort(port: number): number {
+  if (port === 0) return freePort();
+  try {
+    Deno.listen({ hostname: "127.0.0.1", port }).close();
+    return port;
+  } catch (error) {
+    if (error instanceof Deno.errors.AddrInUse) {
+      throw new Error(`Port ${port} is busy. Is another stack running? Choose another port with --port, or 0 for any.`);
+    }
+    if (error instanceof Deno.errors.PermissionDenied) {
+      throw new Error(`Port ${port} needs administrator rights: choose one above 1023 with --port.`);
+    }
+    throw error;
+  }
+}
+
+const LOOK_EVERY_MS = 20;
+
+/** Waits until 127.0.0.1:port accepts connections, or until `givenUp` is aborted. */
+export async function waitForPort(port: number, givenUp: AbortSignal): Promise<void> {
+  while (!givenUp.aborted) {
+    try {
+      (await Deno.connect({ hostname: "127.0.0.1", port })).close();
+      return;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    }
+  }
+  throw new Error(`nothing serves on port ${port}`);
+}
+
+type Where = { host: string[]; port: number[]; path?: string | false };
+
+/**
+ * Options for postgres.js that prevent new connections after `ended`. Without them, a connection that waits to reconnect while its
+ * client ends is opened afterwards and never closed.
+ */
+export function socketsUntil(ended: AbortSignal): { socket(where: Where): Socket } {
+  return {
+    // The socket buffers what the driver writes before it is connected.
+    socket({ host: [host = ""], port: [port = 0], path }) {
+      const socket = Object.assign(new Socket(), { host, port });
+      // Without an error the driver would reconnect for a waiting query.
+      const giveUp = () => socket.destroy(new Error("The client has ended."));
+      if (ended.aborted) setTimeout(giveUp);
+      else {
+        // The driver closes open sockets only; this ends one that is still connecting.
+        ended.addEventListener("abort", giveUp, { once: true });
+        for (const event of ["connect", "close"]) socket.once(event, () => ended.removeEventListener("abort", giveUp));
+        if (path) socket.connect(path);
+        else socket.connect(port, host);
+      }
+      return socket;
+    },
+  };
+}

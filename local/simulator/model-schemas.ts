@@ -1,0 +1,154 @@
+import { z } from "zod";
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+const kind = z.enum(["string", "integer", "number", "boolean", "array", "object"]);
+
+/** The schema of a value after references and alternatives are resolved. */
+const value = z.object({
+  type: kind.optional(),
+  format: z.string().optional(),
+  enum: z.array(scalar).optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+});
+const field = value.extend({
+  items: value.optional(),
+  maxItems: z.number().optional(),
+  default: z.unknown().optional(),
+  description: z.string().optional(),
+  deprecated: z.boolean().optional(),
+  "x-order": z.number().optional(),
+});
+export type FieldSchema = z.infer<typeof field>;
+
+/** A model's published input: its fields in the provider's order, and the names of the required ones. */
+export type InputSchema = { fields: Readonly<Record<string, FieldSchema>>; required: readonly string[] };
+
+const plain = z.record(z.string(), z.unknown());
+const published = z.object({
+  components: z.object({
+    schemas: z.looseObject({ Input: z.object({ properties: plain, required: z.array(z.string()).default([]) }) }),
+  }),
+});
+
+/**
+ * Reads a model's input from its OpenAPI document. The provider writes an enum as `allOf` with one `$ref`, and a nullable
+ * value as `nullable` or as `anyOf` with the type null; both become the type itself. Throws when there is no Input.
+ */
+export function readInputSchema(openapi: unknown): InputSchema {
+  const parsed = published.safeParse(openapi);
+  if (!parsed.success) throw new Error(`it has no schema of its input: ${z.prettifyError(parsed.error)}`);
+  const { Input, ...others } = parsed.data.components.schemas;
+  const fields = Object.entries(Input.properties).map(([name, property]): [string, FieldSchema] => {
+    const read = field.safeParse(flatten(property, others, 0));
+    if (!read.success) throw new Error(`the schema of ${name} cannot be read: ${z.prettifyError(read.error)}`);
+    return [name, read.data];
+  });
+  const order = ([, one]: [string, FieldSchema]) => one["x-order"] ?? Number.POSITIVE_INFINITY;
+  fields.sort((a, b) => (order(a) === order(b) ? 0 : order(a) - order(b)));
+  return { fields: Object.fromEntries(fields), required: Input.required };
+}
+
+const prefix = "#/components/schemas/";
+const deepest = 8;
+
+function flatten(schema: unknown, named: Readonly<Record<string, unknown>>, depth: number): Record<string, unknown> {
+  const parsed = plain.safeParse(schema);
+  if (!parsed.success || depth > deepest) return {};
+  const { $ref, allOf, anyOf, oneOf, items, ...own } = parsed.data;
+  if (Array.isArray(own.type)) own.type = own.type.find((one) => one !== "null");
+  const target = typeof $ref === "string" && $ref.startsWith(prefix) ? named[$ref.slice(prefix.length)] : undefined;
+  const alternatives = [anyOf, oneOf].flatMap((list) => {
+    const some = Array.isArray(list) ? list.filter((one) => plain.safeParse(one).data?.type !== "null") : [];
+    // With several alternatives, none holds for every value.
+    return some.length === 1 ? some : [];
+  });
+  const parts = [target, ...(Array.isArray(allOf) ? allOf : []), ...alternatives].map((part) =>
+    flatten(part, named, depth + 1),
+  );
+  const merged = Object.assign({}, ...parts, own);
+  return items === undefined ? merged : { ...merged, items: flatten(items, named, depth + 1) };
+}
+
+export const recordedFolder = new URL("./schemas/", import.meta.url);
+
+export const sourceKinds = ["read from the provider", "put together from public documentation"] as const;
+
+const recorded = z.looseObject({
+  "x-source": z.object({
+    how: z.enum(sourceKinds),
+    /** The pages it was compiled from; the version's id when it was read from the provider. */
+    from: z.string(),
+    url: z.url(),
+    date: z.iso.date(),
+  }),
+  components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
+});
+
+/** A model's published schema as a file of this repository, with its source. */
+export type RecordedSchema = z.infer<typeof recorded>;
+
+export function recordedFile(model: string, folder: URL = recordedFolder): URL {
+  return new URL(`${model}.json`, folder);
+}
+
+/** Every recorded schema by the model's `owner/name`, in alphabetical order. Throws for an invalid file. */
+export function readRecordedSchemas(folder: URL = recordedFolder): Record<string, RecordedSchema> {
+  const names = [...Deno.readDirSync(folder)]
+    .filter((owner) => owner.isDirectory)
+    .flatMap((owner) =>
+      Array.from(Deno.readDirSync(new URL(`${owner.name}/`, folder)), (file) => `${owner.name}/${file.name}`),
+    )
+    .filter((path) => path.endsWith(".json"))
+    .map((path) => path.slice(0, -".json".length))
+    .sort();
+  return Object.fromEntries(names.map((name) => [name, readOne(name, folder)]));
+}
+
+function readOne(model: string, folder: URL): RecordedSchema {
+  const parsed = recorded.safeParse(JSON.parse(Deno.readTextFileSync(recordedFile(model, folder))));
+  if (!parsed.success) throw new Error(`schemas/${model}.json: ${z.prettifyError(parsed.error)}`);
+  return parsed.data;
+}
+
+const WIDTH = 120;
+const STEP = "  ";
+
+/**
+ * JSON in the format of this repository, with `x-source` first and all other keys in alphabetical order, so that the same
+ * schema always gives the same file.
+ */
+export function writeSchema(document: object): string {
+  return `${write(document, "", 0)}\n`;
+}
+
+/** @param taken columns before the value on its line, plus one for the comma */
+function write(value: unknown, indent: string, taken: number): string {
+  if (Array.isArray(value)) return writeList(value, indent, taken);
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  const entries = Object.entries(value).filter(([, one]) => one !== undefined);
+  if (entries.length === 0) return "{}";
+  const [only] = entries;
+  if (entries.length === 1 && only && typeof only[1] === "string")
+    return `{ "${only[0]}": ${JSON.stringify(only[1])} }`;
+  const inner = indent + STEP;
+  const lines = entries
+    .sort(([a], [b]) => order(a, b))
+    .map(([key, one]) => {
+      const start = `${inner}${JSON.stringify(key)}: `;
+      return start + write(one, inner, start.length + 1);
+    });
+  return `{\n${lines.join(",\n")}\n${indent}}`;
+}
+
+function writeList(list: unknown[], indent: string, taken: number): string {
+  const flat = `[${list.map((item) => write(item, indent, 0)).join(", ")}]`;
+  if (!flat.includes("\n") && taken + flat.length <= WIDTH) return flat;
+  const inner = indent + STEP;
+  return `[\n${list.map((item) => inner + write(item, inner, inner.length + 1)).join(",\n")}\n${indent}]`;
+}
+
+function order(a: string, b: string): number {
+  if ((a === "x-source") !== (b === "x-source")) return a === "x-source" ? -1 : 1;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,72 @@
+import type { Stage } from "./stack-settings.ts";
+
+/** The message of an error in one line, without its stack trace. */
+export function oneLine(error: unknown): string {
+  const message = error instanceof Error ? error.message || error.name : String(error);
+  return message.replace(/\s*\n\s*/g, " ").trim();
+}
+
+/** A killed npm sends no signal, so the parent's id is polled. */
+const CHECK_PARENT_MS = 500;
+
+/**
+ * Aborted at the first Ctrl-C or SIGTERM, or when the npm that runs this command has ended. Later signals are ignored,
+ * because npm doubles each Ctrl-C and an orderly stop takes a bounded time. SIGHUP is not handled, so that nohup works.
+ */
+export function stopSignals(): AbortSignal {
+  const asked = new AbortController();
+  const stop = () => asked.abort(new Error("It was asked to stop."));
+  for (const signal of Deno.build.os === "windows" ? (["SIGINT"] as const) : (["SIGINT", "SIGTERM"] as const)) {
+    Deno.addSignalListener(signal, stop);
+  }
+  if (Deno.env.get("npm_lifecycle_event") !== undefined) {
+    const parent = Deno.ppid;
+    const timer = setInterval(() => {
+      if (Deno.ppid === parent) return;
+      clearInterval(timer);
+      stop();
+    }, CHECK_PARENT_MS);
+    timer.unref();
+  }
+  return asked.signal;
+}
+
+const REDRAW_MS = 100;
+const NAME_WIDTH = 32;
+
+type StageDisplay = {
+  onStageStart: (name: string) => void;
+  onStage: (stage: Stage) => void;
+  onProblem: (line: string) => void;
+  /** Ends the line of a stage that failed. */
+  end: () => void;
+};
+
+/** Shows the current stage, on a terminal with its running time, and the time of each finished one. */
+export function showStages(write: (text: string) => void, isTerminal: boolean): StageDisplay {
+  let current: { name: string; start: number; timer: ReturnType<typeof setInterval> | undefined } | undefined;
+  const leave = (ending: string) => {
+    clearInterval(current?.timer);
+    if (current) write(ending);
+    current = undefined;
+  };
+  const line = (name: string, ms: number) => `  ${name.padEnd(NAME_WIDTH)}${String(Math.round(ms)).padStart(6)} ms`;
+  const begin = (name: string) => {
+    const start = performance.now();
+    const redraw = () => write(`\r${line(name, performance.now() - start)}`);
+    const timer = isTerminal ? setInterval(redraw, REDRAW_MS) : undefined;
+    current = { name, start, timer };
+    write(`  ${name.padEnd(NAME_WIDTH)}`);
+  };
+  return {
+    onStageStart: begin,
+    onStage: ({ name, ms }) => leave(isTerminal ? `\r${line(name, ms)}\n` : `${line("", ms).slice(NAME_WIDTH + 2)}\n`),
+    onProblem: (text) => {
+      const name = current?.name;
+      leave("\n");
+      write(`  ! ${text}\n`);
+      if (name !== undefined) begin(name);
+    },
+    end: () => leave("\n"),
+  };
+}
