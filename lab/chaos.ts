@@ -1,21 +1,22 @@
+import { removeData } from "../local/stack/data-folder.ts";
+import { stopSignals } from "../local/stack/command-line.ts";
+import { runMain } from "../tools/command-line.ts";
 import { readChaosArguments } from "./chaos/read-chaos-arguments.ts";
 import { countBroken, describeResult } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
-import { oneLine, stopSignals } from "../local/stack/command-line.ts";
-import { removeData } from "../local/stack/data-folder.ts";
 
-const HELP = `npm run chaos -- [options]   uses a throw-away stack, does it harm, and looks whether anything was lost
+const HELP = `npm run chaos -- [options]   uses a throw-away stack while faults happen, then checks that nothing was lost
 
-  --minutes N   how long (default 5); coming to rest takes a few more
-  --seed S      the same plan again: what users do, what breaks and when
-  --users N     how many use it at once (default 16)
+  --minutes N   how long (default 5); settling and checking take a few more
+  --seed S      repeats a plan: what users do, which faults happen and when
+  --users N     how many users at once (default 16)
 
-  KEYFRAME_DATABASE_URL   a superuser's address of an empty Postgres 15 to 17 to run on, with the extensions that are real there.
-                          The run fills it, and never touches its server's processes: the report says what was done instead
+  KEYFRAME_DATABASE_URL   a superuser's connection string of an empty Postgres 15 to 17 to use, with its real extensions.
+                          The run fills it and does not kill its server's processes; the report says what it did instead.
 
-It ends with 1 when a promise was broken; then the data are kept, and the last lines say where. docs/chaos.md says what is promised.`;
+Exit code 1 when an invariant is broken; the data are then kept, and the last lines say where. docs/chaos.md lists the invariants.`;
 
-// The driver leaves some of its errors to nobody when Postgres is killed under it. What was being asked is asked again.
+// postgres.js rejects some queries outside of any promise when Postgres is killed. The caller repeats those queries.
 for (const event of ["unhandledrejection", "error"] as const) {
   globalThis.addEventListener(event, (problem) => {
     const error: unknown = problem instanceof ErrorEvent ? problem.error : problem.reason;
@@ -50,21 +51,16 @@ async function main(): Promise<number> {
   if (broken === 0) {
     await removeData(dataDir);
     console.log(`Nothing was lost (seed ${seed}).`);
-    if (databaseUrl !== undefined) console.log("The database of KEYFRAME_DATABASE_URL keeps the run's rows: drop it.");
+    if (databaseUrl !== undefined)
+      console.log("The database of KEYFRAME_DATABASE_URL still has the run's rows: drop it.");
     return 0;
   }
   console.log(
-    `${broken} promises were broken. Again: npm run chaos -- --minutes ${minutes} --seed ${seed} --users ${users}`,
+    `${broken} invariants are broken. Repeat with: npm run chaos -- --minutes ${minutes} --seed ${seed} --users ${users}`,
   );
   const open = databaseUrl === undefined ? "" : "with the same KEYFRAME_DATABASE_URL ";
   console.log(`Logs are in ${dataDir}/logs; ${open}npm start -- --data ${dataDir} opens the data.`);
   return 1;
 }
 
-main().then(
-  (code) => Deno.exit(code),
-  (error: unknown) => {
-    console.error(oneLine(error));
-    Deno.exit(1);
-  },
-);
+runMain(main);

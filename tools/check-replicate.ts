@@ -1,12 +1,8 @@
+import { runMain } from "./command-line.ts";
 import { createProvider } from "../supabase/functions/keyframe-generate/provider/provider.ts";
-import { ask } from "./check-replicate/ask.ts";
-import { describeImage } from "./check-replicate/describe-image.ts";
-import { keepImage } from "./check-replicate/keep-image.ts";
+import { ask, describeImage, keepImage, maySpend, whatToDo } from "./check-replicate/terminal.ts";
 import { makeImage } from "./check-replicate/make-image.ts";
-import { maySpend } from "./check-replicate/may-spend.ts";
-import { type LiveCheckArguments, readCheckArguments } from "./check-replicate/read-check-arguments.ts";
-import { readDefaultRow } from "./check-replicate/read-default-row.ts";
-import { whatToDo } from "./check-replicate/what-to-do.ts";
+import { type LiveCheckArguments, readCheckArguments, readDefaultRow } from "./check-replicate/read-check-arguments.ts";
 import { oneLine, stopSignals } from "../local/stack/command-line.ts";
 
 const HELP = `npm run check:replicate -- [options]   makes one image on the real Replicate, with this project's own code
@@ -73,10 +69,4 @@ async function check({ yes, baseUrl, isAllowedOutput, rows }: LiveCheckArguments
 
 const read = (buffer: Uint8Array) => Deno.stdin.read(buffer);
 
-main().then(
-  (code) => Deno.exit(code),
-  (error: unknown) => {
-    console.error(oneLine(error));
-    Deno.exit(1);
-  },
-);
+runMain(main);

@@ -1,3 +1,4 @@
+import { runMain } from "./command-line.ts";
 import { findStack } from "./demo/find-stack.ts";
 import { type DemoStep, runDemo } from "./demo/run-demo.ts";
 import { oneLine, showStages, stopSignals } from "../local/stack/command-line.ts";
@@ -13,7 +14,7 @@ const HELP = `npm run demo -- [options]   a film from project to video, as a new
 const SIMULATED_PATIENCE_MS = 60_000;
 const REAL_PATIENCE_MS = 15 * 60_000;
 
-/** What the JSON line says. */
+/** The JSON line. */
 type Outcome = { ok: boolean; url: string | null; ms: number; steps: DemoStep[]; error: string | null };
 
 async function main(): Promise<number> {
@@ -38,7 +39,7 @@ async function main(): Promise<number> {
   return outcome.ok ? 0 : 1;
 }
 
-/** Fills the outcome in as far as it gets. Throws at the first thing that does not hold; its own stack is stopped then too. */
+/** Fills in the outcome. Throws at the first failure, after stopping its own stack. */
 async function perform(options: StackOptions, outcome: Outcome, signal: AbortSignal): Promise<void> {
   const running = await findStack(options, say, signal);
   if (!running) say("No stack runs on these data: starting one.\n");
@@ -65,14 +66,8 @@ function say(text: string): void {
   try {
     Deno.stdout.writeSync(new TextEncoder().encode(text));
   } catch {
-    // Nobody reads any more (the end of a pipe); what was started still has to stop in order.
+    // The reader of a pipe has gone; what was started still has to stop in order.
   }
 }
 
-main().then(
-  (code) => Deno.exit(code),
-  (error: unknown) => {
-    console.error(oneLine(error));
-    Deno.exit(1);
-  },
-);
+runMain(main);

@@ -1,7 +1,6 @@
-import { createProgress } from "./deploy/progress.ts";
-import { createSecretKeeper } from "./deploy/secret-keeper.ts";
-import { readDeployArguments } from "./deploy/read-deploy-arguments.ts";
-import { readDeploySettings } from "./deploy/read-deploy-settings.ts";
+import { runMain } from "./command-line.ts";
+import { createProgress, createSecretKeeper } from "./deploy/output.ts";
+import { readDeployArguments, readDeploySettings } from "./deploy/settings.ts";
 import { runDeployment } from "./deploy/run-deployment.ts";
 import { createSupabaseCli } from "./deploy/supabase-cli.ts";
 import { oneLine } from "../local/stack/command-line.ts";
@@ -9,7 +8,7 @@ import { oneLine } from "../local/stack/command-line.ts";
 const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe needs on a hosted Supabase project
 
   --project REF   the 20 letters in the project's address, https://<ref>.supabase.co
-  --dry-run       say what would change, and change nothing
+  --dry-run       print what would change, and change nothing
   --dashboard     also build the dashboard for that project, as static files
 
   KEYFRAME_REPLICATE_API_TOKEN     from https://replicate.com/account/api-tokens; later runs without it keep the project's
@@ -17,7 +16,7 @@ const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe 
   SUPABASE_DB_URL         the database's connection string, only where the CLI cannot reach it by itself
   KEYFRAME_CLIENT_URL     a custom domain, if apps use one
 
-It may be run again at any time: what is as it should be is left alone. docs/deploy.md tells more.`;
+Run it again at any time: it changes only what differs. See docs/deploy.md.`;
 
 const keeper = createSecretKeeper();
 const clock = {
@@ -26,9 +25,12 @@ const clock = {
   timeout: (ms: number) => AbortSignal.timeout(ms),
 };
 
-async function main(): Promise<void> {
+async function main(): Promise<number> {
   const args = readDeployArguments(Deno.args);
-  if (args.help) return console.log(HELP);
+  if (args.help) {
+    console.log(HELP);
+    return 0;
+  }
   const environment = Deno.env.toObject();
   const settings = readDeploySettings(args, environment);
   for (const secret of [
@@ -50,12 +52,7 @@ async function main(): Promise<void> {
   print(
     settings.dryRun ? "\nWithout --dry-run this is done." : `\nKeyframe runs at ${settings.clientUrl}/functions/v1/api`,
   );
+  return 0;
 }
 
-main().then(
-  () => Deno.exit(0),
-  (error: unknown) => {
-    console.error(`\n${keeper.hide(oneLine(error))}`);
-    Deno.exit(1);
-  },
-);
+runMain(main, { describe: (error) => `\n${keeper.hide(oneLine(error))}` });

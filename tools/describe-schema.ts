@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 
-/** Our schemas, in the order in which a reader meets them. */
+/** Our schemas, in reading order. */
 const SCHEMAS = ["keyframe", "keyframe_worker", "keyframe_private"];
 
 const HEAD = `-- The database as the migrations leave it: what to read first, and where a name is defined. Made by \`npm run schema\`; a test keeps it
@@ -11,12 +11,11 @@ const HEAD = `-- The database as the migrations leave it: what to read first, an
 type Definition = { definition: string };
 
 /**
- * SQL that says everything our schemas hold. Objects come in the order of their creation (that of their oids).
- *
- * @param sql a connection to a migrated database, as a role that may read the catalogue
+ * Our schemas as SQL. Objects are in the order of their creation (their oids). `sql` is a connection to a migrated
+ * database.
  */
 export async function describeSchema(sql: postgres.Sql): Promise<string> {
-  // Every name is then written with its schema.
+  // Names are then written with their schema.
   await sql`select set_config('search_path', '', false)`;
   const parts = [HEAD];
   for (const schema of SCHEMAS) {
@@ -131,7 +130,7 @@ async function functions(sql: postgres.Sql, schema: string): Promise<string[]> {
   return rows.map(({ definition }) => definition.replace(/[ \t]+$/gm, ""));
 }
 
-/** What is ours in the schemas of Storage, pg_cron and Realtime. */
+/** Our objects in the schemas of Storage, pg_cron and Realtime. */
 async function elsewhere(sql: postgres.Sql): Promise<string[]> {
   const rows = await sql<Definition[]>`
     select definition from (

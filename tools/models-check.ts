@@ -1,9 +1,8 @@
-import { abortable } from "./models-check/abortable.ts";
-import { nameRows, readRows } from "./models-check/read-rows.ts";
+import { stopSignals } from "../local/stack/command-line.ts";
+import { runMain } from "./command-line.ts";
 import { readArguments } from "./models-check/read-arguments.ts";
-import { report } from "./models-check/report.ts";
-import { runCheck } from "./models-check/run-check.ts";
-import { oneLine, stopSignals } from "../local/stack/command-line.ts";
+import { abortable, nameRows, readRows } from "./models-check/read-rows.ts";
+import { report, runCheck } from "./models-check/run-check.ts";
 
 const HELP = `npm run models:check -- [options]   compares models with what each model publishes on Replicate
 
@@ -38,10 +37,4 @@ async function main(): Promise<number> {
   return result.findings.length === 0 ? 0 : 1;
 }
 
-main().then(
-  (code) => Deno.exit(code),
-  (error: unknown) => {
-    console.error(oneLine(error));
-    Deno.exit(2);
-  },
-);
+runMain(main, { failed: 2 });

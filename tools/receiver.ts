@@ -1,8 +1,8 @@
+import { stopSignals } from "../local/stack/command-line.ts";
+import { runMain } from "./command-line.ts";
 import { describeEvent, describeRefusal } from "./receiver/describe-event.ts";
-import { howToGetASecret } from "./receiver/how-to-get-a-secret.ts";
-import { DEFAULT_RECEIVER_PORT, readReceiverArguments } from "./receiver/read-receiver-arguments.ts";
+import { DEFAULT_RECEIVER_PORT, howToGetASecret, readReceiverArguments } from "./receiver/read-receiver-arguments.ts";
 import { startReceiver } from "./receiver/start-receiver.ts";
-import { oneLine, stopSignals } from "../local/stack/command-line.ts";
 
 const HELP = `npm run receiver -- [options]   receives webhooks on this machine, verifies them and prints each
 
@@ -39,10 +39,4 @@ async function main(): Promise<number> {
   return 0;
 }
 
-main().then(
-  (code) => Deno.exit(code),
-  (error: unknown) => {
-    console.error(oneLine(error));
-    Deno.exit(1);
-  },
-);
+runMain(main);

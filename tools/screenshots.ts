@@ -1,26 +1,27 @@
 import { join } from "node:path";
 import { createClient } from "@supabase/supabase-js";
 import { createKeyframeClient } from "../client/index.ts";
-import { launchBrowser } from "./demo/browser.ts";
-import { ageData } from "./screenshots/age-data.ts";
-import { makeFilms } from "./screenshots/make-films.ts";
-import { makeWebhooks, sendTests } from "./screenshots/make-webhooks.ts";
-import { takePictures } from "./screenshots/take-pictures.ts";
-import { oneLine, stopSignals } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { removeData } from "../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../local/stack/start-stack.ts";
+import { stopSignals } from "../local/stack/command-line.ts";
+import { runMain } from "./command-line.ts";
+import { launchBrowser } from "./demo/browser.ts";
+import { ageData } from "./screenshots/age-data.ts";
+import { makeFilms, makeWebhooks, sendTests } from "./screenshots/make-data.ts";
+import { takePictures } from "./screenshots/take-pictures.ts";
 
 const FOLDER = join(PROJECT_ROOT, "docs", "screenshots");
 
-/** The pictures of the README, of a throw-away stack on which somebody has made films and told their servers. */
-async function main(): Promise<void> {
+/** Takes the README's pictures, on a throw-away stack with films and webhook endpoints. */
+async function main(): Promise<number> {
   const signal = stopSignals();
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-screenshots-" });
   const simulator = { startDelayMs: 0, runDelayMs: 0 };
   try {
     const stack = await startStack({ dataDir, port: 0, durable: false, simulator, dashboard: true, signal });
     await photograph(stack).finally(() => stack.stop());
+    return 0;
   } finally {
     await removeData(dataDir);
   }
@@ -54,10 +55,4 @@ async function photograph({ url, keys, demoUser, databaseUrl }: Stack): Promise<
   }
 }
 
-main().then(
-  () => Deno.exit(0),
-  (error: unknown) => {
-    console.error(oneLine(error));
-    Deno.exit(1);
-  },
-);
+runMain(main);

@@ -1,43 +1,39 @@
-import type { Spread } from "./measure/spread.ts";
-import type { BenchStack } from "./bench-stack.ts";
+import type { Spread } from "./measure.ts";
+import type { BenchStack } from "./stack.ts";
 
-/** One benchmark of `npm run bench`: it does the same work in several ways, in turn, and says how they compare. */
+/** A benchmark of `npm run bench`: does the same work by several ways, in turn, and compares them. */
 export type Benchmark = {
-  /** One word: the command's argument, the section of docs/benchmarks.md and the plot's file. */
+  /** One word: the command's argument and the section of docs/benchmarks.md. */
   name: string;
   title: string;
-  /** What is done and beside what, in a sentence or two. */
+  /** The work and the other ways, in a sentence or two. */
   work: string;
-  /** The file in docs that its section is in, when it is not benchmarks.md. */
-  document?: string;
   run(context: BenchContext): Promise<Result>;
 };
 
 export type BenchContext = {
-  /** Less of everything, so that all benchmarks together take under a minute. */
+  /** Less of everything: all benchmarks together take under a minute. */
   quick: boolean;
-  /** The stack that benchmarks share: simulator without delay, rate limits out of the way. Started when first asked for. */
+  /** The shared stack: simulator without delay, rate limits raised. Started at the first call. */
   stack(): Promise<BenchStack>;
-  /** One of the benchmark's own, where the shared one would be spoilt. It is stopped when the benchmark ends. */
+  /** The benchmark's own stack, which is stopped when the benchmark ends. */
   ownStack(): Promise<BenchStack>;
-  /** Says on standard error how far it is. */
+  /** Prints progress on standard error. */
   progress(text: string): void;
 };
 
 export type Result = { tables: Table[]; aims: Aim[]; notes?: string[] };
 
-/** Rows of figures in one unit. A plot is drawn of it where it names one. */
+/** Rows of figures in one unit. */
 export type Table = {
   caption: string;
-  /** Of every spread in it: "ms", "per second", "MB". */
+  /** The unit of every spread: "ms", "per second", "MB". */
   unit: string;
   columns: string[];
   rows: { name: string; cells: (Spread | string | null)[] }[];
-  /** Bars: a group for each row. Lines: one for each row, over the columns. */
-  plot?: "bars" | "lines";
 };
 
-/** A ratio within this run, and what it should be. */
+/** A ratio within this run, and its bound. */
 export type Aim = {
   /** Such as "deliveries per second, beside the best peer". */
   name: string;

@@ -1,18 +1,17 @@
-import { oneLine, stopSignals } from "../../local/stack/command-line.ts";
+import { stopSignals } from "../../local/stack/command-line.ts";
+import { runMain } from "../../tools/command-line.ts";
 import { readBenchArguments } from "./bench-arguments.ts";
-import { startBenchStack } from "./bench-stack.ts";
 import { type Benchmark, isMet, type Result } from "./benchmark.ts";
 import { BENCHMARKS } from "./benchmarks.ts";
-import { describeMachine } from "./measure/machine.ts";
-import { writeResult } from "./report/document.ts";
-import { benchmarkMarkdown } from "./report/markdown.ts";
+import { describeMachine } from "./measure.ts";
+import { benchmarkMarkdown, writeResult } from "./report.ts";
 import { runBenchmarks } from "./run-benchmarks.ts";
-import { SharedStack } from "./shared-stack.ts";
+import { SharedStack, startBenchStack } from "./stack.ts";
 
 const NAMES = BENCHMARKS.map(({ name }) => name);
 const HELP = `npm run bench -- [NAME …] [options]   measures this project beside what one would pick instead
 
-Tables and plots go into docs/benchmarks.md, costs into docs/scale.md. Only ratios within one run say something; let nothing else run beside it.
+The tables go into docs/benchmarks.md. Only ratios within one run are comparable; run nothing else beside it.
 
   NAME       one of: ${NAMES.join(", ")}
   --quick    less of everything, under a minute; writes nothing
@@ -20,7 +19,7 @@ Tables and plots go into docs/benchmarks.md, costs into docs/scale.md. Only rati
 
 KEYFRAME_DATABASE_URL: a superuser's address of an empty Postgres to measure on, with the extensions that are real there.`;
 
-// The driver leaves some of its errors to nobody when Postgres ends under it, also after the benchmark that used it has.
+// postgres.js rejects some queries outside of any promise when Postgres ends, also after the benchmark has.
 for (const event of ["unhandledrejection", "error"] as const) {
   globalThis.addEventListener(event, (problem) => {
     const error: unknown = problem instanceof ErrorEvent ? problem.error : problem.reason;
@@ -61,13 +60,7 @@ async function main(): Promise<number> {
 }
 
 function print(benchmark: Benchmark, result: Result): void {
-  console.log(`\n## ${benchmark.title}\n\n${benchmarkMarkdown(benchmark, result, [])}\n`);
+  console.log(`\n## ${benchmark.title}\n\n${benchmarkMarkdown(benchmark, result)}\n`);
 }
 
-main().then(
-  (code) => Deno.exit(code),
-  (error: unknown) => {
-    console.error(oneLine(error));
-    Deno.exit(1);
-  },
-);
+runMain(main);

@@ -1,34 +1,109 @@
 import type postgres from "postgres";
-import { MISCOUNTED_TABLE } from "./counted-hours.ts";
-import { insist, pause, type World } from "./world.ts";
-
-/** Where statements of ours fail when strikes are left: in the middle of every transaction of importance. */
-const STRUCK = ["projects", "predictions", "webhook_events", "webhook_deliveries", "webhook_attempts"];
-const STRUCK_PRIVATE = ["provider_runs", "file_removals"];
+import { retry, pause, type World } from "./world.ts";
 
 /**
- * Prepares the database for errors on demand: so many of the next writes to our tables fail, in turn as a deadlock (40P01)
- * and as a serialization failure (40001), which is what their callers would see of real ones. What is left is counted by a
- * sequence, for a row would be rolled back with the error.
+ * The correct counts: for each endpoint by the hour of each delivery's last attempt. A delivery that is being sent
+ * again counts as nothing.
  */
-export async function prepareStrikes(sql: postgres.Sql): Promise<void> {
+const ACTUAL_HOURS = `
+  select d.endpoint_id, date_trunc('hour', a.started_at, 'UTC') as hour,
+    count(*) filter (where d.status = 'delivered') as delivered,
+    count(*) filter (where d.status = 'pending' and a.error is not null) as retrying,
+    count(*) filter (where d.status = 'exhausted') as exhausted,
+    max(a.started_at) as last_attempt_at, max(a.started_at) filter (where a.error is not null) as failed_at
+  from keyframe.webhook_deliveries d
+  join keyframe.webhook_endpoints e on e.id = d.endpoint_id
+  cross join lateral (
+    select t.started_at, t.error from keyframe.webhook_attempts t where t.delivery_id = d.id order by t.attempt desc limit 1
+  ) a
+  group by d.endpoint_id, 2`;
+
+/**
+ * A row for each hour in keyframe_private.webhook_hours that differs from deliveries and attempts. The hours of
+ * deleted endpoints stay for a while and are not compared.
+ */
+export const MISCOUNTED = `
+  select format('endpoint %s, hour of %s: counted %s delivered, %s to be retried, %s given up; there are %s, %s, %s', endpoint_id, hour,
+    coalesce(c.delivered, 0), coalesce(c.retrying, 0), coalesce(c.exhausted, 0),
+    coalesce(t.delivered, 0), coalesce(t.retrying, 0), coalesce(t.exhausted, 0)) as broken
+  from (
+    select h.endpoint_id, h.hour, sum(h.delivered) as delivered, sum(h.retrying) as retrying, sum(h.exhausted) as exhausted
+    from keyframe_private.webhook_hours h join keyframe.webhook_endpoints e on e.id = h.endpoint_id group by h.endpoint_id, h.hour
+  ) c
+  full join (${ACTUAL_HOURS}) t using (endpoint_id, hour)
+  where (coalesce(c.delivered, 0), coalesce(c.retrying, 0), coalesce(c.exhausted, 0))
+    <> (coalesce(t.delivered, 0), coalesce(t.retrying, 0), coalesce(t.exhausted, 0))`;
+
+/** Wrong counts found before the times were moved, for the end of the run. */
+export const MISCOUNTED_TABLE = "create table if not exists chaos.miscounted (broken text)";
+
+/** Stores the counts that are wrong now. Nobody else may write deliveries meanwhile. */
+async function recordMiscounts(sql: postgres.TransactionSql): Promise<void> {
+  await sql.unsafe(`insert into chaos.miscounted ${MISCOUNTED}`);
+}
+
+/** Counts again, because moved times are in other hours. */
+async function recount(sql: postgres.TransactionSql): Promise<void> {
+  await sql`delete from keyframe_private.webhook_hours`;
+  await sql.unsafe(`
+    insert into keyframe_private.webhook_hours (endpoint_id, hour, slot, delivered, retrying, exhausted, last_attempt_at, failed_at)
+    select endpoint_id, hour, 0, delivered, retrying, exhausted, last_attempt_at, failed_at from (${ACTUAL_HOURS}) t`);
+}
+
+/**
+ * Moves the database's clock by so many seconds: moves every time in our tables the other way, in one transaction,
+ * without triggers. Times in a primary key stay, because they name a row (a counted hour); the hours are compared with
+ * the deliveries before and counted again afterwards.
+ */
+export async function shiftTime(sql: postgres.Sql, seconds: number): Promise<void> {
+  const columns = await retry(
+    () => sql<{ name: string; columns: string[] }[]>`
+      select format('%I.%I', n.nspname, c.relname) as name, jsonb_agg(format('%I', a.attname)) as columns
+      from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private') and c.relkind = 'r' and a.atttypid = 'timestamptz'::regtype and not a.attisdropped
+        and not exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary and a.attnum = any (i.indkey))
+      group by 1 order by 1`,
+  );
+  await retry(() =>
+    sql.begin(async (transaction) => {
+      await transaction`select set_config('session_replication_role', 'replica', true), set_config('lock_timeout', '3s', true)`;
+      await transaction.unsafe(`lock table ${columns.map(({ name }) => name).join(", ")} in share row exclusive mode`);
+      await recordMiscounts(transaction);
+      for (const table of columns) {
+        const moved = table.columns.map((column) => `${column} = ${column} - make_interval(secs => ${seconds})`);
+        await transaction.unsafe(`update ${table.name} set ${moved.join(", ")}`);
+      }
+      await recount(transaction);
+    }),
+  );
+}
+
+/** The tables whose writes fail while errors are left. */
+const FAILING_TABLES = ["projects", "predictions", "webhook_events", "webhook_deliveries", "webhook_attempts"];
+const FAILING_PRIVATE_TABLES = ["provider_runs", "file_removals"];
+
+/**
+ * Prepares errors on demand: the next writes to our tables fail, in turn with 40P01 (deadlock) and 40001
+ * (serialization failure). A sequence counts what is left, because the error would roll back a row.
+ */
+export async function prepareErrors(sql: postgres.Sql): Promise<void> {
   const tables = [
-    ...STRUCK.map((name) => `keyframe.${name}`),
-    ...STRUCK_PRIVATE.map((name) => `keyframe_private.${name}`),
+    ...FAILING_TABLES.map((name) => `keyframe.${name}`),
+    ...FAILING_PRIVATE_TABLES.map((name) => `keyframe_private.${name}`),
   ];
   await sql.unsafe(`
     create schema chaos;
     ${MISCOUNTED_TABLE};
     grant usage on schema chaos to public;
-    create sequence chaos.strikes increment -1 minvalue -9000000000000000000 maxvalue 1000000 start 1;
-    select nextval('chaos.strikes');
-    grant all on sequence chaos.strikes to public;
-    create function chaos.strike() returns trigger language plpgsql set search_path = '' as $$
+    create sequence chaos.errors_left increment -1 minvalue -9000000000000000000 maxvalue 1000000 start 1;
+    select nextval('chaos.errors_left');
+    grant all on sequence chaos.errors_left to public;
+    create function chaos.raise_error() returns trigger language plpgsql set search_path = '' as $$
     declare
       left_over bigint;
     begin
-      if (select s.last_value from chaos.strikes s) > 1 then
-        left_over := nextval('chaos.strikes');
+      if (select s.last_value from chaos.errors_left s) > 1 then
+        left_over := nextval('chaos.errors_left');
         if left_over > 0 and left_over % 2 = 0 then
           raise exception 'deadlock detected' using errcode = '40P01';
         elsif left_over > 0 then
@@ -37,17 +112,17 @@ export async function prepareStrikes(sql: postgres.Sql): Promise<void> {
       end if;
       return null;
     end $$;
-    grant execute on function chaos.strike() to public;
-    ${tables.map((table) => `create trigger _050_chaos after insert or update or delete on ${table} for each statement execute function chaos.strike();`).join("\n")}`);
+    grant execute on function chaos.raise_error() to public;
+    ${tables.map((table) => `create trigger _050_chaos after insert or update or delete on ${table} for each statement execute function chaos.raise_error();`).join("\n")}`);
 }
 
-export const strike = (sql: postgres.Sql, times: number): Promise<unknown> =>
-  insist(() => sql`select setval('chaos.strikes', ${times + 1})`);
+export const injectErrors = (sql: postgres.Sql, times: number): Promise<unknown> =>
+  retry(() => sql`select setval('chaos.errors_left', ${times + 1})`);
 
 /**
- * A real deadlock: it holds a running prediction's row, lets its user cancel it (who then has taken a token, and waits for
- * the row), and asks for the row of the token. Postgres gives up who notices first: not this one, it is more patient.
- * False when nothing ran.
+ * Causes a real deadlock: it locks a running prediction's row, lets its user cancel it (which locks the user's rate
+ * bucket and waits for the row), and then asks for the bucket. Postgres ends the transaction with the shorter
+ * deadlock_timeout, the user's. False when nothing ran.
  */
 export async function makeDeadlock({ sql, clients }: World, forMs: number): Promise<boolean> {
   const end = performance.now() + forMs;
@@ -65,7 +140,8 @@ export async function makeDeadlock({ sql, clients }: World, forMs: number): Prom
           and exists (select from pg_locks h where h.pid = l.pid and h.granted and h.relation = 'keyframe_private.rate_buckets'::regclass
             and h.mode = 'RowExclusiveLock') limit 1`;
       if (waiting) {
-        // Who cancels holds the token's row and waits for the prediction; now the other way round, too.
+        // The cancellation holds the rate bucket and waits for the prediction; now this transaction waits for the
+        // bucket.
         await mine`update keyframe_private.rate_buckets set tokens = tokens where owner_id = ${row.owner_id}`;
         return true;
       }
@@ -76,19 +152,19 @@ export async function makeDeadlock({ sql, clients }: World, forMs: number): Prom
 }
 
 /**
- * Takes every connection that Postgres has, and cuts those of the gateway, so that it needs new ones. Those who hold the
- * connections give them back by themselves after `forMs`.
+ * Takes every connection of Postgres and ends the gateway's, so that it needs new ones. The taken connections are
+ * released after `forMs`.
  */
 export async function exhaustConnections(world: World, open: (most: number) => postgres.Sql, forMs: number) {
   const end = performance.now() + forMs;
   const [limit] = await world.sql<{ most: number }[]>`select current_setting('max_connections')::int as most`;
   const most = limit?.most ?? 0;
-  const hoard = open(most);
+  const taken = open(most);
   const held = new Set<Promise<unknown>>();
   const takeAll = () => {
     while (held.size < most && performance.now() < end - 500) {
       const left = (end - performance.now()) / 1000;
-      const one: Promise<unknown> = hoard`select pg_sleep(${left})`.then(
+      const one: Promise<unknown> = taken`select pg_sleep(${left})`.then(
         () => held.delete(one),
         () => held.delete(one),
       );
@@ -100,7 +176,7 @@ export async function exhaustConnections(world: World, open: (most: number) => p
     while (performance.now() < end) {
       takeAll();
       await pause(300);
-      // Cut, and in the same moment somebody else is at the door.
+      // The new queries take the connections that the gateway just lost.
       const cut = admin`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'keyframe-platform'`;
       takeAll();
       await cut;
@@ -110,6 +186,6 @@ export async function exhaustConnections(world: World, open: (most: number) => p
   } finally {
     admin.release();
     await Promise.allSettled(held);
-    await hoard.end({ timeout: 1 });
+    await taken.end({ timeout: 1 });
   }
 }

@@ -1,33 +1,24 @@
-import { parseArgs } from "node:util";
+import { parseOptions } from "../../tools/command-line.ts";
 
-export type ChaosArguments = { minutes: number; seed: number; users: number; help: boolean };
+type ChaosArguments = { minutes: number; seed: number; users: number; help: boolean };
 
-/** Throws one line that names a wrong option. Without --seed the seed is of the hour, and is printed. */
+/** Throws one line that names a wrong option. The default seed is the time, in seconds. */
 export function readChaosArguments(args: string[], now: Date): ChaosArguments {
-  const { values } = parse(args);
+  const { values } = parseOptions({
+    args,
+    options: {
+      minutes: { type: "string", default: "5" },
+      seed: { type: "string" },
+      users: { type: "string", default: "16" },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
   return {
     minutes: number("minutes", values.minutes, 0.1, 600),
     seed: number("seed", values.seed ?? String(Math.floor(now.getTime() / 1000) % 1_000_000), 0, 2 ** 31),
     users: number("users", values.users, 1, 200),
     help: values.help,
   };
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        minutes: { type: "string", default: "5" },
-        seed: { type: "string" },
-        users: { type: "string", default: "16" },
-        help: { type: "boolean", short: "h", default: false },
-      },
-    });
-  } catch (error) {
-    const [said] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
-    throw new Error(`${said}: --help lists what there is.`);
-  }
 }
 
 function number(name: string, text: string, least: number, most: number): number {

@@ -1,49 +1,77 @@
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Webhook } from "standardwebhooks";
-import { type Habit, HABITS, TAKES_IT } from "./habits.ts";
 
-/** What a receiver saw of one event: how many requests of each kind, and how it answered them. */
-export type Seen = {
-  slot: string;
+/** How a receiver answers: well, or with one of the faults. */
+export const BEHAVIOURS = {
+  well: (response) => void response.writeHead(204).end(),
+  slow: (response) => void setTimeout(() => response.writeHead(200).end("late"), 1_500).unref(),
+  hangs: () => undefined,
+  server_error: (response) => void response.writeHead(500).end("broken"),
+  gone: (response) => void response.writeHead(410).end(),
+  redirects: (response) => void response.writeHead(302, { location: "http://127.0.0.1:9/" }).end(),
+  garbage: (response) => void response.socket?.end("this is no HTTP at all\r\n\r\n"),
+  closes: (response) => void response.socket?.destroy(),
+  closes_mid_answer: (response) => {
+    response.writeHead(500, { "content-length": "1000" });
+    response.write("the first half", () => response.socket?.destroy());
+  },
+  big_answer: (response) => void response.writeHead(500).end("x".repeat(200_000)),
+  too_many_requests: (response) => void response.writeHead(429, { "retry-after": "1" }).end(),
+} satisfies Record<string, (response: ServerResponse) => void>;
+
+export type Behaviour = keyof typeof BEHAVIOURS;
+
+/** The behaviours that answer 2xx in full. */
+const ACCEPTING: readonly Behaviour[] = ["well", "slow"];
+
+/** What a receiver got of one event, and how it answered. */
+type Received = {
+  hook: string;
   eventId: string;
   type: string;
   bodyMd5: string;
-  /** Requests whose signature holds. */
+  /** Requests with a valid signature. */
   valid: number;
-  /** Of those, the ones whose timestamp is more than five minutes off, so that a receiver refuses them. */
+  /** Valid requests whose timestamp is more than five minutes off, so that the receiver refuses them. */
   stale: number;
-  /** Requests with the right signature that were answered 2xx in full. */
+  /** Valid requests that were answered 2xx in full. */
   taken: number;
-  /** Requests that were answered badly by the receiver's own fault. */
+  /** Valid requests that failed by the receiver's own fault. */
   misbehaved: number;
 };
 
-/** The end of a prediction, as an event told it. */
-export type ToldEnd = { ownerId: string; predictionId: string; projectId: string; step: string; succeeded: boolean };
+/** The end of a prediction, as an event reports it. */
+export type EndedPrediction = {
+  ownerId: string;
+  predictionId: string;
+  projectId: string;
+  step: string;
+  succeeded: boolean;
+};
 
 const TOLERANCE_MS = 5 * 60_000;
 
-/** A request, unverified as yet. */
-type Arrival = { slot: string; id: string; at: Date; signatures: string[]; body: string; habit: Habit };
+/** An unverified request. */
+type Arrival = { hook: string; id: string; at: Date; signatures: string[]; body: string; behaviour: Behaviour };
 
 /**
- * All receivers of a run in one server: each endpoint has a slot, which is the last part of its address, secrets and a habit.
- * What arrives is verified with the public library against every secret that the endpoint has had so far.
+ * All receivers of a run in one server. Each endpoint has a hook (the last part of its address), secrets and a
+ * behaviour. Requests are verified with the public library against every secret that the endpoint has had.
  */
 export class Receivers {
-  readonly seen = new Map<string, Seen>();
-  /** Requests that no secret fits; looked at again at the end, when every secret is known. */
+  readonly received = new Map<string, Received>();
+  /** Requests that match no known secret. They are checked again at the end, when every secret is known. */
   readonly unverified: Arrival[] = [];
   arrivals = 0;
-  onEnd: (end: ToldEnd) => void = () => undefined;
+  onEnd: (end: EndedPrediction) => void = () => undefined;
   readonly #secrets = new Map<string, Set<string>>();
-  readonly #habits = new Map<string, Habit>();
+  readonly #behaviours = new Map<string, Behaviour>();
   readonly #server = createServer((request, response) => this.#receive(request, response));
   #port = 0;
 
   async open(): Promise<void> {
-    this.#server.keepAliveTimeout = 0; // a connection that is not needed any more is for the sender to close
+    this.#server.keepAliveTimeout = 0; // the sender must close its connections
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     const address = this.#server.address();
     if (address === null || typeof address === "string") throw new Error("The receivers have no port.");
@@ -61,32 +89,32 @@ export class Receivers {
     return this.#port;
   }
 
-  /** `version` changes the address and not the slot. */
-  urlOf(slot: string, version = 1): string {
-    return `http://127.0.0.1:${this.#port}/hooks/${slot}?v=${version}`;
+  /** `version` changes the address, not the hook. */
+  urlOf(hook: string, version = 1): string {
+    return `http://127.0.0.1:${this.#port}/hooks/${hook}?v=${version}`;
   }
 
-  know(slot: string, secrets: readonly string[]): void {
-    const known = this.#secrets.get(slot) ?? new Set();
+  know(hook: string, secrets: readonly string[]): void {
+    const known = this.#secrets.get(hook) ?? new Set();
     for (const secret of secrets) known.add(secret);
-    this.#secrets.set(slot, known);
+    this.#secrets.set(hook, known);
   }
 
-  behave(slot: string, habit: Habit): void {
-    this.#habits.set(slot, habit);
+  setBehaviour(hook: string, behaviour: Behaviour): void {
+    this.#behaviours.set(hook, behaviour);
   }
 
-  /** All of them answer well from now on; what hangs is let go. */
-  heal(): void {
-    this.#habits.clear();
+  /** All of them answer well from now on; hanging requests are closed. */
+  reset(): void {
+    this.#behaviours.clear();
     this.#server.closeAllConnections();
   }
 
-  /** How many requests no secret fits, now that all are known. */
+  /** The requests that match no secret, now that all are known. */
   forged(): Arrival[] {
     return this.unverified.splice(0).filter((arrival) => {
       if (!this.#isSigned(arrival)) return true;
-      this.#note(arrival, false); // it was answered before anybody could say whether its time is right
+      this.#note(arrival, false); // it was answered before its time could be checked
       return false;
     });
   }
@@ -94,15 +122,15 @@ export class Receivers {
   #receive(request: IncomingMessage, response: ServerResponse): void {
     const chunks: Uint8Array[] = [];
     request.on("data", (chunk: Uint8Array) => chunks.push(chunk));
-    for (const stream of [request, response]) stream.on("error", () => undefined); // whoever asked has left
+    for (const stream of [request, response]) stream.on("error", () => undefined); // the sender has gone
     request.on("end", () => {
-      const slot = /^\/hooks\/([^?]+)/.exec(request.url ?? "")?.[1] ?? "";
+      const hook = /^\/hooks\/([^?]+)/.exec(request.url ?? "")?.[1] ?? "";
       const header = (name: string) => String(request.headers[name] ?? "");
       const body = new TextDecoder().decode(join(chunks));
       const at = new Date(Number(header("webhook-timestamp")) * 1000);
       const signatures = header("webhook-signature").split(" ");
-      const habit = this.#habits.get(slot) ?? "well";
-      const arrival = { slot, id: header("webhook-id"), at, signatures, body, habit };
+      const behaviour = this.#behaviours.get(hook) ?? "well";
+      const arrival = { hook, id: header("webhook-id"), at, signatures, body, behaviour };
       this.arrivals += 1;
       const isStale = Math.abs(Date.now() - at.getTime()) > TOLERANCE_MS;
       if (!this.#isSigned(arrival)) this.unverified.push(arrival);
@@ -110,23 +138,23 @@ export class Receivers {
         this.#note(arrival, isStale);
         if (isStale) return void response.writeHead(400).end("an old signature");
       }
-      HABITS[habit](response);
+      BEHAVIOURS[behaviour](response);
     });
   }
 
-  #isSigned({ slot, id, at, signatures, body }: Arrival): boolean {
-    for (const secret of this.#secrets.get(slot) ?? []) {
+  #isSigned({ hook, id, at, signatures, body }: Arrival): boolean {
+    for (const secret of this.#secrets.get(hook) ?? []) {
       if (signatures.includes(new Webhook(secret).sign(id, at, body))) return true;
     }
     return false;
   }
 
-  #note({ slot, id, body, habit }: Arrival, isStale: boolean): void {
-    const key = `${slot} ${id}`;
+  #note({ hook, id, body, behaviour }: Arrival, isStale: boolean): void {
+    const key = `${hook} ${id}`;
     const bodyMd5 = createHash("md5").update(body).digest("hex");
-    const before = this.seen.get(key);
-    const seen = before ?? {
-      slot,
+    const before = this.received.get(key);
+    const received = before ?? {
+      hook,
       eventId: id,
       type: typeOf(body),
       bodyMd5,
@@ -135,17 +163,17 @@ export class Receivers {
       taken: 0,
       misbehaved: 0,
     };
-    this.seen.set(key, seen);
-    if (seen.bodyMd5 !== bodyMd5) seen.bodyMd5 = "differs from one request to the next";
-    seen.valid += 1;
-    if (isStale) seen.stale += 1;
-    else if (TAKES_IT.includes(habit)) seen.taken += 1;
-    else seen.misbehaved += 1;
+    this.received.set(key, received);
+    if (received.bodyMd5 !== bodyMd5) received.bodyMd5 = "differs from one request to the next";
+    received.valid += 1;
+    if (isStale) received.stale += 1;
+    else if (ACCEPTING.includes(behaviour)) received.taken += 1;
+    else received.misbehaved += 1;
     if (!before) this.#tell(body);
   }
 
   #tell(body: string): void {
-    // Signed by the service, so it is one of its events.
+    // The signature is valid, so the body is an event.
     const { type, data } = JSON.parse(body) as { type: string; data: Record<string, string> };
     const { ownerId = "", predictionId = "", projectId = "", step = "" } = data;
     if (predictionId !== "")
@@ -153,7 +181,7 @@ export class Receivers {
   }
 }
 
-// Signed by the service, so it is one of its events.
+// The signature is valid, so the body is an event.
 const typeOf = (body: string): string => (JSON.parse(body) as { type: string }).type;
 
 function join(chunks: readonly Uint8Array[]): Uint8Array {

@@ -1,14 +1,26 @@
-import { FAULT_NAMES } from "./plan-faults.ts";
-import type { ChaosResult } from "./run-chaos.ts";
+import type { Verdict } from "./invariants/invariants.ts";
+import { FAULT_NAMES } from "./plan.ts";
+import { retry, type World } from "./world.ts";
 
-/** Of each broken promise so many examples are shown. */
+export type ChaosResult = {
+  verdicts: Verdict[];
+  /** Faults that were done, by name. */
+  applied: ReadonlyMap<string, number>;
+  notApplied: ReadonlyMap<string, number>;
+  calls: ReadonlyMap<string, number>;
+  figures: Record<string, number>;
+  /** Faults that were done differently from what their names say. */
+  remarks: string[];
+};
+
+/** How many examples are shown of each broken invariant. */
 const MOST_EXAMPLES = 5;
 
-/** What was done, what came of it and which promises were kept, as Markdown. */
+/** The run's figures, faults and invariants, as Markdown. */
 export function describeResult({ verdicts, applied, notApplied, calls, figures, remarks }: ChaosResult): string {
-  const promises = verdicts.map(({ name, sentence, broken }) => [
+  const invariants = verdicts.map(({ name, sentence, broken }) => [
     sentence,
-    broken.length === 0 ? "kept" : `broken ${broken.length} times (${name})`,
+    broken.length === 0 ? "holds" : `broken ${broken.length} times (${name})`,
   ]);
   const faults = FAULT_NAMES.map((name) => [
     name.replaceAll("_", " "),
@@ -19,19 +31,19 @@ export function describeResult({ verdicts, applied, notApplied, calls, figures, 
     broken.slice(0, MOST_EXAMPLES).map((line) => `${name}: ${line}`),
   );
   return [
-    table(["what came of it", "count"], Object.entries(figures)),
-    table(["fault", "done", "not to be done"], faults),
+    table(["figure", "count"], Object.entries(figures)),
+    table(["fault", "done", "not possible"], faults),
     ...remarks,
     table(
       ["calls of users", "count"],
       [...calls].sort(([, a], [, b]) => b - a),
     ),
-    table(["promise", ""], promises),
+    table(["invariant", ""], invariants),
     ...examples,
   ].join("\n\n");
 }
 
-/** How many promises were broken. */
+/** How many invariants are broken. */
 export const countBroken = ({ verdicts }: Pick<ChaosResult, "verdicts">): number =>
   verdicts.filter(({ broken }) => broken.length > 0).length;
 
@@ -40,3 +52,49 @@ function table(head: string[], rows: readonly (readonly (string | number)[])[]):
     `| ${cells.map((cell) => (typeof cell === "number" ? cell.toLocaleString("en") : cell)).join(" | ")} |`;
   return [line(head), `|${head.map(() => "---|").join("")}`, ...rows.map(line)].join("\n");
 }
+
+/** The run's figures, once the ledger is written. */
+export async function countAll({ sql, receivers, ledger }: World): Promise<Record<string, number>> {
+  const [row] = await retry(
+    () => sql<Record<string, number>[]>`
+      select
+        (select count(*)::int from keyframe.projects) as projects,
+        (select count(*)::int from chaos.starts where prediction_id is not null) as "accepted starts",
+        (select count(*)::int from keyframe.predictions where status = 'succeeded') as succeeded,
+        (select count(*)::int from keyframe.predictions where status = 'failed') as failed,
+        (select count(*)::int from keyframe.predictions where status = 'canceled') as canceled,
+        (select count(*)::int from chaos.runs) as "provider runs",
+        (select count(*)::int from (select from chaos.starts where prediction_id is not null
+          group by prompt having count(*) > 1) pair) as "pairs of equal starts",
+        (select count(*)::int from chaos.runs r where not exists (
+          select from keyframe_private.provider_runs o where o.provider_prediction_id = r.id)) as "provider runs that nothing proves",
+        (select count(*)::int from keyframe_private.unanswered_submits) as "unanswered submits of deleted predictions",
+        (select count(*)::int from chaos.deleted_projects d
+          where not exists (select from keyframe.projects p where p.id = d.project_id)) as "deleted projects",
+        (select count(*)::int from chaos.addresses) as "signed URLs",
+        (select count(*)::int from keyframe.webhook_events) as events,
+        (select count(*)::int from keyframe.webhook_deliveries where status = 'delivered') as "deliveries delivered",
+        (select count(*)::int from keyframe.webhook_deliveries where status = 'exhausted') as "deliveries exhausted",
+        (select count(*)::int from keyframe.webhook_deliveries where status = 'pending') as "deliveries waiting for a disabled endpoint",
+        (select count(*)::int from keyframe.webhook_attempts) as "delivery attempts",
+        (select count(*)::int from keyframe_private.webhook_hours) as "hours counted for endpoints",
+        (select count(*)::int from storage.objects) as "files in Storage",
+        (select count(*)::int from chaos.recorded_objects) as "files that ever had a row",
+        (select count(*)::int from chaos.files f where not exists (
+          select from storage.objects o where o.bucket_id = f.bucket and o.name = f.name)) as "files of failed uploads",
+        (select count(*)::int from chaos.wrong_clock_callbacks) as "callbacks refused by a wrong clock",
+        (select count(*)::int from chaos.status_answers) as "statuses that users got",
+        (select count(*)::int from chaos.status_answers where code = 304) as "of these by 304"`,
+  );
+  return {
+    ...row,
+    "requests at receivers": receivers.arrivals,
+    "of these with a wrong time": [...receivers.received.values()].reduce((all, { stale }) => all + stale, 0),
+    "calls of users": sum(ledger.calls),
+    "health probes": ledger.probes.length,
+    "health probes answered 503": ledger.probes.filter(({ status }) => status === 503).length,
+    "slowest health probe, ms": Math.max(0, ...ledger.probes.map(({ ms }) => ms)),
+  };
+}
+
+const sum = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((all, one) => all + one, 0);

@@ -1,52 +1,37 @@
 import { join } from "node:path";
 import postgres from "postgres";
 import { startStack } from "../../local/stack/start-stack.ts";
-import { endFaults } from "./apply-fault.ts";
-import { checkPromises, type Verdict } from "./check-promises.ts";
-import { RUNNER } from "./connections-left.ts";
-import { describe, drain } from "./drain.ts";
-import { farewell } from "./farewell.ts";
-import { countAll } from "./figures.ts";
-import { Ledger } from "./ledger.ts";
-import { loadAndHarm } from "./load-and-harm.ts";
-import { lastLooks } from "./last-looks.ts";
-import { usableConnections } from "./gateway-pool.ts";
-import { describeGiven, requireEmpty } from "./given-database.ts";
-import { inviteUsers, prepare } from "./prepare.ts";
+import { act } from "./actions.ts";
+import { RUNNER, usableConnections } from "./connections.ts";
+import { applyFault, describeGiven, endFaults, requireEmpty, type Hook } from "./faults.ts";
+import { checkInvariants } from "./invariants/invariants.ts";
+import { planFaults } from "./plan.ts";
+import { signUpUsers, prepare, SERVICE_WIDE } from "./prepare.ts";
+import { createRandom } from "./random.ts";
 import { Receivers } from "./receivers.ts";
-import { settleStarts } from "./settle-starts.ts";
-import type { World } from "./world.ts";
+import { type ChaosResult, countAll } from "./report.ts";
+import { describe, drain, deleteSomeProjects, pollAtRest, settleStarts } from "./settle.ts";
+import { withTimeout, Ledger, pause, type User, type World } from "./world.ts";
 
-/** A run shorter than this one ends what is kept for reuse, and does not wait for it to lapse. */
+/** A shorter run ends kept connections instead of waiting until they lapse. */
 const BRIEF_MS = 60_000;
 
-export type ChaosOptions = {
+type ChaosOptions = {
   seed: number;
-  /** How long load and faults last; the way to the end comes on top. */
+  /** How long load and faults last; settling and checking come after. */
   durationMs: number;
   users: number;
-  /** A folder of this run's own. */
+  /** A folder that only this run uses. */
   dataDir: string;
-  /** KEYFRAME_DATABASE_URL: an empty database for the run to use. */
+  /** KEYFRAME_DATABASE_URL: an empty database to use. */
   databaseUrl?: string | undefined;
   drainSeconds: number;
   say(line: string): void;
-  /** Ends load and faults early; what was promised is checked all the same. */
+  /** Ends load and faults early; the invariants are still checked. */
   signal?: AbortSignal | undefined;
 };
 
-export type ChaosResult = {
-  verdicts: Verdict[];
-  /** What was done, by name. */
-  applied: ReadonlyMap<string, number>;
-  notApplied: ReadonlyMap<string, number>;
-  calls: ReadonlyMap<string, number>;
-  figures: Record<string, number>;
-  /** What was done in another way than its name says. */
-  remarks: string[];
-};
-
-/** Starts a throw-away stack, uses it and does it harm, lets it come to rest, and looks at what was promised. */
+/** Starts a throw-away stack, uses it while faults happen, waits until it is idle, and checks the invariants. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { dataDir, databaseUrl, say } = options;
   if (databaseUrl !== undefined) await requireEmpty(databaseUrl);
@@ -61,7 +46,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     storageFaultFile,
     signal: options.signal,
   });
-  // What postgres.js asks of a new connection by itself fails outside of any promise; so it may ask nothing.
+  // What postgres.js asks of a new connection by itself rejects outside of any call, so fetch_types is off.
   const sql = postgres(stack.databaseUrl, {
     max: 6,
     fetch_types: false,
@@ -71,31 +56,111 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   });
   const receivers = new Receivers();
   await receivers.open();
-  const nobody = { clients: new Map(), users: [], apiDetour: null, callbacksGoAstray: false, standIns: [] };
+  const empty = {
+    clients: new Map(),
+    users: [],
+    secondApiOrigin: null,
+    hasWrongCallbackClock: false,
+    replacements: [],
+  };
   const isGiven = databaseUrl !== undefined;
-  const world: World = { stack, dataDir, isGiven, storageFaultFile, sql, receivers, ledger: new Ledger(), ...nobody };
+  const world: World = { stack, dataDir, isGiven, storageFaultFile, sql, receivers, ledger: new Ledger(), ...empty };
   const remarks = isGiven ? [...stack.extensions.notes, ...describeGiven(stack)] : [];
   for (const remark of remarks) say(remark);
   try {
     await prepare(world);
     const atStart = { usableConnections: await usableConnections(world) };
-    const users = await inviteUsers(world, options.seed, options.users);
-    await loadAndHarm(world, users, options);
-    say("load and faults have ended");
+    const users = await signUpUsers(world, options.seed, options.users);
+    await runLoadAndFaults(world, users, options);
+    say("load and faults ended");
     await endFaults(world);
-    say(`${await settleStarts(world.ledger)} starts without an answer were asked for again`);
+    say(`${await settleStarts(world.ledger)} unanswered starts were repeated`);
     await drain(world, options.drainSeconds, say);
-    say(`${await lastLooks(world)} predictions were looked at once more`);
-    say(`${await farewell(world)} projects with outputs were deleted`);
+    say(`${await pollAtRest(world)} predictions were polled once more`);
+    say(`${await deleteSomeProjects(world)} projects with outputs were deleted`);
     const left = await drain(world, options.drainSeconds, say);
     if (describe(left) !== "") say(`never ended: ${describe(left)}`);
-    const verdicts = await checkPromises(world, atStart, options.durationMs < BRIEF_MS);
+    const verdicts = await checkInvariants(world, atStart, options.durationMs < BRIEF_MS);
     const { applied, notApplied, calls } = world.ledger;
     return { verdicts, applied, notApplied, calls, figures: await countAll(world), remarks };
   } finally {
     await sql.end({ timeout: 1 });
     await stack.stop();
-    for (const other of world.standIns) await other.stop();
+    for (const other of world.replacements) await other.stop();
     await receivers.close();
   }
+}
+
+const REPORT_EVERY_MS = 15_000;
+
+/** Runs users and faults at once until the time is over. */
+async function runLoadAndFaults(
+  world: World,
+  users: User[],
+  { seed, durationMs, say, signal }: ChaosOptions,
+): Promise<void> {
+  const over = AbortSignal.any([AbortSignal.timeout(durationMs), ...(signal ? [signal] : [])]);
+  const work = users.map(async (user) => {
+    while (!over.aborted && !user.isDeleted) {
+      user.busy = act(user, world);
+      await user.busy;
+    }
+  });
+  const hooks = (): Hook[] => [...SERVICE_WIDE, ...users.flatMap(({ endpoints }) => endpoints)];
+  const faults = planFaults(seed, durationMs).map(async (planned, number) => {
+    await waitUntil(planned.atMs, over);
+    if (over.aborted) return;
+    const { applied, notApplied, count } = { ...world.ledger, count: world.ledger.count };
+    const done = await applyFault(world, planned, createRandom(`fault ${number} of ${seed}`), hooks());
+    count(done ? applied : notApplied, planned.fault);
+  });
+  const report = (async () => {
+    while (!over.aborted) {
+      await waitUntil(REPORT_EVERY_MS, over);
+      say(progress(world));
+    }
+  })();
+  await Promise.all([...work, ...faults, report, keepProbing(world, over)]);
+}
+
+async function waitUntil(ms: number, over: AbortSignal): Promise<void> {
+  const end = performance.now() + ms;
+  while (!over.aborted && performance.now() < end) await pause(Math.min(100, end - performance.now()));
+}
+
+function progress(world: World): string {
+  const { starts, answers, probes } = world.ledger;
+  const done = [...world.ledger.applied.values()].reduce((sum, count) => sum + count, 0);
+  return `${starts.length} starts, ${answers.length} answers, ${world.receivers.arrivals} requests at receivers, ${probes.length} probes, ${done} faults`;
+}
+
+const EVERY_MS = 400;
+const LONGEST_MS = 30_000;
+
+/**
+ * Requests the API's health until aborted and records each answer and its time, and the most slots that an owner uses.
+ */
+async function keepProbing({ stack, ledger, sql }: World, until: AbortSignal): Promise<void> {
+  while (!until.aborted) {
+    const began = performance.now();
+    const response = await fetch(`${stack.url}/functions/v1/api/health`, {
+      signal: AbortSignal.timeout(LONGEST_MS),
+    }).catch(() => null);
+    const ms = Math.round(performance.now() - began);
+    // An answer with sb-error-code is the gateway's, while it starts a function; no answer means that it is down.
+    const isOurs = response !== null && !response.headers.has("sb-error-code");
+    if (isOurs) ledger.probes.push({ ms, status: response.status, retryAfter: response.headers.has("retry-after") });
+    else if (ms >= LONGEST_MS) ledger.probes.push({ ms, status: 0, retryAfter: false });
+    await response?.body?.cancel();
+    ledger.slotCounts.push(...(await withTimeout(mostSlots(sql), 5_000).catch(() => [])));
+    await pause(EVERY_MS);
+  }
+}
+
+async function mostSlots(sql: World["sql"]): Promise<number[]> {
+  const rows = await sql<{ slots: number }[]>`
+    select count(*)::int as slots from keyframe.predictions
+    where admitted_at is not null and is_active
+    group by owner_id order by 1 desc limit 1`;
+  return rows.map(({ slots }) => slots);
 }

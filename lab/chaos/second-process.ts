@@ -1,22 +1,26 @@
-import { sign } from "../../shared/webhooks/signature.ts";
+import { join } from "node:path";
+import { z } from "zod";
+import type { ChildProcess } from "../../local/stack/child-process.ts";
 import type { FunctionName } from "../../local/stack/function-arguments.ts";
-import { startSecondProcess } from "./start-second-process.ts";
-import { pause, type World } from "./world.ts";
+import { sign } from "../../shared/webhooks/signature.ts";
+import { socketsOf } from "./connections.ts";
+import { type SecondProcess, startSecondProcess } from "./start-process.ts";
+import { retry, pause, type World } from "./world.ts";
 
 const KICK_EVERY_MS = 500;
 
-export type Second = {
+type Second = {
   forMs: number;
   /** How far its clock is ahead, in ms. */
   aheadMs: number;
-  /** Ended by SIGKILL, in the middle of whatever it does. */
+  /** Ended by SIGKILL in the middle of its work. */
   killed: boolean;
 };
 
 /**
- * Runs another process of a function beside the stack's own, as the hosted platform does when it likes, and has it work:
- * `api` for every second request of the users, the others by kicks, again and again. The clock of `api`, where it is wrong,
- * goes wrong in the middle of requests; the others' must be one that their kicks can be signed for.
+ * Runs another process of a function beside the stack's own, as the hosted platform may. `api` gets every second
+ * request of the users, the others get kicks. A wrong clock of `api` jumps in the middle of requests; those of the
+ * others stay within the limit for their kicks' signatures.
  */
 export async function runSecondProcess(
   world: World,
@@ -27,12 +31,12 @@ export async function runSecondProcess(
   const other = await startSecondProcess(world, name, { clock });
   try {
     if (name === "api") {
-      world.apiDetour = other.origin;
+      world.secondApiOrigin = other.origin;
       await pause(forMs);
     } else await keepKicking(world, `${other.origin}/${name}`, forMs, aheadMs);
     if (killed) other.kill("SIGKILL");
   } finally {
-    if (name === "api") world.apiDetour = null;
+    if (name === "api") world.secondApiOrigin = null;
     await other.stop();
   }
 }
@@ -45,5 +49,70 @@ async function keepKicking({ stack }: World, url: string, forMs: number, aheadMs
     const answer = await fetch(url, request).catch(() => null);
     await answer?.body?.cancel();
     await pause(KICK_EVERY_MS);
+  }
+}
+
+const NAME = "keyframe-replicate-webhook";
+/** The log of the process with the wrong clock. */
+export const wrongClockLog = (dataDir: string) => join(dataDir, "logs", `${NAME}-wrong-clock.log`);
+
+/**
+ * Replaces the stack's replicate-webhook by a process with a wrong clock, at the same port, because the provider has
+ * one address for all callbacks. Afterwards a process with a right clock takes the port. False when that cannot be
+ * done now.
+ */
+export async function replaceCallbackProcess(world: World, aheadMs: number, forMs: number): Promise<boolean> {
+  const { stack, dataDir } = world;
+  if (world.hasWrongCallbackClock) return false; // only one can have the port
+  world.hasWrongCallbackClock = true;
+  const own = stack.children.get(NAME);
+  const port = await retry(() => portOf(own), 5).catch(() => undefined);
+  if (own === undefined || port === undefined) {
+    world.hasWrongCallbackClock = false;
+    return false;
+  }
+  const take = async (other: SecondProcess) => {
+    stack.children.set(NAME, other.child);
+    world.replacements.push(other);
+    return other;
+  };
+  try {
+    await own.stop();
+    const clock = { aheadMs, jumps: false };
+    const wrong = await take(await startSecondProcess(world, NAME, { clock, port, logFile: wrongClockLog(dataDir) }));
+    await pause(forMs);
+    await wrong.stop();
+  } finally {
+    await take(await retry(() => startSecondProcess(world, NAME, { port })));
+    world.hasWrongCallbackClock = false;
+  }
+  return true;
+}
+
+/** Throws while it does not listen, for example while it restarts after a kill. */
+async function portOf(child: ChildProcess | undefined): Promise<number> {
+  const port = child?.pid === undefined ? undefined : (await socketsOf(child.pid))?.listens[0];
+  if (port === undefined) throw new Error(`${NAME} does not listen.`);
+  return port;
+}
+
+/** The outcome of each callback at a process with a wrong clock: `refused` with a code, or `taken`. */
+export async function wrongClockCallbacks(dataDir: string): Promise<{ what: string; detail: string }[]> {
+  const text = await Deno.readTextFile(wrongClockLog(dataDir)).catch(() => ""); // it never ran
+  return text.split("\n").flatMap((line) => {
+    const { event, code = "", outcome = "" } = read(line);
+    if (event === "request_refused") return [{ what: "refused", detail: code }];
+    return event === "callback" ? [{ what: "taken", detail: outcome }] : [];
+  });
+}
+
+const said = z.object({ event: z.string(), code: z.string().optional(), outcome: z.string().optional() }).partial();
+
+/** Empty for a line that is not the function's, or that a kill has cut. */
+function read(line: string): z.infer<typeof said> {
+  try {
+    return said.parse(JSON.parse(line));
+  } catch {
+    return {};
   }
 }

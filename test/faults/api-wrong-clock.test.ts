@@ -1,8 +1,8 @@
 import { createClient } from "@supabase/supabase-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKeyframeClient, type KeyframeClient } from "../../client/index.ts";
-import { endOfAddress } from "../../lab/chaos/signed-address.ts";
-import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-second-process.ts";
+import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-process.ts";
+import { endOfAddress } from "../../lab/chaos/users.ts";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 

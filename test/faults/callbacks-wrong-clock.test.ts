@@ -1,8 +1,8 @@
 import type postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { socketsOf } from "../../lab/chaos/open-sockets.ts";
-import { strayCallbacks, strayLog } from "../../lab/chaos/stand-in.ts";
-import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-second-process.ts";
+import { socketsOf } from "../../lab/chaos/connections.ts";
+import { wrongClockCallbacks, wrongClockLog } from "../../lab/chaos/second-process.ts";
+import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-process.ts";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { newFilmMaker } from "../support/flow-film-maker.ts";
@@ -50,17 +50,17 @@ describe.each([
     other = await startSecondProcess({ stack, dataDir }, "keyframe-replicate-webhook", {
       clock,
       port,
-      logFile: strayLog(dataDir),
+      logFile: wrongClockLog(dataDir),
     });
   });
   afterAll(() => other.stop());
 
   test("a frame is started → every callback is refused, and it succeeds", async () => {
-    const before = (await strayCallbacks(dataDir)).length;
+    const before = (await wrongClockCallbacks(dataDir)).length;
     const maker = await filmMaker();
     const ended = await maker.untilEnded(await maker.start("first-frame"), 30);
     expect(ended.status).toBe("succeeded");
-    const came = (await strayCallbacks(dataDir)).slice(before);
+    const came = (await wrongClockCallbacks(dataDir)).slice(before);
     expect(came.length).toBeGreaterThan(0);
     expect(new Set(came.map(({ what, detail }) => `${what}: ${detail}`))).toEqual(new Set(["refused: unauthorized"]));
     expect(await callbacksSeen()).toBe(0);

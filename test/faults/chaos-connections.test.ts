@@ -1,10 +1,8 @@
 import { createServer, type Server, type Socket } from "node:net";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connectionsLeft, RUNNER } from "../../lab/chaos/connections-left.ts";
-import { usableConnections } from "../../lab/chaos/gateway-pool.ts";
-import { socketsOf } from "../../lab/chaos/open-sockets.ts";
-import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-second-process.ts";
+import { connectionsLeft, RUNNER, socketsOf, usableConnections } from "../../lab/chaos/connections.ts";
+import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-process.ts";
 import { openPool } from "../../local/platform/open-pool.ts";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
@@ -109,7 +107,7 @@ async function openReceiver() {
   if (address === null || typeof address === "string") throw new Error("The receiver has no port.");
   return {
     port: address.port,
-    hangUp: () => {
+    closeKeptConnections: () => {
       for (const socket of sockets) socket.end();
     },
     close: () => {
@@ -135,7 +133,7 @@ test.for([
     stack.children.set("another deliver", other.child);
     await untilLeft(new RegExp(`^another deliver: 1 connections to port ${receiver.port} `));
     if (how.includes("hung up")) {
-      receiver.hangUp();
+      receiver.closeKeptConnections();
       await untilLeft(new RegExp(`^another deliver: 1 connections to port ${receiver.port} `));
     }
   } finally {

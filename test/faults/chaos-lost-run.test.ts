@@ -61,27 +61,27 @@ test("past its deadline before the lost answer was looked for → its run is fou
   await expectRunEnded(made.predictionId, prompt);
 });
 
-type Doomed = { leaver: FilmMaker; made: Prediction };
+type Doomed = { account: FilmMaker; made: Prediction };
 test.for<[string, (doomed: Doomed) => Promise<unknown>]>([
   [
     "cancelled, and its project deleted by its user",
-    async ({ leaver, made }) => {
-      await leaver.cancel(made);
-      await leaver.call(project, "DELETE", `/api/projects/${leaver.projectId}`);
+    async ({ account, made }) => {
+      await account.cancel(made);
+      await account.call(project, "DELETE", `/api/projects/${account.projectId}`);
     },
   ],
   [
     "its project deleted in Studio",
-    async ({ leaver }) => await stack.sql`delete from keyframe.projects where id = ${leaver.projectId}`,
+    async ({ account }) => await stack.sql`delete from keyframe.projects where id = ${account.projectId}`,
   ],
   [
     "its owner's account deleted",
-    async ({ leaver }) => await stack.sql`delete from auth.users where id = ${leaver.userId}`,
+    async ({ account }) => await stack.sql`delete from auth.users where id = ${account.userId}`,
   ],
 ])("%s before the lost answer was looked for → its run is found and cancelled", async ([, remove]) => {
-  const leaver = await newFilmMaker(stack);
-  const { made, prompt } = await startUnanswered(leaver);
-  await remove({ leaver, made });
+  const account = await newFilmMaker(stack);
+  const { made, prompt } = await startUnanswered(account);
+  await remove({ account, made });
   const sought = await stack.sql`
     update keyframe_private.unanswered_submits set next_search_at = now() where prediction_id = ${made.predictionId} returning sought`;
   expect(sought).toMatchObject([{ sought: { prompt } }]);
@@ -94,17 +94,17 @@ test.for<[string, (doomed: Doomed) => Promise<unknown>]>([
 });
 
 test("its owner's account deleted as its answer is on the way → the run is cancelled when the answer comes", async () => {
-  const leaver = await newFilmMaker(stack);
+  const account = await newFilmMaker(stack);
   const prompt = promptWith("callback_lost");
   const simulator = stack.child("simulator");
   simulator.kill("SIGSTOP");
-  const { predictionId } = await leaver.start("first-frame", { prompt });
+  const { predictionId } = await account.start("first-frame", { prompt });
   await until("the submit is under way", async () => {
     const rows = await stack.sql`
       select from keyframe.predictions where id = ${predictionId} and unanswered_since is not null and lease_token is not null`;
     return rows.length === 1;
   });
-  await stack.sql`delete from auth.users where id = ${leaver.userId}`;
+  await stack.sql`delete from auth.users where id = ${account.userId}`;
   simulator.kill("SIGCONT");
   await expectRunEnded(predictionId, prompt);
 });

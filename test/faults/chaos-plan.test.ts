@@ -1,8 +1,7 @@
 import { describe, expect, inject, test } from "vitest";
-import { createDice } from "../../lab/chaos/dice.ts";
-import { describeGiven, requireEmpty } from "../../lab/chaos/given-database.ts";
-import { FAULT_NAMES, planFaults } from "../../lab/chaos/plan-faults.ts";
-import { pairPrompt, planPrompt } from "../../lab/chaos/plan-prompts.ts";
+import { createRandom } from "../../lab/chaos/random.ts";
+import { describeGiven, requireEmpty } from "../../lab/chaos/faults.ts";
+import { FAULT_NAMES, pairPrompt, planFaults, planPrompt } from "../../lab/chaos/plan.ts";
 import { readChaosArguments } from "../../lab/chaos/read-chaos-arguments.ts";
 import { countBroken, describeResult } from "../../lab/chaos/report.ts";
 import type { Installed } from "../../local/extensions/install-extensions.ts";
@@ -35,7 +34,7 @@ describe("the plan of a run", () => {
 });
 
 describe("prompts", () => {
-  const prompts = Array.from({ length: 10_000 }, (_, i) => planPrompt(createDice(`prompt ${i}`), String(i)));
+  const prompts = Array.from({ length: 10_000 }, (_, i) => planPrompt(createRandom(`prompt ${i}`), String(i)));
 
   test("of ten thousand → every fault of the simulator, none misspelt, and a good half without one", () => {
     expect(prompts.map(unknownDirective).filter((found) => found !== null)).toEqual([]);
@@ -62,15 +61,15 @@ describe("prompts", () => {
 describe("dice", () => {
   test("the same name → the same throws, another name → others", () => {
     const throws = (name: string) => {
-      const dice = createDice(name);
-      return Array.from({ length: 20 }, () => [dice.whole(1, 6), dice.pick("abc".split("")), dice.mark()]);
+      const dice = createRandom(name);
+      return Array.from({ length: 20 }, () => [dice.whole(1, 6), dice.pick("abc".split("")), dice.hex()]);
     };
     expect(throws("a")).toEqual(throws("a"));
     expect(throws("a")).not.toEqual(throws("b"));
   });
 
   test("weighted → as often as the weights say, never what weighs nothing", () => {
-    const dice = createDice("weights");
+    const dice = createRandom("weights");
     const counts = { often: 0, seldom: 0, never: 0 };
     for (let i = 0; i < 4_000; i++) counts[dice.weighted({ often: 3, seldom: 1, never: 0 })] += 1;
     expect(counts.often / counts.seldom).toBeCloseTo(3, 0);
@@ -79,7 +78,7 @@ describe("dice", () => {
 
   test("shuffled → the same things in another order", () => {
     const things = Array.from({ length: 50 }, (_, i) => i);
-    const shuffled = createDice("cards").shuffled(things);
+    const shuffled = createRandom("cards").shuffled(things);
     expect(shuffled).not.toEqual(things);
     expect(shuffled.toSorted((a, b) => a - b)).toEqual(things);
   });
@@ -126,7 +125,7 @@ describe("on a given Postgres", () => {
   });
 });
 
-test("a report names each promise, each fault, and examples of what is broken", () => {
+test("a report names each invariant, each fault, and examples of violations", () => {
   const result = {
     verdicts: [
       { name: "a", sentence: "it holds", broken: [] },
@@ -141,7 +140,7 @@ test("a report names each promise, each fault, and examples of what is broken", 
   const text = describeResult(result);
   expect(countBroken(result)).toBe(1);
   for (const line of [
-    "| it holds | kept |",
+    "| it holds | holds |",
     "| it held | broken 2 times (b) |",
     "| kill api | 3 | 0 |",
     "| deadlock | 0 | 1 |",

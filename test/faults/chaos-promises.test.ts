@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { PROMISES } from "../../lab/chaos/promises.ts";
+import { INVARIANTS } from "../../lab/chaos/invariants/invariants.ts";
 import { type ChaosScene, setChaosScene } from "../support/chaos-scene.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 
-// A check that cannot fail proves nothing: here each promise is broken, one way at a time.
+// A check that cannot fail proves nothing: here each invariant is broken, one way at a time.
 let db: ClonedDatabase;
 let scene: ChaosScene;
 beforeAll(async () => {
@@ -20,8 +20,8 @@ const EXHAUSTED =
 const FILE_ALONE =
   "insert into chaos.files values ('keyframe-outputs', 'o/p/x.png', 1, 'x', now() - interval '1 second')";
 
-/** What is done to the rows of a run that went well, and which promise that breaks. */
-const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] = [
+/** What is done to the rows of a run that went well, and the invariant that this breaks. */
+const BREAKAGES: [string, keyof typeof INVARIANTS | "constraints_hold", string][] = [
   ["an accepted start without a row", "accepted_starts_are_there", `delete from keyframe.predictions ${SUCCEEDED}`],
   [
     "an accepted start whose project is said to be deleted and is there",
@@ -55,8 +55,8 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   ],
   [
     "a receiver that heard of both ends",
-    "receivers_heard_one_end",
-    "drop index keyframe.webhook_events_one_terminal_event_per_prediction; with e as (insert into keyframe.webhook_events (type, prediction_id, payload) select 'generation.failed', prediction_id, payload from keyframe.webhook_events where prediction_id is not null returning id) insert into chaos.arrivals (slot, event_id) select 'steady-one', id from e",
+    "receivers_got_one_end",
+    "drop index keyframe.webhook_events_one_terminal_event_per_prediction; with e as (insert into keyframe.webhook_events (type, prediction_id, payload) select 'generation.failed', prediction_id, payload from keyframe.webhook_events where prediction_id is not null returning id) insert into chaos.arrivals (hook, event_id) select 'steady-one', id from e",
   ],
   [
     "a project without its event",
@@ -74,7 +74,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "keys_have_one_effect",
     "insert into keyframe.projects (owner_id, title, text_prompt) select owner_id, title, text_prompt from keyframe.projects",
   ],
-  ["a run that nobody knows", "runs_have_a_row", "insert into chaos.runs values ('run-x', 'succeeded', 'prompt-2')"],
+  ["a provider run in no row", "runs_have_a_row", "insert into chaos.runs values ('run-x', 'succeeded', 'prompt-2')"],
   [
     "a run that nobody knows, of a prediction that is gone",
     "runs_have_a_row",
@@ -85,7 +85,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "runs_have_a_row",
     "delete from chaos.starts where key = 'key-6'",
   ],
-  ["a run that nobody knows, with a file", "runs_have_a_row", "update chaos.runs set has_file = true"],
+  ["a provider run in no row, with a file", "runs_have_a_row", "update chaos.runs set has_file = true"],
   [
     "a run that nobody knows, with callbacks",
     "runs_have_a_row",
@@ -119,18 +119,34 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "a callback that a wrong clock took",
     "wrong_clocks_take_nothing",
-    "insert into chaos.stray_callbacks values ('taken', 'recorded')",
+    "insert into chaos.wrong_clock_callbacks values ('taken', 'recorded')",
   ],
   [
     "a callback that a wrong clock refused for another reason",
     "wrong_clocks_take_nothing",
-    "insert into chaos.stray_callbacks values ('refused', 'internal')",
+    "insert into chaos.wrong_clock_callbacks values ('refused', 'internal')",
   ],
-  ["news that goes back", "news_goes_forward", "update chaos.tellings set status = 'queued' where n = 2"],
-  ["an end that becomes another", "news_goes_forward", "update chaos.tellings set status = 'failed' where n = 2"],
-  ["a 304 for another answer", "news_goes_forward", "update chaos.tellings set status = 'another' where n = 2"],
-  ["news that stays behind", "news_ends_true", "delete from chaos.tellings where n = 3"],
-  ["news of an end that is not the row's", "news_ends_true", "update chaos.tellings set status = 'failed' where n = 3"],
+  [
+    "a status that goes back",
+    "status_never_goes_back",
+    "update chaos.status_answers set status = 'queued' where n = 2",
+  ],
+  [
+    "an end that becomes another",
+    "status_never_goes_back",
+    "update chaos.status_answers set status = 'failed' where n = 2",
+  ],
+  [
+    "a 304 for another answer",
+    "status_never_goes_back",
+    "update chaos.status_answers set status = 'another' where n = 2",
+  ],
+  ["a last status that is not the end", "last_status_is_final", "delete from chaos.status_answers where n = 3"],
+  [
+    "an end that is not the row's",
+    "last_status_is_final",
+    "update chaos.status_answers set status = 'failed' where n = 3",
+  ],
   [
     "a prediction that ended and whose run nobody has looked for",
     "runs_have_ended",
@@ -169,13 +185,13 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   ],
   [
     "an event that was not for a subscriber",
-    "endpoints_are_owed_everything",
+    "endpoints_get_their_events",
     "delete from keyframe.webhook_deliveries where event_type = 'project.created'",
   ],
   [
     "an event that was not for a subscriber of its kind alone",
-    "endpoints_are_owed_everything",
-    "update keyframe.webhook_endpoints set url = 'http://127.0.0.1:1/hooks/moody-two?v=1', event_types = '{project.created}', updated_at = created_at where url like '%steady%'; delete from keyframe.webhook_deliveries where event_type = 'project.created'",
+    "endpoints_get_their_events",
+    "update keyframe.webhook_endpoints set url = 'http://127.0.0.1:1/hooks/changing-two?v=1', event_types = '{project.created}', updated_at = created_at where url like '%steady%'; delete from keyframe.webhook_deliveries where event_type = 'project.created'",
   ],
   [
     "a delivery of somebody else's event",
@@ -203,7 +219,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "update keyframe.webhook_deliveries set status = 'pending', completed_at = null",
   ],
   ["delivered and never seen", "delivered_was_received", "delete from chaos.arrivals"],
-  ["delivered and never taken", "delivered_was_received", "update chaos.arrivals set taken = 0, misbehaved = 1"],
+  ["delivered and never answered 2xx", "delivered_was_received", "update chaos.arrivals set taken = 0, misbehaved = 1"],
   ["given up too early", "only_receivers_exhaust", EXHAUSTED.replace("10", "9")],
   [
     "given up without the receiver's fault",
@@ -212,7 +228,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   ],
   ["a signature that nothing makes", "signatures_hold", "insert into chaos.forged values ('steady-one', 'x')"],
   ["another body", "bodies_are_the_events", "update chaos.arrivals set body_md5 = 'other'"],
-  ["an event out of nowhere", "bodies_are_the_events", "update chaos.arrivals set event_id = gen_random_uuid()"],
+  ["an event that does not exist", "bodies_are_the_events", "update chaos.arrivals set event_id = gen_random_uuid()"],
   [
     "delivered after an answer that was no 2xx",
     "attempts_tell_the_outcome",
@@ -276,12 +292,12 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   [
     "a file whose object is gone",
     "objects_have_a_row",
-    `${FILE_ALONE}; insert into chaos.seen_objects values ('keyframe-outputs', 'o/p/x.png', now())`,
+    `${FILE_ALONE}; insert into chaos.recorded_objects values ('keyframe-outputs', 'o/p/x.png', now())`,
   ],
   [
     "an address that ends before its time",
-    "addresses_last_as_told",
-    "update chaos.addresses set told = ends + interval '10 minutes'",
+    "urls_last_as_stated",
+    "update chaos.addresses set stated = ends + interval '10 minutes'",
   ],
   [
     "a lease on a prediction",
@@ -309,7 +325,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "insert into net.http_request_queue (method, url, timeout_milliseconds) values ('POST', 'http://127.0.0.1/keyframe-generate', 5000)",
   ],
   [
-    "somebody who says to be looking",
+    "a heartbeat that is current",
     "no_kick_is_left",
     "insert into keyframe_private.worker_heartbeats values ('generate', now() + interval '1 hour')",
   ],
@@ -319,18 +335,22 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
     "insert into chaos.connections values ('deliver', '1 connection to port 7')",
   ],
   ["an advisory lock", "no_lock_is_left", "select pg_advisory_xact_lock(4713)"],
-  ["more places than the limit", "places_are_kept", "insert into chaos.places values (5)"],
-  ["an answer that took too long", "service_stays_polite", "insert into chaos.probes values (20001, 200, false)"],
-  ["a 500", "service_stays_polite", "insert into chaos.probes values (5, 500, true)"],
+  ["more slots than the limit", "no_owner_exceeds_its_slots", "insert into chaos.slot_counts values (5)"],
+  [
+    "an answer that took too long",
+    "api_answers_or_says_when_to_retry",
+    "insert into chaos.probes values (20001, 200, false)",
+  ],
+  ["a 500", "api_answers_or_says_when_to_retry", "insert into chaos.probes values (5, 500, true)"],
   [
     "a 503 that does not say when to come back",
-    "service_stays_polite",
+    "api_answers_or_says_when_to_retry",
     "insert into chaos.probes values (5, 503, false)",
   ],
-  ["a 500 to a user", "service_stays_polite", "insert into chaos.refusals values (500, true)"],
+  ["a 500 to a user", "api_answers_or_says_when_to_retry", "insert into chaos.refusals values (500, true)"],
   [
     "a 503 to a user that does not say when to come back",
-    "service_stays_polite",
+    "api_answers_or_says_when_to_retry",
     "insert into chaos.refusals values (503, false)",
   ],
   [
@@ -340,7 +360,7 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   ],
   [
     "a delivery of an endpoint that never was",
-    "what_deleted_endpoints_left_is_noted",
+    "deliveries_of_deleted_endpoints_are_noted",
     "update keyframe.webhook_deliveries set endpoint_id = gen_random_uuid()",
   ],
   [
@@ -350,14 +370,14 @@ const BREAKAGES: [string, keyof typeof PROMISES | "constraints_hold", string][] 
   ],
 ];
 
-test("a run that went well → every promise is kept", async () => {
+test("a run that went well → every invariant holds", async () => {
   expect(await scene.broken()).toEqual([]);
 });
 
-test("a file whose upload failed at its row, also where the name had one before → no promise is broken", async () => {
+test("a file whose upload failed at its row, also where the name had one before → no invariant is broken", async () => {
   expect(await scene.broken(FILE_ALONE)).toEqual([]);
   const before =
-    "insert into chaos.seen_objects values ('keyframe-outputs', 'o/p/x.png', now() - interval '2 seconds')";
+    "insert into chaos.recorded_objects values ('keyframe-outputs', 'o/p/x.png', now() - interval '2 seconds')";
   expect(await scene.broken(`${FILE_ALONE}; ${before}`)).toEqual([]);
 });
 
@@ -366,7 +386,7 @@ test.for(BREAKAGES)("%s → %s is broken", async ([, name, statement]) => {
   expect(broken.map((verdict) => verdict.name)).toContain(name);
 });
 
-test("each promise is among those that are broken here", () => {
-  const names = [...Object.keys(PROMISES), "constraints_hold"];
+test("each invariant is broken by at least one of these", () => {
+  const names = [...Object.keys(INVARIANTS), "constraints_hold"];
   expect(names.filter((name) => !BREAKAGES.some(([, broken]) => broken === name))).toEqual([]);
 });

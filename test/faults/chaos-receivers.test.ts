@@ -15,7 +15,7 @@ afterEach(() => receivers.close());
 /** Sends an event that was signed so many minutes ago; the status of the answer. */
 async function send(minutesAgo: number): Promise<number> {
   const headers = sign(SECRET, "event", new Date(Date.now() - minutesAgo * 60_000), BODY);
-  const response = await fetch(receivers.urlOf("slot"), { method: "POST", headers, body: BODY });
+  const response = await fetch(receivers.urlOf("hook"), { method: "POST", headers, body: BODY });
   await response.body?.cancel();
   return response.status;
 }
@@ -23,19 +23,19 @@ async function send(minutesAgo: number): Promise<number> {
 test("signed with a secret that is learned only at the end, long after → taken, for it was answered 2xx", async () => {
   // Minutes pass before the end of a run; here the signature is that old from the beginning.
   expect(await send(6)).toBe(204);
-  receivers.know("slot", [SECRET]);
+  receivers.know("hook", [SECRET]);
   expect(receivers.forged()).toEqual([]);
-  expect(receivers.seen.get("slot event")).toMatchObject({ valid: 1, stale: 0, taken: 1 });
+  expect(receivers.received.get("hook event")).toMatchObject({ valid: 1, stale: 0, taken: 1 });
 });
 
 test("signed with a known secret by a clock that is off → refused, and not taken", async () => {
-  receivers.know("slot", [SECRET]);
+  receivers.know("hook", [SECRET]);
   expect(await send(6)).toBe(400);
-  expect(receivers.seen.get("slot event")).toMatchObject({ valid: 1, stale: 1, taken: 0 });
+  expect(receivers.received.get("hook event")).toMatchObject({ valid: 1, stale: 1, taken: 0 });
 });
 
 test("signed with a secret that is never learned → forged", async () => {
   await send(0);
   expect(receivers.forged()).toHaveLength(1);
-  expect(receivers.seen.size).toBe(0);
+  expect(receivers.received.size).toBe(0);
 });

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { watchObjects } from "../../lab/chaos/seen-objects.ts";
+import { recordObjects } from "../../lab/chaos/invariants/ledger-tables.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 
 let db: ClonedDatabase;
 beforeAll(async () => {
   db = await cloneDatabase();
   await db.sql`create schema chaos`;
-  await watchObjects(db.sql);
+  await recordObjects(db.sql);
 });
 afterAll(() => db.drop());
 
 /** When the object was seen last, in the database's own words; undefined for never. */
 async function seen(name: string): Promise<string | undefined> {
-  const [row] = await db.sql<{ at: string }[]>`select at::text from chaos.seen_objects where name = ${name}`;
+  const [row] = await db.sql<{ at: string }[]>`select at::text from chaos.recorded_objects where name = ${name}`;
   return row?.at;
 }
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { FAULT_NAMES } from "../../lab/chaos/plan-faults.ts";
-import { PROMISES } from "../../lab/chaos/promises.ts";
+import { FAULT_NAMES } from "../../lab/chaos/plan.ts";
+import { INVARIANTS } from "../../lab/chaos/invariants/invariants.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
 // The short form of `npm run chaos`, as a person runs it: a stack of its own, fifteen seconds of load, and every fault once,
@@ -28,10 +28,10 @@ const figures = (name: string): number[] =>
     .split(" | ")
     .map((cell) => Number(cell.replaceAll(",", "")));
 
-test("fifteen seconds of load and every fault → every promise is kept", () => {
+test("fifteen seconds of load and every fault → every invariant holds", () => {
   expect(code, text).toBe(0);
   expect(text).toContain("Nothing was lost (seed 1).");
-  expect(text.match(/\| kept \|$/gm)).toHaveLength(Object.keys(PROMISES).length + 1);
+  expect(text.match(/\| holds \|$/gm)).toHaveLength(Object.keys(INVARIANTS).length + 1);
 });
 
 test("every fault was tried, and nearly all could be done", () => {
@@ -40,13 +40,13 @@ test("every fault was tried, and nearly all could be done", () => {
   expect(rows.filter(([done]) => done === 1).length).toBeGreaterThanOrEqual(FAULT_NAMES.length - 4);
 });
 
-test("it was used meanwhile: starts accepted, events delivered, projects deleted, outputs looked at", () => {
+test("it was used meanwhile: starts accepted, events delivered, projects deleted, outputs read", () => {
   expect(figures("accepted starts")[0]).toBeGreaterThan(10);
   expect(figures("deliveries delivered")[0]).toBeGreaterThan(50);
   expect(figures("deleted projects")[0]).toBeGreaterThan(0);
-  expect(figures("signed addresses")[0]).toBeGreaterThan(0);
-  expect(figures("times a user was told of a prediction")[0]).toBeGreaterThan(0);
+  expect(figures("signed URLs")[0]).toBeGreaterThan(0);
+  expect(figures("statuses that users got")[0]).toBeGreaterThan(0);
   expect(figures("of these by 304")[0]).toBeGreaterThan(0);
-  // Those that are gone again are among them: a file without a row is told from one that never had any by this.
+  // Deleted files are among them: this distinguishes a file without a row from one that never had any.
   expect(figures("files that ever had a row")[0]).toBeGreaterThan(figures("files in Storage")[0] ?? Number.NaN);
 });

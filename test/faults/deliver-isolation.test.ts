@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runBurst } from "../../lab/bench/deliver/burst.ts";
-import { keyframeWay } from "../../lab/bench/deliver/keyframe-way.ts";
+import { keyframeWay } from "../../lab/bench/deliver/ways.ts";
 import { ENDPOINTS, openScene, type Scene } from "../../lab/bench/deliver/scene.ts";
-import { quantile } from "../../lab/bench/measure/quantile.ts";
+import { quantile } from "../../lab/bench/measure.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
 import { until } from "../support/until.ts";
 

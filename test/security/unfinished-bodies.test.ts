@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
-import { residentMb, watchMemory } from "../../lab/bench/memory/watch-memory.ts";
-import { socketsOf } from "../../lab/chaos/open-sockets.ts";
+import { residentMb, watchMemory } from "../../lab/bench/memory/process-usage.ts";
+import { socketsOf } from "../../lab/chaos/connections.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
 import { openDatabase } from "../support/api-database.ts";
 import { drawImage } from "../support/api-images.ts";

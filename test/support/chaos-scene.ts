@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { type Verdict, judge } from "../../lab/chaos/check-promises.ts";
-import { writeLedger } from "../../lab/chaos/write-ledger.ts";
+import { judge, type Verdict } from "../../lab/chaos/invariants/invariants.ts";
+import { writeLedger } from "../../lab/chaos/invariants/ledger-tables.ts";
 import type { ClonedDatabase } from "./clone-database.ts";
 import { addWorld, seedPrediction } from "./db-predictions.ts";
 import { rolledBack } from "./db-rolled-back.ts";
@@ -12,7 +12,7 @@ export const UNUSED_UPLOAD = "00000000-0000-4000-8000-000000000001";
 const PAIR = "A pair [[fault:callback_lost]]";
 
 export type ChaosScene = {
-  /** What each promise finds when `statement` has been run without triggers, all of it taken back afterwards. */
+  /** What each invariant finds when `statement` has been run without triggers, all of it taken back afterwards. */
   broken(statement?: string): Promise<Verdict[]>;
 };
 
@@ -25,7 +25,7 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
   const { sql } = db;
   const world = await addWorld(db);
   const endpoint = await addEndpoint(sql, world.owner, { url: "http://127.0.0.1:1/hooks/steady-one?v=1" });
-  await addEndpoint(sql, world.owner, { url: "http://127.0.0.1:1/hooks/moody-one?v=1", enabled: false });
+  await addEndpoint(sql, world.owner, { url: "http://127.0.0.1:1/hooks/changing-one?v=1", enabled: false });
   await sql`update keyframe.projects set title = 'title-1' where id = ${world.project}`;
   await sql`update keyframe.webhook_endpoints set created_at = now() - interval '1 minute'`;
 
@@ -52,7 +52,7 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
       select id, 1, now(), 5, 204 from delivery`;
     const body_md5 = createHash("md5").update(event.body).digest("hex");
     arrivals.push({
-      slot: "steady-one",
+      hook: "steady-one",
       event_id: event.id,
       type,
       body_md5,
@@ -94,7 +94,7 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
       { key: "key-2", what: "prediction", id },
       { key: "key-4", what: "reference", id: `projects/${unused}` },
     ],
-    addresses: [{ told: "2026-03-01T12:00:00Z", ends: "2026-03-01T12:00:00Z" }],
+    addresses: [{ stated: "2026-03-01T12:00:00Z", ends: "2026-03-01T12:00:00Z" }],
     deleted_projects: [],
     arrivals,
     forged: [],
@@ -110,15 +110,15 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
       { bucket: "projects", name: photo, bytes: 70, sha256: "b".repeat(64) },
       { bucket: "projects", name: unused, bytes: 70, sha256: "b".repeat(64) },
     ],
-    places: [{ places: 4 }],
-    tellings: ["queued", "processing", "processing", "succeeded"].map((status, n) => ({
+    slot_counts: [{ slots: 4 }],
+    status_answers: ["queued", "processing", "processing", "succeeded"].map((status, n) => ({
       n,
       status,
       reader: world.owner,
       prediction_id: id,
       code: n === 2 ? 304 : 200,
     })),
-    stray_callbacks: [{ what: "refused", detail: "unauthorized" }],
+    wrong_clock_callbacks: [{ what: "refused", detail: "unauthorized" }],
     refusals: [{ status: 503, retry_after: true }],
     probes: [
       { ms: 5, status: 200, retry_after: false },

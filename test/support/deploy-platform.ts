@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { sha256Hex } from "../../tools/deploy/secrets-to-set.ts";
+import { sha256Hex } from "../../tools/deploy/migrations.ts";
 import { ownCommandLines } from "./deploy-command-lines.ts";
 import { DeployedFunctions } from "./deploy-functions.ts";
 import { type ApiSettings, remoteConfig } from "./deploy-remote-config.ts";

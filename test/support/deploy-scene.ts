@@ -2,11 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import { readDeploySettings } from "../../tools/deploy/read-deploy-settings.ts";
+import { readDeploySettings } from "../../tools/deploy/settings.ts";
 import { runDeployment } from "../../tools/deploy/run-deployment.ts";
-import type { Progress } from "../../tools/deploy/progress.ts";
-import { createSecretKeeper } from "../../tools/deploy/secret-keeper.ts";
-import type { Step } from "../../tools/deploy/step.ts";
+import { createSecretKeeper, type Progress } from "../../tools/deploy/output.ts";
+import type { Stage } from "../../tools/deploy/stage.ts";
 import { createSupabaseCli } from "../../tools/deploy/supabase-cli.ts";
 import { installExtensions } from "../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
@@ -32,10 +31,10 @@ export type DeployScene = {
   /** The same, not waited for. */
   start(environment: Record<string, string>): Deno.ChildProcess;
   /**
-   * Takes some of the steps, in this process: the command's failures without its other steps. Pauses take no time.
+   * Takes some of the stages, in this process: the command's failures without its other stages. Pauses take no time.
    * Throws what it would print.
    */
-  take(steps: Step[], environment?: Record<string, string>): Promise<void>;
+  take(stages: Stage[], environment?: Record<string, string>): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -84,7 +83,7 @@ export async function openDeployScene(): Promise<DeployScene> {
       return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
     },
     start: (environment) => deployCommand([], { ...usual, ...environment }).spawn(),
-    take: async (steps, environment = {}) => {
+    take: async (stages, environment = {}) => {
       const set = withoutEmpty({ ...usual, ...environment });
       const given = { help: false, project: PROJECT, dryRun: false, dashboard: false } as const;
       const deployment = {
@@ -96,7 +95,7 @@ export async function openDeployScene(): Promise<DeployScene> {
         keeper: createSecretKeeper(),
         found: { secretDigests: new Map<string, string>() },
       };
-      await runDeployment(deployment, () => undefined, steps);
+      await runDeployment(deployment, () => undefined, stages);
     },
     stop: async () => {
       await platform.stop();

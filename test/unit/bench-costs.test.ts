@@ -1,25 +1,10 @@
 import { expect, test } from "vitest";
-import { measureFunctionSize } from "../../lab/bench/cold/bundle-size.ts";
-import { CALLBACKS, costOfMix, invocationsOfMix, MIX, perSecond, SHARE } from "../../lab/bench/costs/capacity.ts";
-import { cpuOfProcess } from "../../lab/bench/costs/cpu-time.ts";
-import { residentMb, watchMemory } from "../../lab/bench/memory/watch-memory.ts";
+import { measureFunctionSize } from "../../lab/bench/cold/measure-function.ts";
+import { cpuOfProcess, residentMb, watchMemory } from "../../lab/bench/memory/process-usage.ts";
 import { until } from "../support/until.ts";
 
 /** A process id that no process has: Linux gives none above this. */
 const NOBODY = 2 ** 22 + 1;
-
-test("the mix → a run, its looks and its deliveries, each at its own cost", () => {
-  const costs = { create: 1_000, run: 10, status: 2, delivery: 3 };
-  expect(costOfMix(costs)).toBe(10 + MIX.statusReads * 2 + MIX.deliveries * 3);
-  expect(invocationsOfMix({ run: 0.5, delivery: 0.25 })).toBe(
-    1.5 + MIX.statusReads + CALLBACKS + MIX.deliveries * 0.25,
-  );
-});
-
-test("a rate → the share of the cores' milliseconds by what one costs", () => {
-  expect(perSecond(4, 2)).toBe(2_000 * SHARE);
-  expect(perSecond(8, 2)).toBe(2 * perSecond(4, 2));
-});
 
 test("the processor time of a process → grows while it works; 0 of one that is not there", async () => {
   const before = await cpuOfProcess(Deno.pid);

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { measureInTurn } from "../../lab/bench/measure/in-turn.ts";
-import { quantile } from "../../lab/bench/measure/quantile.ts";
-import { ratioOf, spreadOf } from "../../lab/bench/measure/spread.ts";
+import { measureInTurn, quantile, ratioOf, spreadOf } from "../../lab/bench/measure.ts";
 
 describe("a spread", () => {
   test("of several → median, least and most", () => {

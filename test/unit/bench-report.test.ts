@@ -2,11 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Benchmark, Result, Table } from "../../lab/bench/benchmark.ts";
 import { BENCHMARKS } from "../../lab/bench/benchmarks.ts";
-import { replaceSection } from "../../lab/bench/report/document.ts";
-import { boundText, figure, spreadText } from "../../lab/bench/report/figures.ts";
-import { benchmarkMarkdown } from "../../lab/bench/report/markdown.ts";
-import { plotTable } from "../../lab/bench/report/plot.ts";
-import { wrapText } from "../../lab/bench/report/wrap-text.ts";
+import { benchmarkMarkdown, boundText, figure, replaceSection, spreadText } from "../../lab/bench/report.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
 const once = (value: number) => ({ median: value, min: value, max: value });
@@ -25,7 +21,6 @@ const TABLE: Table = {
     },
     { name: "a | b", cells: ["not built for it", null] },
   ],
-  plot: "bars",
 };
 const RESULT: Result = {
   tables: [TABLE],
@@ -65,7 +60,7 @@ describe("a figure", () => {
 });
 
 describe("a benchmark's section", () => {
-  const text = benchmarkMarkdown(BENCHMARK, RESULT, ["deliver.svg", "deliver-2.svg"]);
+  const text = benchmarkMarkdown(BENCHMARK, RESULT);
 
   test("→ what was done, then the aims: one a hair below is missed, one just met is met", () => {
     expect(text.split("\n\n").slice(0, 2)).toEqual([
@@ -84,13 +79,12 @@ describe("a benchmark's section", () => {
 | a \\| b | not built for it | – |`);
   });
 
-  test("→ its plots and notes", () => {
-    expect(text).toContain("![deliver](benchmarks/deliver.svg)\n\n![deliver 2](benchmarks/deliver-2.svg)");
+  test("→ its notes", () => {
     expect(text.endsWith("- Two of them never answer.")).toBe(true);
   });
 
   test("without aims → no table of them", () => {
-    expect(benchmarkMarkdown(BENCHMARK, { tables: [], aims: [] }, [])).toBe("What is done.");
+    expect(benchmarkMarkdown(BENCHMARK, { tables: [], aims: [] })).toBe("What is done.");
   });
 });
 
@@ -118,83 +112,8 @@ describe("the document", () => {
   );
 });
 
-describe("a plot", () => {
-  /** The texts in it, by their content. */
-  const textsOf = (svg: string) => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text);
-
-  test("of bars → title with the unit, every name, every figure, a legend; nothing where there is no figure", () => {
-    const texts = textsOf(plotTable(TABLE));
-    for (const text of ["delivered, per second", "ours", "a | b", "3,150", "14.2", "healthy", "2 of 20 hang"])
-      expect(texts).toContain(text);
-    expect(texts).not.toContain("NaN");
-    expect(texts).not.toContain("not built for it");
-  });
-
-  test("of bars → a whisker only where least and most differ", () => {
-    const strokes = (table: Table) => plotTable(table).match(/stroke-width="1.5"/g)?.length ?? 0;
-    const flat: Table = { ...TABLE, rows: [{ name: "ours", cells: [once(5), once(6)] }] };
-    const spread: Table = { ...TABLE, rows: [{ name: "ours", cells: [{ median: 5, min: 4, max: 6 }, once(6)] }] };
-    expect(strokes(flat)).toBe(0);
-    expect(strokes(spread)).toBeGreaterThanOrEqual(3);
-  });
-
-  test("of bars → the axis reaches to the end of the longest whisker", () => {
-    const svg = plotTable({ ...TABLE, rows: [{ name: "ours", cells: [{ median: 5, min: 4, max: 50 }, once(6)] }] });
-    const ends = [...svg.matchAll(/d="M([\d.]+) [\d.]+L([\d.]+) [\d.]+" [^>]*stroke-width="1.5"/g)].flatMap(
-      ([, a, b]) => [Number(a), Number(b)],
-    );
-    expect(ends.length).toBeGreaterThan(0);
-    expect(Math.max(...ends)).toBeLessThanOrEqual(720 - 64);
-  });
-
-  test("one column → no legend, for there is nothing to tell apart", () => {
-    const rows = [{ name: "ours", cells: [once(5)] }];
-    expect(textsOf(plotTable({ ...TABLE, columns: ["deliveries"], rows }))).not.toContain("deliveries");
-  });
-
-  test("a long name → in lines, with room for each of its characters", () => {
-    const name = "graphile-worker and fetch, signed and completed one by one";
-    const svg = plotTable({ ...TABLE, rows: [{ name, cells: [once(5), once(6)] }] });
-    expect(textsOf(svg).join(" ")).toContain("graphile-worker and fetch, signed and completed one by one");
-    const widest = Math.max(...wrapText(name, 34).map(({ length }) => length));
-    // Bars begin behind the names, each character as wide as those of a wide font.
-    const bars = [...svg.matchAll(/<path d="M([\d.]+) [^"]*" fill="#3b82f6"/g)].map(([, x]) => Number(x));
-    expect(bars.length).toBeGreaterThan(0);
-    expect(Math.min(...bars)).toBeGreaterThan(widest * 7);
-  });
-
-  test("of lines → a line for each row over the columns, with a gap in the figures passed over", () => {
-    const rows = [
-      { name: "claim", cells: [once(1), { median: 2, min: 1, max: 3 }, once(3)] },
-      { name: "status", cells: [once(4), null, once(5)] },
-    ];
-    const svg = plotTable({ ...TABLE, columns: ["10 k", "100 k", "1 M"], rows, plot: "lines" });
-    for (const text of ["claim", "status", "10 k", "100 k", "1 M"]) expect(textsOf(svg)).toContain(text);
-    expect(svg).not.toContain("NaN");
-  });
-
-  test("of lines → through the medians, wherever least and most lie", () => {
-    const lineOf = (claim: Table["rows"][number]["cells"]) => {
-      const rows = [
-        { name: "claim", cells: claim },
-        { name: "status", cells: [once(9), once(9)] },
-      ];
-      const svg = plotTable({ ...TABLE, columns: ["10 k", "1 M"], rows, plot: "lines" });
-      return svg.match(/<path d="([^"]*)" fill="none"[^>]* stroke="#3b82f6" stroke-width="2"/)?.[1];
-    };
-    const flat = lineOf([once(2), once(3)]);
-    expect(flat).toBeDefined();
-    expect(lineOf([{ median: 2, min: 1, max: 8 }, once(3)])).toBe(flat);
-  });
-});
-
-test("a text is broken between words; a word that is too long stands alone", () => {
-  expect(wrapText("one two three", 7)).toEqual(["one two", "three"]);
-  expect(wrapText("incomprehensibilities of it", 7)).toEqual(["incomprehensibilities", "of it"]);
-});
-
-test.each(BENCHMARKS)("$name → has its place in its document, under its title", async ({ name, title, document }) => {
-  const text = await Deno.readTextFile(join(PROJECT_ROOT, "docs", document ?? "benchmarks.md"));
+test.each(BENCHMARKS)("$name → has its place in its document, under its title", async ({ name, title }) => {
+  const text = await Deno.readTextFile(join(PROJECT_ROOT, "docs", "benchmarks.md"));
   const place = text.indexOf(`<!-- ${name}: written by npm run bench -->`);
   expect(
     text

@@ -1,8 +1,7 @@
 import { expect, test, vi } from "vitest";
-import type { BenchStack, OpenBenchStack } from "../../lab/bench/bench-stack.ts";
+import { type BenchStack, type OpenBenchStack, SharedStack } from "../../lab/bench/stack.ts";
 import type { Benchmark, BenchContext, Result } from "../../lab/bench/benchmark.ts";
 import { runBenchmarks } from "../../lab/bench/run-benchmarks.ts";
-import { SharedStack } from "../../lab/bench/shared-stack.ts";
 
 const RESULT: Result = { tables: [], aims: [] };
 

@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ask } from "../../tools/check-replicate/ask.ts";
-import { makeImage } from "../../tools/check-replicate/make-image.ts";
-import { maySpend } from "../../tools/check-replicate/may-spend.ts";
-import { waitForRun } from "../../tools/check-replicate/wait-for-run.ts";
-import { whatToDo } from "../../tools/check-replicate/what-to-do.ts";
+import { ask, maySpend, whatToDo } from "../../tools/check-replicate/terminal.ts";
+import { makeImage, waitForRun } from "../../tools/check-replicate/make-image.ts";
 import type { FaultName } from "../../local/simulator/faults.ts";
 import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";

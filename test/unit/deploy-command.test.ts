@@ -3,15 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import type { Step } from "../../tools/deploy/step.ts";
-import { configStep } from "../../tools/deploy/step-config.ts";
-import { databaseStep } from "../../tools/deploy/step-database.ts";
-import { functionsStep } from "../../tools/deploy/step-functions.ts";
-import { healthStep } from "../../tools/deploy/step-health.ts";
-import { migrationsStep } from "../../tools/deploy/step-migrations.ts";
-import { projectStep } from "../../tools/deploy/step-project.ts";
-import { replicateStep } from "../../tools/deploy/step-replicate.ts";
-import { vaultStep } from "../../tools/deploy/step-vault.ts";
+import { databaseStage, projectStage, replicateStage } from "../../tools/deploy/check-stages.ts";
+import { configStage } from "../../tools/deploy/config-stage.ts";
+import { migrationsStage, vaultStage } from "../../tools/deploy/database-stages.ts";
+import { functionsStage } from "../../tools/deploy/function-stages.ts";
+import { healthStage } from "../../tools/deploy/health-stage.ts";
+import type { Stage } from "../../tools/deploy/stage.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { filesOfFunction } from "../support/deploy-graph.ts";
 import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/deploy-platform.ts";
@@ -73,50 +70,50 @@ describe("a project nobody has deployed to", () => {
     expect(scene.platform.requests).toEqual([]);
   });
 
-  test.each<[string, Step, Record<string, string>, DeployPlatform["faults"], string]>([
-    ["a token of another form", projectStep, { SUPABASE_ACCESS_TOKEN: "abc" }, {}, "it starts with sbp_"],
-    ["a token that is refused", projectStep, {}, { "GET /secrets": 401 }, "or set a new SUPABASE_ACCESS_TOKEN"],
+  test.each<[string, Stage, Record<string, string>, DeployPlatform["faults"], string]>([
+    ["a token of another form", projectStage, { SUPABASE_ACCESS_TOKEN: "abc" }, {}, "it starts with sbp_"],
+    ["a token that is refused", projectStage, {}, { "GET /secrets": 401 }, "or set a new SUPABASE_ACCESS_TOKEN"],
     [
       "an account without the right",
-      projectStep,
+      projectStage,
       {},
       { "GET /secrets": 403 },
       "an owner or administrator of its organization",
     ],
-    ["a project that is not there", projectStep, {}, { "GET /secrets": 404 }, "npx supabase projects list"],
+    ["a project that is not there", projectStage, {}, { "GET /secrets": 404 }, "npx supabase projects list"],
     [
       "no Replicate token",
-      replicateStep,
+      replicateStage,
       { KEYFRAME_REPLICATE_API_TOKEN: "" },
       {},
       "make a token at https://replicate.com/account/api-tokens",
     ],
     [
       "a Replicate token that is refused",
-      replicateStep,
+      replicateStage,
       { KEYFRAME_REPLICATE_API_TOKEN: "r8_of_somebody_else" },
       {},
       "make a new one",
     ],
     [
       "Replicate in trouble",
-      replicateStep,
+      replicateStage,
       {},
       { "GET /replicate/v1/webhooks/default/secret": 503 },
       "replicatestatus.com",
     ],
-    ["settings that are refused", configStep, {}, { "PATCH /postgrest": 403 }, "changing the settings"],
+    ["settings that are refused", configStage, {}, { "PATCH /postgrest": 403 }, "changing the settings"],
     [
       "a database the CLI cannot reach by itself",
-      migrationsStep,
+      migrationsStage,
       { SUPABASE_DB_URL: "" },
       {},
       "Set SUPABASE_DB_URL to the session pooler's",
     ],
-  ])("%s → what to do, nothing changed", async (_what, step, environment, faults, said) => {
+  ])("%s → what to do, nothing changed", async (_what, stage, environment, faults, said) => {
     scene.platform.faults = faults;
     scene.platform.takeWrites();
-    await expect(scene.take(step === migrationsStep ? [databaseStep, step] : [step], environment)).rejects.toThrow(
+    await expect(scene.take(stage === migrationsStage ? [databaseStage, stage] : [stage], environment)).rejects.toThrow(
       said,
     );
     expect(scene.platform.takeWrites().filter((line) => line !== "PATCH /postgrest")).toEqual([]);
@@ -275,17 +272,17 @@ describe("a later deployment", () => {
         return reads ? Response.json({ message: "permission denied for function" }, { status: 400 }) : undefined;
       },
     };
-    await scene.take([databaseStep, vaultStep]);
+    await scene.take([databaseStage, vaultStage]);
     const [url] = await vaultEntries();
     expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
   });
 
-  test("one function that is refused → which step, what the platform said, and which version of each runs now", async () => {
+  test("one function that is refused → which stage, what the platform said, and which version of each runs now", async () => {
     const was = scene.platform.functions.list()[0]?.version ?? 0;
     scene.platform.faults = {
       "POST /functions/deploy keyframe-deliver": { status: 413, body: { message: "bundle too large" } },
     };
-    const taking = scene.take([functionsStep]);
+    const taking = scene.take([functionsStage]);
     await expect(taking).rejects.toThrow(/^Functions: Failed while deploying the functions.*bundle too large/s);
     const now = ["api", "keyframe-generate", "keyframe-replicate-webhook"].map(
       (name) => `${name}: version ${was + 1} (this checkout's)`,
@@ -297,7 +294,7 @@ describe("a later deployment", () => {
 
   test("a function that dies at its start, of a secret the deployment did not set → that function, and its answer", async () => {
     scene.platform.secrets.set("KEYFRAME_REPLICATE_OUTPUT_HOSTS", "https://user@/x");
-    await expect(scene.take([healthStep])).rejects.toThrow(
+    await expect(scene.take([healthStage])).rejects.toThrow(
       /answers as it should\. keyframe-generate: HTTP 503 .*BOOT_ERROR[^;]*$/,
     );
     scene.platform.secrets.delete("KEYFRAME_REPLICATE_OUTPUT_HOSTS");
@@ -311,7 +308,7 @@ describe("a later deployment", () => {
       update supabase_migrations.schema_migrations set statements = ${recorded} where version = '20261122000400'`;
     await record([...statements.slice(0, -1), "select 1"]);
     scene.platform.takeWrites();
-    await expect(scene.take([databaseStep])).rejects.toThrow(
+    await expect(scene.take([databaseStage])).rejects.toThrow(
       "was made by other statements than this checkout's (20261122000400_projects.sql)",
     );
     expect(scene.platform.takeWrites()).toEqual([]);
@@ -321,7 +318,7 @@ describe("a later deployment", () => {
   test("a database ahead of the checkout → refused before anything is changed", async () => {
     await scene.sql`insert into supabase_migrations.schema_migrations (version) values ('20991231000000')`;
     scene.platform.takeWrites();
-    await expect(scene.take([databaseStep])).rejects.toThrow(
+    await expect(scene.take([databaseStage])).rejects.toThrow(
       "has migrations that this checkout lacks (20991231000000)",
     );
     expect(scene.platform.takeWrites()).toEqual([]);
@@ -336,7 +333,7 @@ describe("a later deployment", () => {
     await scene.sql`
       create trigger forget before insert on supabase_migrations.schema_migrations
       for each row execute function public.forget()`;
-    await expect(scene.take([databaseStep, migrationsStep])).rejects.toThrow(
+    await expect(scene.take([databaseStage, migrationsStage])).rejects.toThrow(
       `the database of ${PROJECT} does not have 20261122003200_execute_rights.sql`,
     );
   });

@@ -2,10 +2,10 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { readDeploySettings } from "../../tools/deploy/read-deploy-settings.ts";
+import { readDeploySettings } from "../../tools/deploy/settings.ts";
 import { runDeployment } from "../../tools/deploy/run-deployment.ts";
-import { createSecretKeeper } from "../../tools/deploy/secret-keeper.ts";
-import { dashboardStep } from "../../tools/deploy/step-dashboard.ts";
+import { createSecretKeeper } from "../../tools/deploy/output.ts";
+import { dashboardStage } from "../../tools/deploy/dashboard-stage.ts";
 import { createSupabaseCli } from "../../tools/deploy/supabase-cli.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { forgetProject, logIn } from "../support/deploy-login.ts";
@@ -32,7 +32,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The last step alone; the others have tests of their own. */
+/** The last stage alone; the others have tests of their own. */
 async function build(): Promise<string[]> {
   const given = { help: false, project: PROJECT, dryRun: false, dashboard: true } as const;
   const printed: string[] = [];
@@ -45,7 +45,7 @@ async function build(): Promise<string[]> {
     keeper: createSecretKeeper(),
     found: { secretDigests: new Map<string, string>() },
   };
-  await runDeployment(deployment, (line) => printed.push(line), [dashboardStep]);
+  await runDeployment(deployment, (line) => printed.push(line), [dashboardStage]);
   return printed;
 }
 

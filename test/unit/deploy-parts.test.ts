@@ -1,14 +1,10 @@
 import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
-import { compareMigrations } from "../../tools/deploy/compare-migrations.ts";
-import { explainCliFailure } from "../../tools/deploy/explain-cli-failure.ts";
-import { createProgress } from "../../tools/deploy/progress.ts";
-import { readMigrations } from "../../tools/deploy/read-migrations.ts";
-import { scheduledJobs } from "../../tools/deploy/scheduled-jobs.ts";
-import { createSecretKeeper } from "../../tools/deploy/secret-keeper.ts";
-import { secretsToSet } from "../../tools/deploy/secrets-to-set.ts";
-import { vaultSql } from "../../tools/deploy/vault-sql.ts";
-import { waitForHealth } from "../../tools/deploy/wait-for-health.ts";
+import { compareMigrations, readMigrations, scheduledJobs, secretsToSet } from "../../tools/deploy/migrations.ts";
+import { explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
+import { createProgress, createSecretKeeper } from "../../tools/deploy/output.ts";
+import { vaultSql } from "../../tools/deploy/database-stages.ts";
+import { waitForHealth } from "../../tools/deploy/health-stage.ts";
 import { ownCommandLines } from "../support/deploy-command-lines.ts";
 import { hastyClock } from "../support/deploy-scene.ts";
 

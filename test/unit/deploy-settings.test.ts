@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { readDeployArguments } from "../../tools/deploy/read-deploy-arguments.ts";
-import { readDeploySettings } from "../../tools/deploy/read-deploy-settings.ts";
+import { readDeployArguments, readDeploySettings } from "../../tools/deploy/settings.ts";
 
 const REF = "abcdefghijklmnopqrst";
 const given = { help: false, project: REF, dryRun: false, dashboard: false } as const;

@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { findingLine } from "../../tools/models-check/finding.ts";
-import { checkRow } from "../../tools/models-check/check-row.ts";
-import type { ModelRow } from "../../tools/models-check/model-row.ts";
+import { checkRow, findingLine } from "../../tools/models-check/check-row.ts";
+import type { ModelRow } from "../../tools/models-check/read-rows.ts";
 import type { InputSchema } from "../../local/simulator/model-schemas.ts";
 import { modelJson } from "../../local/simulator/api-routes.ts";
 import { models } from "../../local/simulator/models.ts";

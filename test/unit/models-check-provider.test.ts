@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { CheckFailed } from "../../tools/models-check/check-failed.ts";
-import { rowsFromProject } from "../../tools/models-check/rows-from-project.ts";
+import { CheckFailed, rowsFromProject } from "../../tools/models-check/read-rows.ts";
 import { runCheck } from "../../tools/models-check/run-check.ts";
 import { readRecordedSchemas, recordedFile, recordedFolder } from "../../local/simulator/model-schemas.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { ModelRow } from "../../tools/models-check/model-row.ts";
-import { noteRow } from "../../tools/models-check/note-row.ts";
+import type { ModelRow } from "../../tools/models-check/read-rows.ts";
 import type { FieldSchema, InputSchema } from "../../local/simulator/model-schemas.ts";
 import { imageRow, inputOf, linesOf, videoRow } from "./models-check-fixture.ts";
 
@@ -174,44 +173,4 @@ test("required fields that are always sent: prompt, first frame, duration, extra
   expect(
     linesOf(videoRow({ extras: { mode: "standard" } }), of({ fields: inputOf("kwaivgi/kling-v2.1").fields, required })),
   ).toEqual([]);
-});
-
-const notes = (row: ModelRow, schema = inputOf(row.model)) => noteRow(row, schema);
-
-test("no last frame in the row, one in the model → a note, no finding", () => {
-  const row = videoRow({ last_frame_field: null, last_frame_extras: {}, last_frame_needs_first: false });
-  expect(linesOf(row)).toEqual([]);
-  expect(notes(row)).toEqual([
-    "last_frame_field is null, although the model has end_image: does it take a last frame?",
-  ]);
-  expect(notes(videoRow())).toEqual([]);
-  // A name alone makes no frame.
-  expect(notes(row, of({ fields: { fade_at_end: { type: "number" } } }))).toEqual([]);
-});
-
-test("no number of references published → a note", () => {
-  expect(notes(imageRow())).toEqual(["the schema gives no number for image_input; max_references 10 is not checked."]);
-});
-
-test("a deprecated field → a note", () => {
-  const row = videoRow({
-    model: "kwaivgi/kling-v2.5-turbo-pro",
-    first_frame_field: "image",
-    last_frame_field: null,
-    last_frame_extras: {},
-  });
-  expect(notes(row)).toContain("image is deprecated by the model.");
-});
-
-test("a duration that the model's default resolution rules out → a note; with the resolution fixed, none", () => {
-  const frames = {
-    first_frame_field: "first_frame_image",
-    last_frame_field: "last_frame_image",
-    last_frame_extras: {},
-  };
-  const row = videoRow({ model: "minimax/hailuo-02", ...frames, durations: [6, 10] });
-  expect(notes(row)).toEqual([
-    expect.stringMatching(/^offers 10 seconds, but duration must be 6 with resolution 1080p/),
-  ]);
-  expect(notes({ ...row, extras: { resolution: "768p" } })).toEqual([]);
 });

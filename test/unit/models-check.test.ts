@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readRows } from "../../tools/models-check/read-rows.ts";
-import { rowsFromProject } from "../../tools/models-check/rows-from-project.ts";
+import { readRows, rowsFromProject } from "../../tools/models-check/read-rows.ts";
 import { readArguments } from "../../tools/models-check/read-arguments.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
 import { until } from "./replicate-test-kit.ts";

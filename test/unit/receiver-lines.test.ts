@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { describeEvent, describeRefusal } from "../../tools/receiver/describe-event.ts";
 import { readReceiverArguments } from "../../tools/receiver/read-receiver-arguments.ts";
-import { RecentIds } from "../../tools/receiver/recent-ids.ts";
+import { RecentIds } from "../../tools/receiver/read-event.ts";
 import { webhookEvent } from "../../shared/contract/events.ts";
 import { BODY, documentedBodies } from "./receiver-fixture.ts";
 

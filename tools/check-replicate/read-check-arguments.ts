@@ -1,21 +1,21 @@
-import { parseArgs } from "node:util";
+import { parseOptions } from "../command-line.ts";
 import { readEnvironment } from "../../shared/platform/environment.ts";
 import { generateEnvironment } from "../../supabase/functions/keyframe-generate/environment.ts";
-import type { RowSource } from "../models-check/read-rows.ts";
 import { readArguments } from "../models-check/read-arguments.ts";
+import { type ModelRow, readRows, type RowSource } from "../models-check/read-rows.ts";
 
 export type LiveCheckArguments = {
   help: boolean;
-  /** Whoever runs it has agreed to the cost already. */
+  /** The cost is accepted without a question. */
   yes: boolean;
-  /** Null: there is no token, so nothing can be checked. */
+  /** Null: nothing can be checked. */
   token: string | null;
   baseUrl: string;
   isAllowedOutput: (url: string) => boolean;
   rows: RowSource;
 };
 
-/** What the function `generate` reads about the provider, except that here the token may be missing. */
+/** The provider's variables of the function `generate`; here the token may be missing. */
 const providerEnvironment = generateEnvironment
   .pick({
     KEYFRAME_REPLICATE_API_TOKEN: true,
@@ -24,14 +24,27 @@ const providerEnvironment = generateEnvironment
   })
   .partial({ KEYFRAME_REPLICATE_API_TOKEN: true });
 
-/** What the command line and the environment say. Throws one line that names what is wrong, never a secret. */
+/** Reads command line and environment. Throws one line that names what is wrong, never a secret. */
 export function readCheckArguments(
   args: string[],
   environment: (name: string) => string | undefined,
 ): LiveCheckArguments {
-  const { help, yes, migrations, "database-url": databaseUrl } = parse(args);
+  const {
+    help,
+    yes,
+    migrations,
+    "database-url": databaseUrl,
+  } = parseOptions({
+    args,
+    options: {
+      yes: { type: "boolean", short: "y", default: false },
+      migrations: { type: "boolean", default: false },
+      "database-url": { type: "string" },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  }).values;
   const env = readEnvironment(providerEnvironment, environment);
-  // The table is chosen as models:check chooses it, which takes the rest of the environment for the same words.
+  // Chooses the table as models:check does.
   const chosen = readArguments(
     [...(migrations ? ["--migrations"] : []), ...(databaseUrl === undefined ? [] : ["--database-url", databaseUrl])],
     environment,
@@ -46,20 +59,10 @@ export function readCheckArguments(
   };
 }
 
-function parse(args: string[]) {
-  try {
-    const { values } = parseArgs({
-      args,
-      options: {
-        yes: { type: "boolean", short: "y", default: false },
-        migrations: { type: "boolean", default: false },
-        "database-url": { type: "string" },
-        help: { type: "boolean", short: "h", default: false },
-      },
-    });
-    return values;
-  } catch (error) {
-    const [said] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
-    throw new Error(`${said}: --help lists what there is.`);
-  }
+/** The default model of first frames. Throws when it cannot be read. */
+export async function readDefaultRow(rows: RowSource, signal: AbortSignal): Promise<ModelRow> {
+  const all = await readRows(rows, signal);
+  const row = all.find(({ step, is_default }) => step === "first-frame" && is_default);
+  if (!row) throw new Error("models has no default model for first-frame.");
+  return row;
 }

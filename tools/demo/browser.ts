@@ -1,7 +1,8 @@
+import type { Session } from "@supabase/supabase-js";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import bundled from "@sparticuz/chromium";
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium } from "playwright-core";
 
 const FLAGS = [
   "--no-sandbox",
@@ -12,7 +13,7 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** A Ctrl-C is for whoever launched the browser: that closes it, and may have more to put in order than playwright. */
+/** Callers close the browser themselves on Ctrl-C, after their own cleanup. */
 const SIGNALS = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
 
 /** A headless browser: the Chromium that comes from npm on 64-bit Linux, elsewhere the Chrome that is installed. */
@@ -24,8 +25,8 @@ export async function launchBrowser(): Promise<Browser> {
 }
 
 /**
- * The package unpacks itself to a fixed name in the folder for temporary files, where another user's copy may be in the way
- * and one that was cut short is taken for whole. So it is unpacked into a folder of this user's, which is renamed last.
+ * The package unpacks itself to a fixed name in the temporary folder, which fails beside another user's copy and takes
+ * an incomplete copy for a whole one. So it is unpacked into a folder of this user's, which is renamed last.
  */
 async function unpackBundled(): Promise<string> {
   const folder = join(tmpdir(), `keyframe-chromium-${Deno.uid()}`);
@@ -34,7 +35,7 @@ async function unpackBundled(): Promise<string> {
   if (info?.isDirectory && info.uid === Deno.uid() && (await Deno.stat(program).catch(() => undefined))) return program;
   const unfinished = await Deno.makeTempDir({ prefix: "keyframe-chromium-" });
   const kept = Deno.env.get("TMPDIR");
-  // The package asks node:os where to unpack, and that reads this variable.
+  // The package unpacks into os.tmpdir(), which reads this variable.
   Deno.env.set("TMPDIR", unfinished);
   try {
     await bundled.executablePath();
@@ -46,7 +47,13 @@ async function unpackBundled(): Promise<string> {
     await Deno.rename(unfinished, folder);
     return program;
   } catch {
-    // Somebody has the name: this one stays where it is for once.
+    // Another process has created the folder: this copy stays where it is.
     return join(unfinished, "chromium");
   }
+}
+
+/** The state of a browser in which somebody is signed in, as supabase-js stores a session. */
+export function keptSession(url: string, session: Session): NonNullable<BrowserContextOptions["storageState"]> {
+  const name = `sb-${new URL(url).hostname.split(".")[0]}-auth-token`;
+  return { cookies: [], origins: [{ origin: url, localStorage: [{ name, value: JSON.stringify(session) }] }] };
 }

@@ -5,9 +5,9 @@ const EXPECTED = ["project.created", "generation.succeeded", "generation.succeed
 const PATIENCE_MS = 20_000;
 const FAREWELL_MS = 5_000;
 
-/** A receiver on this machine that the service was told of; it lets in only what is signed with the endpoint's secret. */
+/** A receiver on this machine with a registered endpoint; it accepts only what is signed with the endpoint's secret. */
 export type EventReceiver = {
-  /** Resolves with what arrived once the events of a whole film have; throws when they do not come. */
+  /** Resolves with the events of a whole film; throws when they do not arrive. */
   filmEvents(projectId: string): Promise<ReceivedEvent[]>;
   stop(): Promise<void>;
 };
@@ -41,7 +41,7 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
       return arrived;
     },
     async stop() {
-      // The endpoint would point at nothing; the demo leaves none behind, even when it was cut short.
+      // Deleted also when the demo was cut short: the endpoint would point at nothing.
       const brief = AbortSignal.timeout(FAREWELL_MS);
       await keyframe.webhooks.delete(webhookId, { signal: brief }).catch(() => undefined);
       await receiver.stop();

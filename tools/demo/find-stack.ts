@@ -5,11 +5,11 @@ import type { StackOptions } from "../../local/stack/stack-settings.ts";
 const START_PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 200;
 
-export type FoundStack = { url: string; publishableKey: string; simulated: boolean };
+type FoundStack = { url: string; publishableKey: string; simulated: boolean };
 
 /**
- * The stack that runs on these data, if one does; one that is just starting is waited for.
- * Throws one line when it does not become ready, or does not answer.
+ * The stack that runs on these data, if any; waits for one that is starting. Throws one line when it does not become
+ * ready or does not answer.
  */
 export async function findStack(
   { dataDir }: StackOptions,

@@ -1,7 +1,7 @@
 const WIDTH = 28;
 const REDRAW_MS = 100;
 
-/** Draws one line that fills up. On a terminal it is redrawn in place; elsewhere only the last state is printed. */
+/** A progress line. On a terminal it is redrawn in place; elsewhere only the last state is printed. */
 export class ProgressBar {
   readonly #label: string;
   readonly #start = performance.now();
@@ -13,7 +13,7 @@ export class ProgressBar {
   constructor(label: string, write: (text: string) => void) {
     this.#label = label;
     this.#write = write;
-    // Between two states of the run, which can be seconds apart, the time goes on.
+    // Redraws the elapsed time between two states, which can be seconds apart.
     if (Deno.stdout.isTerminal()) this.#redraw = setInterval(() => this.#draw(), REDRAW_MS);
   }
 
@@ -23,7 +23,7 @@ export class ProgressBar {
     if (this.#redraw !== undefined) this.#draw();
   }
 
-  /** Leaves the last state standing. To be called in any case: until then it draws. */
+  /** Prints the last state and stops drawing. Must be called. */
   end(): void {
     clearInterval(this.#redraw);
     if (this.#redraw !== undefined) this.#draw();
@@ -31,7 +31,7 @@ export class ProgressBar {
   }
 
   #draw(): void {
-    // The escape sequence clears what a longer line before has left.
+    // The escape sequence clears the rest of a longer line.
     this.#write(`\r${this.#line()}\x1b[K`);
   }
 

@@ -15,21 +15,21 @@ import { ProgressBar } from "./progress-bar.ts";
 
 const PROMPT = "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea";
 
-export type DemoOptions = {
+type DemoOptions = {
   url: string;
   publishableKey: string;
   /** How long one step may take, in ms. */
   patienceMs: number;
-  /** Cuts the demo short: it rejects. */
+  /** Aborts the demo, which then rejects. */
   signal: AbortSignal;
   write: (text: string) => void;
-  /** Each step is added when it has held. */
+  /** Each step is added when it has succeeded. */
   steps: DemoStep[];
 };
 
 export type DemoStep = { name: string; ms: number; result: string };
 
-/** Makes a film as a new user would, through Auth and the HTTP API only. Throws at the first thing that does not hold. */
+/** Makes a film as a new user would, through Auth and the HTTP API only. Throws at the first failure. */
 export async function runDemo(options: DemoOptions): Promise<void> {
   const { url, publishableKey, signal, steps } = options;
   const timed: Timed = async (name, work, result) => {
@@ -70,7 +70,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 /** Does one step and notes how long it took. */
 type Timed = <T>(name: string, work: () => Promise<T>, result: (made: T) => string) => Promise<T>;
 
-/** From project to video, with every file and every event checked. */
+/** From project to video; checks every file and every event. */
 async function makeFilm(
   keyframe: KeyframeClient,
   receiver: EventReceiver,
@@ -114,7 +114,7 @@ async function makeFilm(
   const files = await timed(
     "download",
     () => Promise.all([first, last, video].map((made) => downloadOutput(made, signal))),
-    (made) => `${made.length} files, sha256 as promised`,
+    (made) => `${made.length} files, sha256 as stated`,
   );
   const [firstFile, lastFile, videoFile] = files;
   if (!firstFile || !lastFile || !videoFile) throw new Error("Not all three files were downloaded.");

@@ -1,18 +1,16 @@
-import { DeployError } from "./deploy-error.ts";
+import { DeployError } from "./output.ts";
 
 export type Ended = { code: number; stdout: string; stderr: string; isTooLate: boolean };
 
-/** Unless the caller says otherwise. The CLI waits for an answer without end. */
+/** The default limit. The CLI itself waits without one. */
 const LIMIT_MS = 120_000;
 
-/** Variables that hold secrets of the functions; no program started here needs them. */
+/** Variables with the functions' secrets. No program started here needs them. */
 const KEPT_BACK = /^(REPLICATE_|KEYFRAME_)/;
 
 /**
- * Runs a program until it ends or its time is over. It gets the environment of this one (the login of the CLI is found by
- * it) without the functions' secrets.
- *
- * @param input what it reads: the place for secrets, since everybody on the machine can read a command line
+ * Runs a program until it ends or its time is over, with this process's environment (which holds the CLI's login)
+ * without the functions' secrets. Secrets go into `input`, because everybody can read a command line.
  */
 export async function runCommand(
   program: string,
@@ -57,7 +55,7 @@ function spawn(command: Deno.Command): Deno.ChildProcess {
 
 async function feed(child: Deno.ChildProcess, input: string): Promise<void> {
   const writer = child.stdin.getWriter();
-  // One that ended before it read everything says why itself.
+  // A program that ends before it has read everything reports the reason itself.
   await writer
     .write(new TextEncoder().encode(input))
     .then(() => writer.close())

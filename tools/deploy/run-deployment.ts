@@ -1,39 +1,34 @@
-import { DeployError } from "./deploy-error.ts";
-import type { Deployment, Step } from "./step.ts";
-import { configStep } from "./step-config.ts";
-import { dashboardStep } from "./step-dashboard.ts";
-import { databaseStep } from "./step-database.ts";
-import { extensionsStep } from "./step-extensions.ts";
-import { functionsStep } from "./step-functions.ts";
-import { healthStep } from "./step-health.ts";
-import { migrationsStep } from "./step-migrations.ts";
-import { projectStep } from "./step-project.ts";
-import { replicateStep } from "./step-replicate.ts";
-import { secretsStep } from "./step-secrets.ts";
-import { vaultStep } from "./step-vault.ts";
+import { DeployError } from "./output.ts";
+import type { Deployment, Stage } from "./stage.ts";
+import { configStage } from "./config-stage.ts";
+import { dashboardStage } from "./dashboard-stage.ts";
+import { databaseStage, projectStage, replicateStage } from "./check-stages.ts";
+import { extensionsStage, migrationsStage, vaultStage } from "./database-stages.ts";
+import { functionsStage, secretsStage } from "./function-stages.ts";
+import { healthStage } from "./health-stage.ts";
 
-/** Checks first, the database before the functions that need it, the proof last. */
-const STEPS = [
-  projectStep,
-  replicateStep,
-  databaseStep,
-  configStep,
-  migrationsStep,
-  extensionsStep,
-  vaultStep,
-  secretsStep,
-  functionsStep,
-  healthStep,
+/** Checks come first, the database before the functions that need it, health last. */
+const STAGES = [
+  projectStage,
+  replicateStage,
+  databaseStage,
+  configStage,
+  migrationsStage,
+  extensionsStage,
+  vaultStage,
+  secretsStage,
+  functionsStage,
+  healthStage,
 ];
 
-/** Takes a project through all steps, or in a dry run says what each would change. Throws at the first that fails. */
+/** Runs all stages; a dry run only prints what each would change. Throws at the first failure. */
 export async function runDeployment(
   deployment: Deployment,
   print: (line: string) => void,
-  steps: Step[] = deployment.settings.dashboard ? [...STEPS, dashboardStep] : STEPS,
+  stages: Stage[] = deployment.settings.dashboard ? [...STAGES, dashboardStage] : STAGES,
 ): Promise<void> {
-  const width = Math.max(...steps.map(({ name }) => name.length)) + 2;
-  for (const [index, { name, plan }] of steps.entries()) {
+  const width = Math.max(...stages.map(({ name }) => name.length)) + 2;
+  for (const [index, { name, plan }] of stages.entries()) {
     try {
       const { says, more = [], apply } = await plan(deployment);
       print(`  ${name.padEnd(width)}${says}`);
@@ -41,7 +36,7 @@ export async function runDeployment(
       if (apply && !deployment.settings.dryRun) print(`  ${"".padEnd(width)}${await apply()}`);
     } catch (error) {
       if (!(error instanceof DeployError)) throw error;
-      const names = steps.map((step) => step.name);
+      const names = stages.map((stage) => stage.name);
       const done = names.slice(0, index).join(", ") || "nothing";
       const { project, dryRun, dashboard } = deployment.settings;
       const state = ` Done: ${done}. Not done: ${names.slice(index).join(", ")}. Continue with: npm run deploy -- --project ${project}${dashboard ? " --dashboard" : ""}`;

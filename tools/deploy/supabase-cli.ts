@@ -2,28 +2,26 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { DeployError } from "./deploy-error.ts";
-import { explainCliFailure } from "./explain-cli-failure.ts";
-import type { Progress } from "./progress.ts";
+import { DeployError, type Progress } from "./output.ts";
 import { type Ended, runCommand } from "./run-command.ts";
 
-/** A database by its connection string instead of by its project. */
+/** A database by its connection string. */
 export type Database = { url: string; password: string };
 
 type Options = {
   input?: string;
-  /** Where it works instead of on the project. */
+  /** The database to work on instead of the project's. */
   at?: Database;
   limitMs?: number;
   /** A folder with another `supabase` folder in it. */
   root?: string;
 };
 
-/** The Supabase CLI, bound to one project. Every method throws a DeployError that says what to do. */
+/** The Supabase CLI for one project. Every method throws a DeployError that says what to do. */
 export type SupabaseCli = {
-  /** Runs a command, `doing` in a few words for what is said meanwhile and when it fails; answers what it printed on stdout. */
+  /** Runs a command and returns its standard output. `doing` names it in progress lines and errors. */
   run(doing: string, args: string[], options?: Options): Promise<string>;
-  /** Runs SQL in the project's database and answers the rows of the last statement. Secrets may stand in it. */
+  /** Runs SQL in the project's database and returns the rows of the last statement. The SQL may hold secrets. */
   query<T extends z.ZodType>(
     doing: string,
     sql: string,
@@ -42,7 +40,7 @@ export function createSupabaseCli(
 ): SupabaseCli {
   const quiet = { SUPABASE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1" };
   const run: SupabaseCli["run"] = async (doing, args, { at, root: cwd = root, ...options } = {}) => {
-    // The password by its environment: everybody on the machine can read a command line.
+    // The password goes into the environment: everybody can read a command line.
     const env = at === undefined || at.password === "" ? quiet : { ...quiet, PGPASSWORD: at.password };
     const command = runCommand(
       findProgram(),
@@ -66,20 +64,20 @@ export function createSupabaseCli(
       const printed = await run(doing, args, { ...options, input: sql });
       const rows = z.array(row).safeParse(parseJson(printed));
       if (rows.success) return rows.data;
-      // Not what it printed: that may hold what was asked for.
+      // The output is left out, because it may hold secrets.
       throw new DeployError(`The Supabase CLI answered something unknown while ${doing}. Is it the one of \`npm ci\`?`);
     },
   };
 }
 
-/** The program itself: started by the script in node_modules/.bin, it reads nothing from `--env-file=/dev/stdin`. */
+/** The binary itself: the script in node_modules/.bin does not pass on `--env-file=/dev/stdin`. */
 function findProgram(): string {
   const system = `${Deno.build.os}-${Deno.build.arch === "aarch64" ? "arm64" : "x64"}`;
   const pathOf = (name: string) => join(PROJECT_ROOT, "node_modules/@supabase", `cli-${name}`, "bin/supabase");
   return [system, `${system}-musl`].map(pathOf).find((path) => existsSync(path)) ?? pathOf(system);
 }
 
-/** The CLI leaves out a file it cannot find, warns and exits 0: what is deployed then lacks something. */
+/** The CLI leaves out a file that it cannot find, warns, and exits with 0: the deployment would be incomplete. */
 function refuseWarnings(doing: string, { stdout, stderr }: Ended): void {
   const warnings = `${stdout}\n${stderr}`.split("\n").filter((line) => /^\s*WARN(ING)?:/.test(line));
   if (warnings.length === 0) return;
@@ -87,11 +85,92 @@ function refuseWarnings(doing: string, { stdout, stderr }: Ended): void {
   throw new DeployError(`The Supabase CLI warned while ${doing}: ${said} Put that right and deploy again.`);
 }
 
-/** What a command printed, or undefined when it is not JSON. */
+/** The parsed JSON, or undefined. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
+  }
+}
+
+const LONGEST = 500;
+
+/** What the CLI printed → what to do. The first match counts. */
+const REMEDIES: [pattern: RegExp, remedy: (project: string) => string][] = [
+  [
+    /Access token not provided|AccessTokenRequired/i,
+    () =>
+      "Run `npx supabase login`, or set SUPABASE_ACCESS_TOKEN (made at https://supabase.com/dashboard/account/tokens).",
+  ],
+  [
+    /Invalid access token format/i,
+    () =>
+      "SUPABASE_ACCESS_TOKEN is no access token: it starts with sbp_ and is made at https://supabase.com/dashboard/account/tokens.",
+  ],
+  [
+    /status 401|\b401\b.*unauthorized|Unauthorized/i,
+    () =>
+      "The access token was refused, perhaps it expired: run `npx supabase login` again, or set a new SUPABASE_ACCESS_TOKEN.",
+  ],
+  [
+    /status 403|Forbidden|necessary privileges/i,
+    (project) =>
+      `This account may not do that with the project ${project}: sign in as an owner or administrator of its organization.`,
+  ],
+  [
+    /status 404|Project not found/i,
+    (project) =>
+      `There is no project ${project} that this account can see: compare the ref with \`npx supabase projects list\`, and the account with the one you signed in as.`,
+  ],
+  [/status 429|rate limit/i, () => "Supabase asks for patience: try again in a minute."],
+  [/status 5\d\d/i, () => "Supabase has trouble: look at https://status.supabase.com and run the command again."],
+  [
+    /inserted before the last migration|not found in local migrations/i,
+    () => "This checkout and the database disagree about migrations: docs/upgrade.md says what to do.",
+  ],
+  [
+    /TransportError/i,
+    () =>
+      "Supabase's API could not be reached: look at your network (behind a proxy, set HTTPS_PROXY) and run the command again.",
+  ],
+  [
+    /IPv6 is not supported|failed to connect|ECONNREFUSED|ENOTFOUND|ETIMEDOUT|password authentication failed/i,
+    () =>
+      "Set SUPABASE_DB_URL to the session pooler's connection string (the project's page → Connect) with the database's password, and run the command again.",
+  ],
+];
+
+/** One paragraph about a failed command: what it did, what it printed, what to do. */
+export function explainCliFailure(
+  doing: string,
+  project: string,
+  { stdout, stderr }: Pick<Ended, "stdout" | "stderr">,
+): string {
+  const said = whatItSaid(stdout, stderr);
+  const remedy = REMEDIES.find(([pattern]) => pattern.test(said))?.[1](project);
+  return `Failed while ${doing}. The Supabase CLI said: ${said}${/[.!?]$/.test(said) ? "" : "."} ${remedy ?? "Put that right and run the command again: what is done already stays done."}`;
+}
+
+function whatItSaid(stdout: string, stderr: string): string {
+  const message = /"message":"((?:[^"\\]|\\.)*)"\s*[,}]/.exec(
+    stdout.slice(Math.max(stdout.indexOf('"error"'), 0)),
+  )?.[1];
+  const lines = stderr
+    .split("\n")
+    .filter((line) => line.trim() !== "" && !/^(Target|Confirmed by|Try rerunning)/.test(line));
+  const began = lines.findLastIndex((line) => line.startsWith("Applying migration"));
+  const context = began === -1 ? [] : lines.slice(began);
+  const said =
+    message === undefined ? (context.length > 0 ? context : lines.slice(-8)) : [...context, unescaped(message)];
+  const line = said.join(" ").replace(/\s+/g, " ").trim();
+  return line === "" ? "nothing" : line.slice(0, LONGEST);
+}
+
+function unescaped(text: string): string {
+  try {
+    return String(JSON.parse(`"${text}"`));
+  } catch {
+    return text;
   }
 }

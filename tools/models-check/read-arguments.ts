@@ -1,11 +1,11 @@
-import { parseArgs } from "node:util";
+import { parseOptions } from "../command-line.ts";
 import { z } from "zod";
 import { httpUrl, readEnvironment, supabaseSecretKeys, supabaseUrl } from "../../shared/platform/environment.ts";
 import type { RowSource } from "./read-rows.ts";
 
-export type CheckArguments = {
+type CheckArguments = {
   rows: RowSource;
-  /** Absent: the recorded schemas are what the rows are compared with. */
+  /** Absent: the rows are compared with the recorded schemas. */
   provider?: { baseUrl: string; token: string };
   record: boolean;
   help: boolean;
@@ -21,7 +21,7 @@ const environmentOf = z.object({
 });
 type Environment = z.output<typeof environmentOf>;
 
-/** What the command line and the environment say. Throws one line that names what is wrong, never a secret. */
+/** Reads command line and environment. Throws one line that names what is wrong, never a secret. */
 export function readArguments(args: string[], environment: (name: string) => string | undefined): CheckArguments {
   const given = parse(args);
   const env = readEnvironment(environmentOf, environment);
@@ -41,22 +41,17 @@ export function readArguments(args: string[], environment: (name: string) => str
 }
 
 function parse(args: string[]) {
-  try {
-    const { values } = parseArgs({
-      args,
-      options: {
-        "database-url": { type: "string" },
-        migrations: { type: "boolean", default: false },
-        recorded: { type: "boolean", default: false },
-        record: { type: "boolean", default: false },
-        help: { type: "boolean", short: "h", default: false },
-      },
-    });
-    return values;
-  } catch (error) {
-    const [said] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
-    throw new Error(`${said}: --help lists what there is.`);
-  }
+  const { values } = parseOptions({
+    args,
+    options: {
+      "database-url": { type: "string" },
+      migrations: { type: "boolean", default: false },
+      recorded: { type: "boolean", default: false },
+      record: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  return values;
 }
 
 type Given = ReturnType<typeof parse>;
@@ -69,7 +64,7 @@ function chooseRows(given: Given, env: Environment): RowSource {
   const databaseUrl = given["database-url"] ?? env.KEYFRAME_DATABASE_URL;
   if (databaseUrl !== undefined) {
     if (/^postgres(ql)?:$/.test(URL.parse(databaseUrl)?.protocol ?? "")) return { from: "database", databaseUrl };
-    // Never repeated: what was meant to be an address may hold a password all the same.
+    // The value is not repeated: it may hold a password.
     throw new Error("The database's address must be like postgres://user:password@host:5432/postgres.");
   }
   const secretKey = env.SUPABASE_SECRET_KEY ?? env.SUPABASE_SECRET_KEYS;

@@ -1,17 +1,22 @@
-import { abortable } from "./abortable.ts";
-import { CheckFailed } from "./check-failed.ts";
-import type { ModelRow } from "./model-row.ts";
-import { rowsFromDatabase } from "./rows-from-database.ts";
-import { rowsFromMigrations } from "./rows-from-migrations.ts";
-import { rowsFromProject } from "./rows-from-project.ts";
+import { join } from "node:path";
+import postgres from "postgres";
+import { z } from "zod";
+import { installExtensions } from "../../local/extensions/install-extensions.ts";
+import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
+import { startPostgres } from "../../local/postgres/start-postgres.ts";
+import { applyMigrations } from "../../local/stack/apply-migrations.ts";
+import { oneLine } from "../../local/stack/command-line.ts";
+import { removeData } from "../../local/stack/data-folder.ts";
+import { step } from "../../shared/contract/fields.ts";
+import { modelSettings } from "../../shared/replicate/build-input.ts";
 
-/** Whose `models` is checked. */
+/** The source of the rows to check. */
 export type RowSource =
   | { from: "migrations" }
   | { from: "database"; databaseUrl: string }
   | { from: "project"; url: string; secretKey: string };
 
-/** Reads the rows. Throws CheckFailed when they cannot be read, or there are none: nothing would have been checked. */
+/** Reads the rows. Throws CheckFailed when they cannot be read or there are none. */
 export async function readRows(source: RowSource, signal: AbortSignal): Promise<ModelRow[]> {
   const rows = await read(source, signal);
   if (rows.length === 0) throw new CheckFailed(`models has no rows in ${nameRows(source)}.`);
@@ -29,7 +34,7 @@ function read(source: RowSource, signal: AbortSignal): Promise<ModelRow[]> {
   }
 }
 
-/** Where the rows are from, without passwords and keys. */
+/** The source, without passwords and keys. */
 export function nameRows(source: RowSource): string {
   switch (source.from) {
     case "migrations":
@@ -38,5 +43,102 @@ export function nameRows(source: RowSource): string {
       return `the database at ${new URL(source.databaseUrl).host}`;
     case "project":
       return `the project ${source.url}`;
+  }
+}
+
+/** The columns of a row of `models` that are compared. */
+const modelRow = modelSettings.extend({ step, model: z.string(), is_default: z.boolean() });
+export type ModelRow = z.infer<typeof modelRow>;
+
+/** Their names, for a query. */
+const modelColumns = Object.keys(modelRow.shape);
+
+/** Reads the rows by a connection string. Throws CheckFailed without the URL, which may hold a password. */
+async function rowsFromDatabase(databaseUrl: string): Promise<ModelRow[]> {
+  const sql = postgres(databaseUrl, { max: 1, connect_timeout: 15, onnotice: () => undefined });
+  try {
+    const rows = await sql`
+      select ${sql(modelColumns)} from keyframe.models order by step, is_default desc, model`;
+    return z.array(modelRow).parse([...rows]);
+  } catch (error) {
+    throw new CheckFailed(`models cannot be read from the database: ${oneLine(error)}`);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+/** Reads the rows that the migrations insert, from a throw-away Postgres, which is removed also on abort. */
+async function rowsFromMigrations(signal: AbortSignal): Promise<ModelRow[]> {
+  const folder = await Deno.makeTempDir({ prefix: "keyframe-models-check-" });
+  const server = await startPostgres({ dataDir: join(folder, "postgres"), durable: false });
+  try {
+    signal.throwIfAborted();
+    const postgresPassword = crypto.randomUUID();
+    const sql = postgres(server.url, { max: 1, onnotice: () => undefined });
+    try {
+      await bootstrapPlatform(sql, { postgresPassword });
+      await installExtensions(sql, { useReal: false });
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+    const url = new URL(server.url);
+    url.username = "postgres";
+    url.password = postgresPassword;
+    await applyMigrations(url.href, join(folder, "cli-home"), signal);
+    return await rowsFromDatabase(url.href);
+  } finally {
+    await server.stop();
+    await removeData(folder);
+  }
+}
+
+const TIMEOUT_MS = 30_000;
+
+/** Reads the rows through a project's Data API with its secret key. Throws CheckFailed without the key. */
+export async function rowsFromProject(url: string, secretKey: string, fetcher: typeof fetch): Promise<ModelRow[]> {
+  const query = `select=${modelColumns.join(",")}&order=step,is_default.desc,model`;
+  const address = `${url.replace(/\/+$/, "")}/rest/v1/models`;
+  const headers = { apikey: secretKey, authorization: `Bearer ${secretKey}`, "accept-profile": "keyframe" };
+  const { status, text } = await getText(`${address}?${query}`, headers, fetcher);
+  if (status === 401 || status === 403) {
+    throw new CheckFailed(`${address} refuses the key (${status}): it has to be the project's secret key.`);
+  }
+  if (status !== 200) throw new CheckFailed(`${address} answered ${status}: ${text.slice(0, 200)}`);
+  const parsed = z.array(modelRow).safeParse(parseJson(text));
+  if (!parsed.success) throw new CheckFailed(`${address} answered with no rows of models: is SUPABASE_URL right?`);
+  return parsed.data;
+}
+
+/** Sends a GET with a secret. Throws CheckFailed when there is no answer. */
+export async function getText(
+  url: string,
+  headers: Record<string, string>,
+  fetcher: typeof fetch,
+): Promise<{ status: number; text: string }> {
+  try {
+    // Redirects are not followed: the secret is for this host only.
+    const init: RequestInit = { headers, redirect: "manual", signal: AbortSignal.timeout(TIMEOUT_MS) };
+    const response = await fetcher(url, init);
+    return { status: response.status, text: await response.text() };
+  } catch (error) {
+    throw new CheckFailed(`${url.split("?")[0]} cannot be reached: ${oneLine(error)}`);
+  }
+}
+
+/** A fetch whose every request also ends with `signal`. */
+export function abortable(signal: AbortSignal): typeof fetch {
+  return (input, init) =>
+    fetch(input, { ...init, signal: AbortSignal.any([signal, ...(init?.signal ? [init.signal] : [])]) });
+}
+
+/** The check was not possible, which says nothing about the rows: no network, a wrong token, no such database. */
+export class CheckFailed extends Error {}
+
+/** The parsed JSON, or null. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }

@@ -1,31 +1,28 @@
 import {
+  type FieldSchema,
+  type InputSchema,
   readInputSchema,
   readRecordedSchemas,
   recordedFolder,
   type RecordedSchema,
 } from "../../local/simulator/model-schemas.ts";
-import { checkRow } from "./check-row.ts";
-import { compareSchemas } from "./compare-schemas.ts";
-import type { Provider } from "./fetch-schema.ts";
-import type { Finding, Note } from "./finding.ts";
-import type { ModelRow } from "./model-row.ts";
-import { noteRow } from "./note-row.ts";
-import { type Found, fromProvider, fromRecords } from "./read-schemas.ts";
-import { recordSchema } from "./record-schema.ts";
+import { checkRow, describeField, type Finding, findingLine, type Note, noteLine } from "./check-row.ts";
+import type { ModelRow } from "./read-rows.ts";
+import { type Found, fromProvider, fromRecords, type Provider, recordSchema } from "./schemas.ts";
 
-export type CheckOptions = {
+type CheckOptions = {
   rows: ModelRow[];
-  /** Absent: the recorded schemas are what the rows are compared with. */
+  /** Absent: the rows are compared with the recorded schemas. */
   provider?: Provider;
   record?: boolean;
-  /** Where the recorded schemas are; the repository's own by default. */
+  /** The folder of the recorded schemas; the repository's own by default. */
   folder?: URL;
-  /** The day, as 2026-11-21, that a newly recorded schema is said to be of. */
+  /** The date for newly recorded schemas, like 2026-11-21. */
   today: string;
 };
 
-export type Checked = { row: ModelRow; origin: string; findings: Finding[] };
-export type CheckResult = { checked: Checked[]; findings: Finding[]; notes: Note[] };
+type Checked = { row: ModelRow; origin: string; findings: Finding[] };
+type CheckResult = { checked: Checked[]; findings: Finding[]; notes: Note[] };
 
 /** Compares every row with its model's schema. Throws CheckFailed when the provider cannot be asked. */
 export async function runCheck({
@@ -40,8 +37,7 @@ export async function runCheck({
   const models = [...new Set(record ? [...used, ...Object.keys(recorded)] : used)].sort();
   const found = provider ? await fromProvider(models, provider) : fromRecords(models, recorded);
   const checked = rows.map((row) => checkOne(row, found.get(row.model)));
-  const notes = checked.flatMap(({ row }) => notesOf(row, found.get(row.model)));
-  if (provider) notes.push(...drift(found, recorded, record ?? false));
+  const notes = provider ? drift(found, recorded, record ?? false) : [];
   if (provider && record) await writeAll(found, provider, folder, today);
   return { checked, findings: checked.flatMap(({ findings }) => findings), notes };
 }
@@ -53,12 +49,7 @@ function checkOne(row: ModelRow, found: Found | undefined): Checked {
   return { row, origin: "none", findings: [finding] };
 }
 
-function notesOf(row: ModelRow, found: Found | undefined): Note[] {
-  if (!found || !("schema" in found)) return [];
-  return noteRow(row, found.schema).map((text) => ({ step: row.step, model: row.model, text }));
-}
-
-/** Where the repository's records are not what the provider publishes now: the simulator then is not like it either. */
+/** Differences between recorded and published schemas: the simulator then differs from the provider too. */
 function drift(found: Map<string, Found>, recorded: Record<string, RecordedSchema>, record: boolean): Note[] {
   const ending = record ? "Written anew." : "Run with --record to write it anew.";
   return [...found].flatMap(([model, live]): Note[] => {
@@ -79,4 +70,68 @@ async function writeAll(found: Map<string, Found>, { baseUrl }: Provider, folder
     const { version, openapi } = live;
     await recordSchema({ model, version, openapi, url: `${baseUrl}/models/${model}`, date }, folder);
   }
+}
+
+/** The differences between a recorded and a published schema, field by field; descriptions and order do not count. */
+function compareSchemas(recorded: InputSchema, live: InputSchema): string[] {
+  const names = [...new Set([...Object.keys(live.fields), ...Object.keys(recorded.fields)])].sort();
+  return names.flatMap((name) => {
+    const before = recorded.fields[name];
+    const now = live.fields[name];
+    if (!now) return [`${name} is gone`];
+    if (!before) return [`${name} is new (${describeField(now)})`];
+    const changes = sameValues(before, now)
+      ? []
+      : [`${name} takes ${describeField(now)}, recorded is ${describeField(before)}`];
+    const required = live.required.includes(name);
+    if (required !== recorded.required.includes(name))
+      changes.push(`${name} is ${required ? "now" : "no longer"} required`);
+    return changes;
+  });
+}
+
+function sameValues(a: FieldSchema, b: FieldSchema): boolean {
+  return JSON.stringify(valuesOf(a)) === JSON.stringify(valuesOf(b));
+}
+
+function valuesOf({ type, format, enum: values, minimum, maximum, maxItems, items }: FieldSchema) {
+  const sorted = values === undefined ? null : [...values].map((one) => JSON.stringify(one)).sort();
+  return [type, format, sorted, minimum, maximum, maxItems, items?.type, items?.format];
+}
+
+/** The printed report: a table, the notes, the findings, and the sum. */
+export function report({ checked, findings, notes }: CheckResult, rowsFrom: string): string {
+  const sum = `${checked.length} rows of models, from ${rowsFrom}`;
+  const verdict =
+    findings.length === 0
+      ? `Every one fits its model's schema: ${sum}.`
+      : `${findings.length} ${findings.length === 1 ? "finding" : "findings"} in ${sum}.`;
+  const blocks = [
+    table(checked),
+    notes.map((note) => `Note: ${noteLine(note)}`).join("\n"),
+    findings.map((finding) => `Wrong: ${findingLine(finding)}`).join("\n"),
+    verdict,
+  ];
+  return blocks.filter((block) => block !== "").join("\n\n");
+}
+
+function table(checked: Checked[]): string {
+  const lines = [
+    ["step", "model", "schema", "result"],
+    ...checked.map(({ row, origin, findings }) => [
+      row.step,
+      row.is_default ? `${row.model} (default)` : row.model,
+      origin,
+      findings.length === 0 ? "fits" : `${findings.length} wrong`,
+    ]),
+  ];
+  const widths = [0, 1, 2].map((column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
 }

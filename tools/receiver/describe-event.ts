@@ -1,7 +1,7 @@
 import type { WebhookEvent } from "../../shared/contract/events.ts";
 import type { ReceivedEvent, RefusedRequest } from "./start-receiver.ts";
 
-/** A received event in one line: when it came, new or duplicate, type, what it tells, and its identifiers. */
+/** A received event in one line: time, new or duplicate, type, content and identifiers. */
 export function describeEvent({ id, event, receivedAt, duplicate }: ReceivedEvent): string {
   const afterMs = receivedAt.getTime() - Date.parse(event.timestamp);
   return [
@@ -14,7 +14,7 @@ export function describeEvent({ id, event, receivedAt, duplicate }: ReceivedEven
   ].join("  ");
 }
 
-/** A request that was refused, in one line. */
+/** A refused request in one line. */
 export function describeRefusal({ receivedAt, status, reason }: RefusedRequest): string {
   return `${clock(receivedAt)}  refused    ${status}  ${printable(reason)}`;
 }
@@ -42,8 +42,8 @@ function tell(event: WebhookEvent): string[] {
 
 const clock = (at: Date) => at.toISOString().slice(11);
 
-/** A person's text in one line of a terminal, not too long. */
+/** A user's text in one line, shortened. */
 const quote = (text: string) => printable(JSON.stringify([...text].slice(0, 60).join("")));
 
-/** Without the control and format characters that could move the cursor or turn the line around. */
+/** Without control and format characters, which could move the cursor or reverse the line. */
 const printable = (text: string) => text.replace(/[\p{Cc}\p{Cf}]/gu, "·");

@@ -3,12 +3,12 @@ import { type WebhookEvent, webhookEvent } from "../../shared/contract/events.ts
 import { ApiError } from "../../shared/http/errors.ts";
 import { bodyClock, createBodyReader, decodeBody } from "../../shared/http/read-body.ts";
 
-/** Three times what an event may have. */
+/** Three times the limit of an event. */
 const LIMITS = { maxBytes: 64 * 1024, maxMs: 15_000 };
 
 const readBody = createBodyReader({ ...bodyClock, mostBytes: 16 * 1024 * 1024 });
 
-/** A request that does not become an event: what it is answered, and why. */
+/** A request that is not an event: the status to answer, and why. */
 export class Refused extends Error {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -17,14 +17,10 @@ export class Refused extends Error {
   }
 }
 
-/** What a genuine request carries: the event, its identifier, and both as they came, for whoever wants to check again. */
+/** A verified request: the event, its identifier, and headers and body as received. */
 export type SignedEvent = { id: string; event: WebhookEvent; headers: Record<string, string>; body: string };
 
-/**
- * Reads a webhook as a receiver should: method, size, raw body, signature and age, and only then JSON.
- *
- * @throws Refused
- */
+/** Reads a webhook as a receiver should: method, size, raw body, signature and age, and then JSON. Throws Refused. */
 export async function readEvent(request: Request, webhooks: readonly Webhook[]): Promise<SignedEvent> {
   if (request.method !== "POST") throw new Refused(405, "Events come with POST.");
   const body = await readRawBody(request);
@@ -47,7 +43,10 @@ async function readRawBody(request: Request): Promise<string> {
   }
 }
 
-/** One secret is enough: during a rotation the sender signs with each that is live, and a receiver may hold several too. */
+/**
+ * One matching secret is enough: during a rotation the sender signs with each live secret, and a receiver may hold
+ * several.
+ */
 function checkSignature(webhooks: readonly Webhook[], headers: Record<string, string>, body: string): void {
   let reason = "This receiver has no secret.";
   for (const webhook of webhooks) {
@@ -66,5 +65,31 @@ function parseJson(text: string): unknown {
     return JSON.parse(text);
   } catch {
     return undefined;
+  }
+}
+
+/** Remembers the last `most` identifiers, so that memory is bounded. */
+export class RecentIds {
+  readonly #ids = new Set<string>();
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  has(id: string): boolean {
+    return this.#ids.has(id);
+  }
+
+  /** A repeated identifier counts as recent. */
+  add(id: string): void {
+    this.#ids.delete(id);
+    this.#ids.add(id);
+    if (this.#ids.size <= this.#most) return;
+    // A Set keeps the order of insertion, so the first is the oldest.
+    for (const oldest of this.#ids) {
+      this.#ids.delete(oldest);
+      return;
+    }
   }
 }

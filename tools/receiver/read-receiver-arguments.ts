@@ -1,8 +1,8 @@
-import { parseArgs } from "node:util";
+import { parseOptions } from "../command-line.ts";
 
 export const DEFAULT_RECEIVER_PORT = 54390;
 
-export type ReceiverArguments = {
+type ReceiverArguments = {
   port: number;
   secrets: string[];
   failFirst: number;
@@ -11,12 +11,12 @@ export type ReceiverArguments = {
   help: boolean;
 };
 
-/** What the command line and the environment say. Throws one line that names what is wrong. */
+/** Reads command line and environment. Throws one line that names what is wrong. */
 export function readReceiverArguments(
   args: string[],
   environment: (name: string) => string | undefined,
 ): ReceiverArguments {
-  const { values } = parseArgs({
+  const { values } = parseOptions({
     args,
     options: {
       port: { type: "string", default: String(DEFAULT_RECEIVER_PORT) },
@@ -44,4 +44,18 @@ export function readReceiverArguments(
 function readNumber(option: string, text: string, most: number): number {
   if (/^\d{1,7}$/.test(text) && Number(text) <= most) return Number(text);
   throw new Error(`${option} must be a whole number from 0 to ${most}, not ${text}`);
+}
+
+/** What to do without a secret: register the receiver's URL and start it with the secret in the answer. */
+export function howToGetASecret(port: number): string {
+  return `The receiver needs the secret that signs its events, and it has none. Register its address: the answer carries the secret.
+
+  API=http://127.0.0.1:54321/functions/v1/api        # where npm start serves
+  TOKEN=…                                            # a session token: npm start prints the command that gets one
+  export WEBHOOK_SECRET=$(curl -s $API/webhooks -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+    -d '{"url":"http://127.0.0.1:${port}/"}' | sed 's/.*"secret":"\\([^"]*\\)".*/\\1/')
+  npm run receiver${port === 54390 ? "" : ` -- --port ${port}`}
+
+Registered already? GET $API/webhooks lists your endpoints, GET $API/webhooks/<id>/secret tells the secret again.
+More: docs/receive-webhooks.md`;
 }

@@ -1,11 +1,10 @@
 import { Webhook } from "standardwebhooks";
-import { type SignedEvent, Refused, readEvent } from "./read-event.ts";
-import { RecentIds } from "./recent-ids.ts";
+import { readEvent, RecentIds, Refused, type SignedEvent } from "./read-event.ts";
 
 const REMEMBERED_IDS = 10_000;
 const KEPT_EVENTS = 1_000;
 
-/** An event that arrived, verified. `duplicate`: its `webhook-id` was answered 2xx before. */
+/** A verified event. `duplicate`: its `webhook-id` was answered 2xx before. */
 export type ReceivedEvent = SignedEvent & { receivedAt: Date; duplicate: boolean };
 
 /** A request that was not answered 2xx, and why. */
@@ -14,30 +13,32 @@ export type RefusedRequest = { receivedAt: Date; status: number; reason: string 
 export type ReceiverOptions = {
   /** On 127.0.0.1; 0 for a free one. */
   port: number;
-  /** `whsec_…`: a signature by any of them counts. May be empty until the endpoint is registered: then all is answered 401. */
+  /**
+   * `whsec_…`: any one of them may match. Empty before the endpoint is registered: every request is then answered 401.
+   */
   secrets: readonly string[];
-  /** Told of every verified event, duplicates included. When it throws, the answer is 500 and the event will come again. */
+  /** Called for every verified event, duplicates included. When it throws, the answer is 500 and the sender retries. */
   onEvent?: (received: ReceivedEvent) => void;
   onRefusal?: (refused: RefusedRequest) => void;
-  /** So many genuine requests are answered 500 first, to see the retries. */
+  /** So many verified requests are answered 500 first, to see the retries. */
   failFirst?: number;
-  /** How long to wait before each 2xx, in ms. The event counts as received all the same. */
+  /** The delay before each 2xx, in ms. The event counts as received. */
   hangMs?: number;
-  /** How many of the latest events `events` holds; 1,000 unless told. */
+  /** How many of the latest events `events` holds; 1,000 by default. */
   keep?: number;
 };
 
-export type Receiver = {
+type Receiver = {
   url: string;
   /** The latest events, oldest first, duplicates included. */
   events: readonly ReceivedEvent[];
   /** Replaces the secrets: once the endpoint is registered, and in a rotation. Throws when one is not a `whsec_…`. */
   setSecrets(secrets: readonly string[]): void;
-  /** Ends it and what still hangs; may be called twice. */
+  /** Stops the server and hanging requests; may be called twice. */
   stop(): Promise<void>;
 };
 
-/** Starts a receiver of webhooks. Throws when the port is taken or a secret is no secret. */
+/** Starts a receiver of webhooks. Throws when the port is taken or a secret is invalid. */
 export function startReceiver(options: ReceiverOptions): Receiver {
   const stopping = new AbortController();
   const seen = new RecentIds(REMEMBERED_IDS);
@@ -101,7 +102,7 @@ function listen(port: number, answer: (request: Request) => Promise<Response>): 
   }
 }
 
-/** Waits so long, or until the signal. */
+/** Waits so long, or until the signal is aborted. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);

@@ -1,9 +1,9 @@
 import postgres from "postgres";
 
-/** How busy each of the last 24 hours was, as the chart of a working day has it; the present one last. */
+/** The share of deliveries in each of the last 24 hours; the present one is last. */
 const SHARES = [0, 0, 1, 0, 0, 0, 1, 2, 4, 6, 9, 8, 5, 7, 9, 10, 8, 6, 3, 2, 1, 2, 3, 2];
 
-/** Moves what was made just now into the past, so that the pictures show days of work instead of a minute. */
+/** Moves what was made just now into the past, so that the pictures show days of work. */
 export async function ageData(databaseUrl: string): Promise<void> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   try {
@@ -15,7 +15,7 @@ export async function ageData(databaseUrl: string): Promise<void> {
   }
 }
 
-/** Each a good day before the next; their order stays. */
+/** Each project about a day before the next, in their order. */
 async function spreadProjects(sql: postgres.Sql): Promise<void> {
   await sql`
     update keyframe.projects p
@@ -24,7 +24,7 @@ async function spreadProjects(sql: postgres.Sql): Promise<void> {
     where p.id = o.id`;
 }
 
-/** As long as real models take; in the order they were made. */
+/** Durations of real models. */
 async function giveRunsTime(sql: postgres.Sql): Promise<void> {
   const runs = [
     { step: "first-frame", after: 240, took: 14 },
@@ -42,7 +42,7 @@ async function giveRunsTime(sql: postgres.Sql): Promise<void> {
   }
 }
 
-/** Over the last 24 hours, by their shares; what is still tried again stays where it is. */
+/** Spreads ended deliveries over the last 24 hours; pending ones stay. */
 async function spreadDeliveries(sql: postgres.Sql): Promise<void> {
   await sql`
     with hours as (

@@ -1,15 +1,13 @@
 import postgres from "postgres";
 import type { Aim, Benchmark, Table } from "../benchmark.ts";
-import { measureInTurn } from "../measure/in-turn.ts";
-import { ratioOf, type Spread, spreadOf } from "../measure/spread.ts";
-import { keepGenerateStill } from "./keep-generate-still.ts";
+import { measureInTurn, ratioOf, type Spread, spreadOf } from "../measure.ts";
+import { keepGenerateStill, makeUsers } from "./users.ts";
 import { type Load, startLoad } from "./load.ts";
-import { makeUsers } from "./make-users.ts";
 import { listOperations, type Operation, type Way } from "./operations.ts";
 
 const MOST_CLIENTS = 8;
 const CLIENTS = [1, MOST_CLIENTS];
-/** Of one user, in a round and the one before it that warms up: far fewer than this may be active at once. */
+/** More than one user's predictions in a round and its warm-up. */
 const MOST_ACTIVE = 1000;
 
 export const apiBenchmark: Benchmark = {
@@ -56,7 +54,7 @@ async function measure(
   const count = (quick ? 16 : 160) * (clients === 1 ? 1 : 4);
   const perSecond: Record<Name, number[]> = { api: [], rest: [], bare: [] };
   const way = (key: Name, { requests, status }: Way) => {
-    let isCold = true; // code that ran often is compiled, and a service's has
+    let isCold = true; // frequent code is compiled, as in a running service
     return async () => {
       const warmUp = isCold ? count : count / 8;
       isCold = false;
@@ -89,7 +87,7 @@ function describe(measured: Measured[]): Table[] {
   ];
   const rows = (pick: "p50" | "perSecond") => measured.map((one) => ({ name: rowName(one), cells: cells(one[pick]) }));
   return [
-    { caption: "p50 of an answer", unit: "ms", columns, rows: rows("p50"), plot: "bars" },
+    { caption: "p50 of an answer", unit: "ms", columns, rows: rows("p50") },
     { caption: "answers", unit: "per second", columns, rows: rows("perSecond") },
   ];
 }

@@ -1,13 +1,9 @@
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
+import { answerJobs } from "../job-process.ts";
 import type { LoadJob, LoadResult } from "./load.ts";
 
-// Clients in a process of their own. Reads a job a line, answers a result a line. Ends with its standard input.
+// Clients in a process of their own. Reads a job from each line, answers a result. Ends with its standard input.
 
-/**
- * So many clients, each sending its next request when it has read the answer to the last. Throws at an answer that is
- * not as expected.
- */
+/** Runs clients that each send the next request after the last answer. Throws at an unexpected answer. */
 async function runLoad({ requests, clients, count, status, warmUp }: LoadJob): Promise<LoadResult> {
   const all = async (total: number): Promise<number[]> => {
     const latencies: number[] = [];
@@ -37,7 +33,4 @@ async function runLoad({ requests, clients, count, status, warmUp }: LoadJob): P
   return { latencies, seconds: (performance.now() - began) / 1000 };
 }
 
-for await (const line of createInterface({ input: Readable.from(Deno.stdin.readable) })) {
-  const answer = await runLoad(JSON.parse(line)).catch((error: Error) => ({ error: error.message }));
-  console.log(JSON.stringify(answer));
-}
+await answerJobs(runLoad);

@@ -5,10 +5,8 @@ import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { loadStackKeys, type StackKeys } from "../../../local/stack/stack-keys.ts";
 import { Watchdog } from "../../../local/stack/child-process.ts";
 import type { Aim, Benchmark, BenchContext, Result } from "../benchmark.ts";
-import { measureInTurn } from "../measure/in-turn.ts";
-import { ratioOf, spreadOf } from "../measure/spread.ts";
-import { type FunctionSize, measureFunctionSize } from "./bundle-size.ts";
-import { measureFirstAnswer, type Program } from "./first-answer.ts";
+import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
+import { type FunctionSize, measureFirstAnswer, measureFunctionSize, type Program } from "./measure-function.ts";
 
 const ROUNDS = 15;
 const QUICK_ROUNDS = 2;
@@ -17,7 +15,7 @@ const AT_MOST = 1.5;
 const BARE = "Hono and supabase-js alone";
 const EMPTY = "an empty Deno.serve";
 
-/** Never called: the request that is timed is refused before that. */
+/** Never called: the timed request is refused before. */
 const NOWHERE = "http://127.0.0.1:9";
 
 export const coldBenchmark: Benchmark = {
@@ -37,7 +35,7 @@ async function measureCold({ quick, progress }: BenchContext): Promise<Result> {
     const ways = Object.fromEntries(
       [...programs].map(([name, { program }]) => [name, () => measureFirstAnswer(program, watchdog)]),
     );
-    await measureInTurn(ways, 1, () => undefined); // reads all files once, and compiles what Deno keeps compiled
+    await measureInTurn(ways, 1, () => undefined); // fills the disk cache and Deno's cache of compiled code
     const took = await measureInTurn(ways, quick ? QUICK_ROUNDS : ROUNDS, progress);
     const sizes = new Map<string, FunctionSize>();
     for (const [name, { file }] of programs) sizes.set(name, await measureFunctionSize(file));
@@ -67,7 +65,7 @@ function describePrograms(keys: StackKeys, dataDir: string, watchdog: Watchdog) 
     env: (port) => described(name, port).env,
     path: name === "api" ? "/api/projects" : `/${name}`,
   });
-  // With the arguments, rights and packages of api, but another file.
+  // With api's arguments, permissions and packages, but another file.
   const peer = (file: string): Program => ({
     ...ours("api"),
     args: (port) => [...described("api", port).args.slice(0, -1), join(PROJECT_ROOT, file)],
@@ -101,7 +99,6 @@ function describeResult(took: Record<string, number[]>, sizes: Map<string, Funct
         unit: "ms",
         columns: ["first answer"],
         rows: Object.entries(took).map(([name, values]) => ({ name, cells: [spreadOf(values)] })),
-        plot: "bars",
       },
       {
         caption: "size",

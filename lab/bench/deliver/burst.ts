@@ -1,30 +1,30 @@
+import { waitUntil } from "../measure.ts";
 import { verify } from "../../../shared/webhooks/signature.ts";
-import type { Report } from "./receiver/report.ts";
+import type { Report } from "./receiver.ts";
 import type { Scene } from "./scene.ts";
-import { type Way, wallClock } from "./way.ts";
+import { wallClock, type Way } from "./ways.ts";
 
-const LOOK_EVERY_MS = 5;
 const PATIENCE_MS = 120_000;
 const BODY_BYTES = [900, 1_200] as const;
 
-export type Load = {
+type Load = {
   events: number;
   endpoints: number[];
-  /** Those among them that never answer. */
+  /** Endpoints among them that never answer. */
   hanging?: number[];
 };
 
-export type Burst = {
-  /** From COMMIT to the last recorded outcome, in ms; of no meaning where endpoints hang. */
+type Burst = {
+  /** From COMMIT to the last recorded outcome, in ms; meaningless where endpoints hang. */
   took: number;
-  /** From COMMIT to when each event was received at an endpoint that answers, in ms. */
+  /** From COMMIT to the receipt of each event at an endpoint that answers, in ms. */
   delays: number[];
 };
 
 /**
- * Commits events at once and waits until all have been received and every outcome is recorded. It checks that each came
- * once to an endpoint that answers, as long as it should be, and signed. Throws otherwise. What hangs is answered in the end,
- * so that the next burst begins with nothing.
+ * Commits events at once and waits until all are received and every outcome is recorded. Throws unless each came once
+ * to an endpoint that answers, signed and of the right length. Hanging requests are answered at the end, so that the
+ * next burst starts clean.
  */
 export async function runBurst({ receiver, secrets }: Scene, way: Way, load: Load): Promise<Burst> {
   const { events, endpoints, hanging = [] } = load;
@@ -44,13 +44,9 @@ export async function runBurst({ receiver, secrets }: Scene, way: Way, load: Loa
   return { took, delays: report.arrivals.map((at) => at - committed) };
 }
 
-/** Polls by the clock of this process, where the others are asked nothing until all has been received. */
+/** Polls only after all events are received, so that polling does not slow them down. */
 async function untilRecorded(way: Way): Promise<void> {
-  const end = performance.now() + PATIENCE_MS;
-  while (await way.isOpen()) {
-    if (performance.now() > end) throw new Error(`${way.name}: outcomes were not recorded after ${PATIENCE_MS} ms.`);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
-  }
+  await waitUntil(async () => !(await way.isOpen()), { what: `${way.name} records outcomes`, everyMs: 5 });
 }
 
 function check({ arrivals, requests, bytes, samples }: Report, events: number, secrets: string[]): void {

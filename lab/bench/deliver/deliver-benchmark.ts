@@ -1,18 +1,12 @@
 import type { Benchmark, BenchContext, Result } from "../benchmark.ts";
-import { measureInTurn } from "../measure/in-turn.ts";
-import { ratioOf, spreadOf } from "../measure/spread.ts";
+import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
 import { runBurst } from "./burst.ts";
-import { fetchLoopWay } from "./fetch-loop-way.ts";
-import { graphileWay } from "./graphile-way.ts";
-import { keyframeWay } from "./keyframe-way.ts";
-import { pgBossWay } from "./pg-boss-way.ts";
-import { pgNetWay } from "./pg-net-way.ts";
+import { fetchLoopWay, graphileWay, keyframeWay, pgBossWay, pgNetWay, type Way } from "./ways.ts";
 import { ENDPOINTS, openScene, type Scene } from "./scene.ts";
-import type { Way } from "./way.ts";
 
 const ROUNDS = 3;
 const EVENTS = 10_000;
-/** Of pg_net, which takes five seconds for a thousand, and whose rate does not change with more. */
+/** Fewer for pg_net: a thousand take it five seconds, and more do not change its rate. */
 const PG_NET_EVENTS = 1_000;
 const QUICK = { rounds: 1, events: 1_000, pgNetEvents: 400 };
 
@@ -68,7 +62,6 @@ async function compare({ quick, progress }: BenchContext, scene: Scene, ways: Wa
           name: name === pgNetWay_ ? `${name} (${pgNet}), ${pgNetEvents} events` : name,
           cells: [spreadOf(of(name))],
         })),
-        plot: "bars",
       },
     ],
     aims: [

@@ -1,9 +1,9 @@
 import postgres from "postgres";
-import { openReceiver, type Receiver } from "./receiver/open-receiver.ts";
+import { openReceiver, type Receiver } from "./receiver.ts";
 
 export const ENDPOINTS = Array.from({ length: 20 }, (_, number) => number);
 
-/** What all ways share: a database, a receiver in a process of its own, and its endpoints with their secrets. */
+/** What all ways share: a database, a receiver, and endpoints with their secrets. */
 export type Scene = {
   databaseUrl: string;
   sql: postgres.Sql;
@@ -14,8 +14,8 @@ export type Scene = {
 };
 
 /**
- * Twenty users with an endpoint each, as Keyframe has them. The others find the same addresses and secrets in the table
- * bench.endpoints, and their bodies are made by bench.body, which is as long as an event of Keyframe's.
+ * Twenty users with an endpoint each. The peers find the same URLs and secrets in bench.endpoints; bench.body makes
+ * their bodies as long as an event of Keyframe's.
  */
 export async function openScene(databaseUrl: string): Promise<Scene> {
   const sql = postgres(databaseUrl, { max: 4, onnotice: () => undefined });
@@ -45,7 +45,7 @@ export async function openScene(databaseUrl: string): Promise<Scene> {
       select substring(m.url from '\\d+$')::int, m.owner_id, m.id, m.url, '' from made m
       returning number`;
     if (rows.length !== ENDPOINTS.length) throw new Error(`${rows.length} endpoints were made.`);
-    // Their secrets are there only when the statement that made them has ended.
+    // The secrets exist only after the statement that created the endpoints has ended.
     await sql`update bench.endpoints e set secret = keyframe_private.webhook_secret(e.id) where e.number >= 0`;
     const kept = await sql<{ secret: string }[]>`select e.secret from bench.endpoints e order by e.number`;
     return {
@@ -66,7 +66,7 @@ export async function openScene(databaseUrl: string): Promise<Scene> {
   }
 }
 
-/** Leaves the database as it was, for whoever measures next on the same stack. */
+/** Restores the database for the next benchmark on the same stack. */
 async function forget(sql: postgres.Sql): Promise<void> {
   await sql`delete from keyframe.webhook_events v where v.owner_id in (select e.owner_id from bench.endpoints e)`;
   await sql`delete from keyframe.webhook_endpoints w where w.id in (select e.id from bench.endpoints e)`;

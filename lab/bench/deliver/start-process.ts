@@ -2,11 +2,11 @@ import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 
 const PATIENCE_MS = 30_000;
 
-export type BenchProcess = { port: number; pid: number; close(): Promise<void> };
+type BenchProcess = { port: number; pid: number; close(): Promise<void> };
 
 /**
- * Starts a process of a benchmark, so that no process carries two roles. It prints one line of JSON with its port (0: it
- * listens on none) when it is ready, and ends with its standard input.
+ * Starts a process of a benchmark. It prints one line of JSON with its port (0: none) when it is ready, and ends with
+ * its standard input.
  */
 export async function startProcess(module: URL, env: Record<string, string> = {}): Promise<BenchProcess> {
   const child = new Deno.Command(Deno.execPath(), {
@@ -35,4 +35,9 @@ export async function startProcess(module: URL, env: Record<string, string> = {}
       clearTimeout(stuck);
     },
   };
+}
+
+/** Resolves when the parent process closes this one's standard input or ends. */
+export async function untilStdinEnds(): Promise<void> {
+  for await (const _chunk of Deno.stdin.readable);
 }

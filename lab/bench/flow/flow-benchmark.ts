@@ -1,12 +1,12 @@
 import postgres from "postgres";
 import { startLoad } from "../api/load.ts";
-import { startByApi } from "../api/requests.ts";
+import { startByApi } from "../api/operations.ts";
 import type { Benchmark, Result } from "../benchmark.ts";
-import type { BenchStack } from "../bench-stack.ts";
-import { measureInTurn } from "../measure/in-turn.ts";
-import { ratioOf, spreadOf } from "../measure/spread.ts";
+import type { BenchStack } from "../stack.ts";
+import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
 import { openOurWay, openProviderWay, openScriptWay, untilIdle } from "./frame-ways.ts";
-import { type ScriptSettings, startScript } from "./script.ts";
+import type { ScriptSettings } from "./script-process.ts";
+import { startJobProcess } from "../job-process.ts";
 
 const TABLE = "bench_frames";
 const WARM_UP_ROUNDS = { full: 3, quick: 1 };
@@ -25,12 +25,13 @@ export const flowBenchmark: Benchmark = {
     const sql = postgres(stack.databaseUrl, { max: 4, onnotice: () => undefined });
     const load = startLoad();
     await makeTable(sql);
-    const script = startScript(await scriptSettings(stack, sql));
+    const settings = JSON.stringify(await scriptSettings(stack, sql));
+    const script = startJobProcess(new URL("script-process.ts", import.meta.url), "-A", { SCRIPT: settings });
     try {
       const { make, expectReadable } = await openOurWay(stack, sql, load, atOnce);
       const scripted = openScriptWay(sql, script, TABLE);
       const provider = openProviderWay(script);
-      // Warms up: until each of the gateway's connections has planned each statement, as those of a service have that runs for days.
+      // Warms up until each of the gateway's connections has planned each statement.
       for (let round = 0; round < WARM_UP_ROUNDS[quick ? "quick" : "full"]; round++)
         await Promise.all([make(atOnce), scripted(atOnce)]);
 
@@ -77,7 +78,6 @@ function describe(one: One, many: Many, atOnce: number): Result {
           { name: "the script", cells: [spreadOf(one.script)] },
           { name: "the provider alone, nothing stored", cells: [spreadOf(one.provider)] },
         ],
-        plot: "bars",
       },
       {
         caption: `${atOnce} first frames at once`,
@@ -106,7 +106,7 @@ function describe(one: One, many: Many, atOnce: number): Result {
   };
 }
 
-/** Where the script writes. */
+/** The script's table. */
 async function makeTable(sql: postgres.Sql): Promise<void> {
   await sql`create table ${sql(TABLE)} (
     id uuid primary key default gen_random_uuid(), path text not null, bytes bigint not null, created_at timestamptz not null default now())`;
@@ -114,7 +114,7 @@ async function makeTable(sql: postgres.Sql): Promise<void> {
   await sql`grant select, insert on ${sql(TABLE)} to service_role`;
 }
 
-/** The same model with the same input as our own submit sends. */
+/** The same model and input as our own submit. */
 async function scriptSettings(stack: BenchStack, sql: postgres.Sql): Promise<ScriptSettings> {
   if (!stack.simulator) throw new Error("There is no simulator on this stack.");
   const [model] = await sql<{ model: `${string}/${string}`; extras: Record<string, unknown>; prompt_field: string }[]>`

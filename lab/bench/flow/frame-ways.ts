@@ -1,24 +1,24 @@
+import { waitUntil } from "../measure.ts";
 import type postgres from "postgres";
 import type { startLoad } from "../api/load.ts";
-import { type BenchUser, makeProjects, makeUsers } from "../api/make-users.ts";
-import { readByApi, startByApi } from "../api/requests.ts";
-import type { BenchStack } from "../bench-stack.ts";
-import type { Script } from "./script.ts";
+import { type BenchUser, makeProjects, makeUsers } from "../api/users.ts";
+import { readByApi, startByApi } from "../api/operations.ts";
+import type { BenchStack } from "../stack.ts";
+import type { JobProcess } from "../job-process.ts";
+import type { ScriptJob } from "./script-process.ts";
 
-/** For one frame every millisecond counts; of many, looking must not cost what making them does. */
+/** Fast polls for one frame; slow ones for many, so that polling costs less than the work. */
 const LOOK_EVERY_MS = { one: 3, many: 20 };
-const IDLE_LOOK_EVERY_MS = 50;
-const PATIENCE_MS = 120_000;
-/** The stand-in of pg_net pauses so long after a batch, as pg_net does. */
+/** pg_net, and its stand-in, pauses so long after a batch. */
 const PG_NET_PAUSE_MS = 1_000;
 
 type Load = ReturnType<typeof startLoad>;
-/** Has so many first frames made at once; milliseconds until the last is done. */
-export type FrameWay = (atOnce: number) => Promise<number>;
+/** Makes so many first frames at once; returns ms until the last is done. */
+type FrameWay = (atOnce: number) => Promise<number>;
 
 /**
- * Through the API: each frame of a user of its own, at most `users` at once. The end is looked for in the queue's own small index,
- * which costs less than asking the API for it so often, or counting all that have succeeded; `expectReadable` asks the API once.
+ * Through the API, each frame by another user. Polls the queue's small index, which is cheaper than the API;
+ * `expectReadable` asks the API once.
  */
 export async function openOurWay(stack: BenchStack, sql: postgres.Sql, load: Load, users: number) {
   const everybody = await makeUsers(stack, sql, users);
@@ -35,7 +35,7 @@ export async function openOurWay(stack: BenchStack, sql: postgres.Sql, load: Loa
   const make: FrameWay = async (atOnce) => {
     const requests = Array.from({ length: atOnce }, () => {
       const at = started++ % users;
-      return startByApi(everybody[at] as BenchUser, projects[at] ?? ""); // at is below their number
+      return startByApi(everybody[at] as BenchUser, projects[at] ?? ""); // at is below the number of users
     });
     const goal = (await succeeded()) + atOnce;
     const began = performance.now();
@@ -44,11 +44,10 @@ export async function openOurWay(stack: BenchStack, sql: postgres.Sql, load: Loa
     const settled = asked.finally(() => {
       answered = true;
     });
-    await until(
-      async () => answered && (await active()) === 0,
-      LOOK_EVERY_MS[atOnce === 1 ? "one" : "many"],
-      `${atOnce} first frames`,
-    );
+    await waitUntil(async () => answered && (await active()) === 0, {
+      what: `${atOnce} first frames are stored`,
+      everyMs: LOOK_EVERY_MS[atOnce === 1 ? "one" : "many"],
+    });
     const took = performance.now() - began;
     await settled;
     if ((await succeeded()) !== goal) throw new Error("Not every first frame has succeeded.");
@@ -57,32 +56,32 @@ export async function openOurWay(stack: BenchStack, sql: postgres.Sql, load: Loa
   return { make, expectReadable: () => expectReadable(sql, stack, everybody, load) };
 }
 
-/** The script. Each frame has to be in its table. */
+/** The script. Throws unless each frame is in its table. */
 export const openScriptWay =
-  (sql: postgres.Sql, script: Script, table: string): FrameWay =>
+  (sql: postgres.Sql, script: JobProcess, table: string): FrameWay =>
   async (atOnce) => {
     const written = () => countOf(sql`select count(*)::int from ${sql(table)}`);
     const goal = (await written()) + atOnce;
-    const took = await timed(() => script.run(atOnce));
+    const took = await timed(() => script.run({ atOnce, store: true } satisfies ScriptJob));
     if ((await written()) !== goal) throw new Error("The script did not write a row for each frame.");
     return took;
   };
 
-/** The provider alone: the script, but nothing is stored. What no way can be quicker than. */
+/** The provider alone, nothing is stored: the limit of every way. */
 export const openProviderWay =
-  (script: Script): FrameWay =>
+  (script: JobProcess): FrameWay =>
   (atOnce) =>
-    timed(() => script.run(atOnce, false));
+    timed(() => script.run({ atOnce, store: false } satisfies ScriptJob));
 
-/** Waits until nobody looks for work, and pg_net would send at once. */
+/** Waits until no worker is alive and pg_net would send at once. */
 export async function untilIdle(sql: postgres.Sql): Promise<void> {
-  const looking = () =>
+  const alive = () =>
     countOf(sql`select count(*)::int from keyframe_private.worker_heartbeats where alive_until > now()`);
-  await until(async () => (await looking()) === 0, IDLE_LOOK_EVERY_MS, "the end of looking for work");
+  await waitUntil(async () => (await alive()) === 0, { what: "workers are idle", everyMs: 50 });
   await new Promise((resolve) => setTimeout(resolve, PG_NET_PAUSE_MS));
 }
 
-/** The API tells everybody that their latest frame has succeeded, with an address. */
+/** Checks through the API that every user's last frame has succeeded and has a URL. */
 async function expectReadable(sql: postgres.Sql, stack: BenchStack, users: BenchUser[], load: Load): Promise<void> {
   const rows = await sql<{ id: string; project_id: string; owner_id: string }[]>`
     select distinct on (owner_id) id, project_id, owner_id from keyframe.predictions
@@ -95,7 +94,7 @@ async function expectReadable(sql: postgres.Sql, stack: BenchStack, users: Bench
   await load.run({ requests, clients: users.length, count: users.length, warmUp: 0, status: 200 });
 }
 
-async function timed(work: () => Promise<void>): Promise<number> {
+async function timed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
   await work();
   return performance.now() - began;
@@ -103,11 +102,3 @@ async function timed(work: () => Promise<void>): Promise<number> {
 
 const countOf = async (rows: postgres.PendingQuery<{ count: number }[]>): Promise<number> =>
   (await rows)[0]?.count ?? 0;
-
-async function until(isSo: () => Promise<boolean>, everyMs: number, what: string): Promise<void> {
-  const began = performance.now();
-  while (!(await isSo())) {
-    if (performance.now() - began > PATIENCE_MS) throw new Error(`Waited ${PATIENCE_MS / 1000} s for ${what}.`);
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
-  }
-}

@@ -1,11 +1,22 @@
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
+import { answerJobs } from "../job-process.ts";
 import { createClient } from "@supabase/supabase-js";
 import Replicate from "replicate";
-import type { ScriptSettings } from "./script.ts";
 
-// What one would write instead of a backend: ask the provider and wait for its answer, copy the file into Storage, write a row.
-// With the providers' own clients and the provider's way to wait that is quickest, an answer that is held to the end.
+// What one would write without a backend: wait for the provider's answer, copy the file into Storage, write a row.
+// Uses the providers' clients and the fastest wait, an answer that is held to the end.
+
+export type ScriptSettings = {
+  url: string;
+  secretKey: string;
+  provider: string;
+  token: string;
+  model: `${string}/${string}`;
+  input: Record<string, unknown>;
+  bucket: string;
+  table: string;
+};
+/** Makes so many frames at once; without `store` they are only made. */
+export type ScriptJob = { atOnce: number; store: boolean };
 
 const settings: ScriptSettings = JSON.parse(Deno.env.get("SCRIPT") ?? "");
 const { url, secretKey, provider, token, model, input, bucket, table } = settings;
@@ -25,11 +36,6 @@ async function makeFrame(store: boolean): Promise<void> {
   if (written.error) throw new Error(written.error.message);
 }
 
-for await (const line of createInterface({ input: Readable.from(Deno.stdin.readable) })) {
-  const { atOnce, store }: { atOnce: number; store: boolean } = JSON.parse(line);
-  const answer = await Promise.all(Array.from({ length: atOnce }, () => makeFrame(store))).then(
-    () => ({ made: atOnce }),
-    (error: Error) => ({ error: error.message }),
-  );
-  console.log(JSON.stringify(answer));
-}
+await answerJobs(async ({ atOnce, store }: ScriptJob) => {
+  await Promise.all(Array.from({ length: atOnce }, () => makeFrame(store)));
+});

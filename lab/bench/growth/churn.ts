@@ -1,15 +1,108 @@
-import type postgres from "postgres";
+import postgres from "postgres";
+import type { Aim, Table } from "../benchmark.ts";
+import { spreadOf } from "../measure.ts";
+import type { Size } from "./databases.ts";
+
+const TABLES = [
+  "keyframe.projects",
+  "keyframe.predictions",
+  "keyframe.webhook_events",
+  "keyframe.webhook_deliveries",
+  "keyframe.webhook_attempts",
+  "keyframe_private.delivery_leases",
+  "keyframe_private.webhook_hours",
+  "keyframe_private.file_removals",
+];
+/** One in so many rows is replaced in a minute. */
+const SHARE = 50;
+/** One nap of autovacuum, as in a real minute; a second is the shortest nap. */
+const MINUTE_MS = 1_000;
+
+/**
+ * Simulates an hour of use: the oldest rows are deleted as fast as new ones come, and autovacuum runs every second
+ * instead of every minute, without pauses. Every row is replaced once before, so that the sizes are not those of the
+ * fill.
+ */
+export async function measureChurn(
+  { sql, predictions }: Size,
+  quick: boolean,
+  progress: (text: string) => void,
+): Promise<{ table: Table; aims: Aim[] }> {
+  const runIn = quick ? 0 : SHARE;
+  const minutes = quick ? 5 : 60;
+  await sql`update keyframe_private.settings set webhook_retention = '1 microsecond', max_active_per_owner = 1000`;
+  let before: Sizes = {};
+  for (let minute = 1; minute <= runIn + minutes; minute++) {
+    const start = performance.now();
+    await churnMinute(sql, minute, predictions / SHARE);
+    if (minute % 10 === 0) progress(`churn: minute ${minute} of ${runIn + minutes}`);
+    const left = MINUTE_MS - (performance.now() - start);
+    if (!quick && left > 0) await new Promise((resolve) => setTimeout(resolve, left));
+    if (minute === runIn + Math.ceil(minutes / 10)) before = await readSizes(sql);
+  }
+  const after = await readSizes(sql);
+  const use = await readUse(sql);
+  const total = (sizes: Sizes) => Object.values(sizes).reduce((sum, bytes) => sum + bytes, 0);
+  return {
+    table: {
+      caption: `Table and indexes, ${minutes} simulated minutes`,
+      unit: "MB",
+      columns: ["after the first tenth", "at the end", "updates in place (HOT)", "vacuums"],
+      rows: TABLES.map((name) => ({
+        name: name.replace(/^\w+\./, ""),
+        cells: [megabytes(before[name]), megabytes(after[name]), use[name]?.hot ?? null, use[name]?.vacuums ?? null],
+      })),
+    },
+    // Five minutes after a fill, sizes still change.
+    aims: quick
+      ? []
+      : [
+          {
+            name: "size of the queue's tables and indexes after the hour, beside its first tenth",
+            ratio: spreadOf([total(after) / total(before)]),
+            atMost: 1.1,
+          },
+        ],
+  };
+}
+
+type Sizes = Record<string, number>;
+
+const megabytes = (bytes = Number.NaN) => spreadOf([bytes / 1e6]);
+
+async function readSizes(sql: postgres.Sql): Promise<Sizes> {
+  const rows = await sql<{ name: string; bytes: number }[]>`
+    select name, pg_total_relation_size(name::regclass)::float as bytes from unnest(${TABLES}::text[]) name`;
+  return Object.fromEntries(rows.map(({ name, bytes }) => [name, bytes]));
+}
+
+/** How many updates wrote no index, and how often autovacuum ran, since the fill. */
+async function readUse(sql: postgres.Sql): Promise<Record<string, { hot: string; vacuums: string }>> {
+  await sql`select pg_stat_force_next_flush()`;
+  const rows = await sql<{ name: string; updates: number; hot: number; vacuums: number }[]>`
+    select name, n_tup_upd::int as updates, n_tup_hot_upd::int as hot, autovacuum_count::int as vacuums
+    from unnest(${TABLES}::text[]) name join pg_stat_user_tables s on s.relid = name::regclass`;
+  return Object.fromEntries(
+    rows.map(({ name, updates, hot, vacuums }) => [
+      name,
+      {
+        hot: updates === 0 ? "none" : `${Math.round((100 * hot) / updates)} % of ${updates}`,
+        vacuums: String(vacuums),
+      },
+    ]),
+  );
+}
 
 const PER_PROJECT = 10;
 const FAILING = 0.05;
 const BATCH = 100;
 
 /**
- * One simulated minute: so many predictions (a multiple of ten) are started in new projects, run and stored; everything due is
- * sent, one in twenty in vain; what is oldest goes, as much as has come. Every statement commits, as the functions' do. `minute`
- * dates the attempts, so that retries of an earlier minute are due. Throws when it did not do its work.
+ * One simulated minute: starts, runs and stores predictions (a multiple of ten) in new projects; sends everything due,
+ * of which one in twenty fails; deletes as much of the oldest. Every statement commits. `minute` dates the attempts,
+ * so that earlier retries are due. Throws when work is left.
  */
-export async function churnMinute(sql: postgres.Sql, minute: number, predictions: number): Promise<void> {
+async function churnMinute(sql: postgres.Sql, minute: number, predictions: number): Promise<void> {
   const newProjects = predictions / PER_PROJECT;
   const at = new Date(Date.now() + minute * 60_000);
   const projects = await sql<{ id: string }[]>`
@@ -31,7 +124,7 @@ export async function churnMinute(sql: postgres.Sql, minute: number, predictions
 
 type Task = { task: string; id: string; attempt: number; lease_token: string };
 
-/** As generate does, but for the provider: what is claimed succeeds at once. */
+/** As generate does, without the provider: every claimed prediction succeeds at once. */
 async function runPredictions(sql: postgres.Sql): Promise<void> {
   for (;;) {
     const rows = await sql<
@@ -55,7 +148,7 @@ async function runPredictions(sql: postgres.Sql): Promise<void> {
   }
 }
 
-/** As deliver does: what came of a batch is recorded with the claim of the next. */
+/** As deliver does: the outcomes of a batch are recorded with the next claim. */
 async function sendDeliveries(sql: postgres.Sql, at: Date): Promise<void> {
   let results: object[] = [];
   for (;;) {
@@ -79,4 +172,23 @@ async function checkMinute(sql: postgres.Sql, projects: string[], predictions: n
     throw new Error(
       `The churn left ${predictions - (row?.stored ?? 0)} predictions undone and ${row?.due} deliveries unsent.`,
     );
+}
+
+/**
+ * Lets autovacuum of the whole server run every second without pauses, until `restore`. Nothing else may be measured
+ * on the server meanwhile.
+ */
+export async function hurryAutovacuum(serverUrl: string): Promise<{ restore(): Promise<void> }> {
+  const set = async (statements: string[]) => {
+    const sql = postgres(serverUrl, { max: 1, onnotice: () => undefined });
+    try {
+      for (const statement of [...statements, "select pg_reload_conf()"]) await sql.unsafe(statement);
+    } finally {
+      await sql.end({ timeout: 5 });
+    }
+  };
+  await set(["alter system set autovacuum_naptime = '1s'", "alter system set autovacuum_vacuum_cost_delay = 0"]);
+  return {
+    restore: () => set(["alter system reset autovacuum_naptime", "alter system reset autovacuum_vacuum_cost_delay"]),
+  };
 }

@@ -1,28 +1,15 @@
 import type { Benchmark, BenchContext, Result } from "../benchmark.ts";
-import { measureInTurn } from "../measure/in-turn.ts";
-import { ratioOf, type Spread, spreadOf } from "../measure/spread.ts";
-import { hurryAutovacuum } from "./autovacuum-pace.ts";
-import { checkPlans } from "./check-plans.ts";
-import { vacuum } from "./fill-database.ts";
-import { measureChurn } from "./measure-churn.ts";
-import { openSizes, type Size } from "./open-sizes.ts";
-import { OPERATIONS, type Operation, runOperation } from "./operations.ts";
+import { measureInTurn, ratioOf, type Spread, spreadOf } from "../measure.ts";
+import { hurryAutovacuum, measureChurn } from "./churn.ts";
+import { checkPlans, type Operation, OPERATIONS, runOperation } from "./operations.ts";
+import { openSizes, type Size, vacuum } from "./databases.ts";
 
 const SIZES = [10_000, 100_000, 1_000_000];
 const QUICK_SIZES = [10_000, 13_000];
 const CHURNED = 10_000;
-/** For each of fifty endpoints: every call that claims or records takes a hundred of all, and none comes back to another's. */
+/** For each of fifty endpoints: enough for every call that claims or records a hundred. */
 const DUE = 220;
-/** As many lines as a plot has colours. */
-const PLOTTED = [
-  "start a frame",
-  "status",
-  "page of deliveries",
-  "webhook_health",
-  "claim deliveries",
-  "prune 100 events",
-];
-/** The first ones fill the caches and make the plans. */
+/** The first calls fill the caches and make the plans. */
 const WARM_UP = 7;
 
 export const growthBenchmark: Benchmark = {
@@ -44,7 +31,7 @@ const SMALL_BUFFERS =
   "Postgres has its local settings, 64 MB of shared buffers among them: a million predictions have 5 GB, so most pages a call needs there are not in them.";
 
 async function run(context: BenchContext): Promise<Result> {
-  // Of its own, so that its gigabytes are in nobody's way; in a hurry the shared one, which is there already.
+  // An own stack, because of its gigabytes; the quick run uses the shared one.
   const stack = await (context.quick ? context.stack() : context.ownStack());
   const databases = await openSizes(stack, context.progress);
   try {
@@ -102,13 +89,6 @@ async function measureCalls(
       {
         ...{ caption: "By the number of predictions", unit: "ms", columns: sizes.map(named) },
         rows: rows(measured, (ms, at) => spreadOf(ms[at] ?? [])),
-      },
-      {
-        ...{ caption: "Beside the smallest", unit: "times", columns: sizes.map(named), plot: "lines" },
-        rows: rows(
-          measured.filter(({ operation }) => PLOTTED.includes(operation.name)),
-          (ms, at) => ratioOf(ms[at] ?? [], ms[0] ?? []),
-        ),
       },
     ],
     aims: measured

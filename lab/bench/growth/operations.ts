@@ -1,24 +1,26 @@
 import type postgres from "postgres";
+import { plansOf } from "../../../test/support/db-plans.ts";
+import type { Size } from "./databases.ts";
 
 type Caller = "service_role" | "superuser" | { owner: number };
 
 /**
- * What is measured at every size: expressions that one caller evaluates one after the other, each answering how many rows it came
- * to. It runs in a transaction that is rolled back, so that each time it finds the same, unless there is enough of what it uses up.
+ * Expressions that one caller evaluates in turn, each returning a number of rows. The transaction is rolled back, so
+ * that each run finds the same rows.
  */
 export type Operation = {
   name: string;
   /** Whether its median at the largest size has an aim. */
   aimed: boolean;
   caller: Caller;
-  /** What it needs, not measured. The last value, a text, is `$1` of the expressions. */
+  /** Unmeasured preparation. The last value, a text, is `$1` of the expressions. */
   before?: string[];
   expressions: [expression: string, rows: number][];
-  /** What puts things in order, not measured. The transaction is then committed. */
+  /** Unmeasured cleanup. The transaction is then committed. */
   after?: string;
 };
 
-/** The owner of a tenth of everything, whose first project has a twentieth of it. */
+/** The owner of a tenth of all rows, whose first project has a twentieth. */
 const HOT: Caller = { owner: 1 };
 const HOT_PROJECT = "md5('project 10')::uuid";
 /** It has a delivery of every event. */
@@ -36,7 +38,10 @@ const as = (caller: Caller, name: string, ...expressions: [string, number][]): O
   ...{ name, caller, expressions, aimed: true },
 });
 
-/** Each claim finds other deliveries: rolled back, it would come back to the same, and to what is dead of its own leases. */
+/**
+ * Committed, because each claim must find other deliveries; rolled back it would find the same ones and its own dead
+ * leases.
+ */
 const BATCH = 100;
 const exchange = (results: string, rows: number) =>
   `keyframe_worker.exchange_deliveries(${results}, ${rows}, 60, 60000)::jsonb`;
@@ -81,14 +86,14 @@ export const OPERATIONS: Operation[] = [
   },
   as("superuser", "sweep", ["(select count(*)::int from keyframe_private.sweep())", 1]),
   as("superuser", "prune 100 events", ["keyframe_private.prune_webhooks(100)", 100]),
-  // What dead endpoints hold is counted in it, and they grow with the rest.
+  // Counts what disabled endpoints hold, which grows with the rest.
   {
     ...as("service_role", "figures of the service", ["(keyframe.service_figures() is not null)::int", 1]),
     aimed: false,
   },
 ];
 
-/** ms that the operation took. Throws when it came to other rows than it should. */
+/** ms that the operation took. Throws when it returned another number of rows. */
 export async function runOperation(sql: postgres.Sql, operation: Operation): Promise<number> {
   const { name, caller, before = [], expressions, after } = operation;
   let took = 0;
@@ -120,7 +125,7 @@ async function readValue<T>(sql: postgres.TransactionSql, expression: string, ar
   return row.value;
 }
 
-/** Acts for somebody as PostgREST does. */
+/** Sets role and claims as PostgREST does. */
 async function become(sql: postgres.TransactionSql, caller: Caller): Promise<void> {
   if (caller === "superuser") return;
   const role = caller === "service_role" ? caller : "authenticated";
@@ -129,4 +134,52 @@ async function become(sql: postgres.TransactionSql, caller: Caller): Promise<voi
       set_config('request.jwt.claim.role', c.role, true), set_config('request.jwt.claim.sub', coalesce(c.sub, ''), true)
     from (select ${role}::text as role, md5('owner ' || ${caller === "service_role" ? null : caller.owner}::int)::uuid::text as sub) c`;
   await sql.unsafe(`set local role ${role}`);
+}
+
+/** Tables that grow with the history. Others may be read whole. */
+const GROWING = [
+  ...["projects", "predictions", "provider_runs"],
+  ...["webhook_events", "webhook_deliveries", "webhook_attempts", "webhook_hours"],
+];
+/** Postgres rightly reads a table of so few rows whole. */
+const FEW_ROWS = 2_000;
+/** The most rows that a scan of an operation with an aim may read. */
+const MOST_ROWS = 1_000;
+/** The figures count what is pending, which may be many for disabled endpoints. */
+const MOST_COUNTED = 100_000;
+
+/**
+ * Runs every operation with auto_explain, functions and triggers included. Throws when one reads a growing table
+ * whole, or more rows of it than its answer needs. Returns how many plans used an index of such a table.
+ */
+export async function checkPlans({ url, predictions }: Size): Promise<number> {
+  let seen = 0;
+  for (const operation of OPERATIONS) {
+    const plans = await plansOf(url, (sql) => runOperation(sql, operation));
+    const most = operation.aimed ? MOST_ROWS : MOST_COUNTED;
+    for (const plan of plans) {
+      const scans = scansOf(plan).filter(({ table }) => GROWING.includes(table));
+      const wrong = scans.find(({ whole, rows }) => rows > (whole ? FEW_ROWS : most));
+      if (wrong !== undefined) {
+        const how = wrong.whole ? "whole" : `${wrong.rows} rows of it`;
+        throw new Error(
+          `${operation.name} at ${predictions.toLocaleString("en-US")} predictions reads ${wrong.table}, ${how}:\n${plan}`,
+        );
+      }
+      if (scans.some(({ whole }) => !whole)) seen++;
+    }
+  }
+  if (seen < OPERATIONS.length) throw new Error(`Only ${seen} plans were seen: auto_explain does not report.`);
+  return seen;
+}
+
+/** The scans of a plan, with the rows that each read over all its loops, filtered ones included. */
+function scansOf(plan: string): { table: string; whole: boolean; rows: number }[] {
+  return plan.split(/\n(?=\s*->)/).flatMap((node) => {
+    const [, kind, table] = /(\w+ (?:Only )?(?:Heap )?)Scan[^\n]* on (\w+)/.exec(node) ?? [];
+    const [, rows, loops] = /actual rows=([\d.]+) loops=(\d+)/.exec(node) ?? [];
+    if (kind === undefined || table === undefined) return [];
+    const removed = /Rows Removed by Filter: (\d+)/.exec(node)?.[1] ?? 0;
+    return [{ table, whole: kind.startsWith("Seq"), rows: (Number(rows) + Number(removed)) * Number(loops) }];
+  });
 }

@@ -1,13 +1,10 @@
 import type { FunctionName } from "../../../local/stack/function-arguments.ts";
 import type { Aim, Benchmark, BenchContext, Result } from "../benchmark.ts";
-import type { BenchStack } from "../bench-stack.ts";
-import { cpuOfProcess } from "../costs/cpu-time.ts";
-import { ratioOf, type Spread, spreadOf } from "../measure/spread.ts";
-import { openDrainLoad } from "./drain-deliveries.ts";
-import { openVideoLoad } from "./store-video.ts";
-import { startAttacker } from "./attacker.ts";
-import { type Attack, medianOf, unfinishedBodies } from "./unfinished-bodies.ts";
-import { residentMb, watchMemory } from "./watch-memory.ts";
+import type { BenchStack } from "../stack.ts";
+import { cpuOfProcess, residentMb, watchMemory } from "./process-usage.ts";
+import { ratioOf, type Spread, spreadOf } from "../measure.ts";
+import { openDrainLoad, openVideoLoad } from "./loads.ts";
+import { type Attack, medianOf, startAttacker, unfinishedBodies } from "./unfinished-bodies.ts";
 
 const MOST_MB = 128;
 const MOST_MB_UNDER_ATTACK = 64;
@@ -20,7 +17,7 @@ const VIDEOS = { full: 3, quick: 1 };
 const WARM_UP_DELIVERIES = 200;
 const WARM_UP_BYTES = 1_000_000;
 
-/** What a process held before the work, and the most during it, in MB; and the seconds that a processor worked for it. */
+/** Memory before the work and the most during it, in MB; and seconds of processor time. */
 type Measured = { idle: Spread; peak: Spread; above: number[]; seconds: Spread };
 
 export const memoryBenchmark: Benchmark = {
@@ -34,7 +31,7 @@ function. Idle is after a little of the same work. A hosted function has 256 MB 
 
 async function measureMemory(context: BenchContext): Promise<Result> {
   const size = context.quick ? "quick" : "full";
-  // What benchmarks before have grown would count as idle.
+  // An own stack: memory that earlier benchmarks took would count as idle.
   const stack = context.quick ? await context.stack() : await context.ownStack();
 
   const drain = await openDrainLoad(stack.databaseUrl);
@@ -90,7 +87,6 @@ async function measureMemory(context: BenchContext): Promise<Result> {
           ...works,
           ...attacked.map(({ attack, measured }) => ({ name: `${attack.name}, ${attack.what}`, measured })),
         ].map(({ name, measured: { idle, peak, above } }) => ({ name, cells: [idle, peak, spreadOf(above)] })),
-        plot: "bars",
       },
       {
         caption: "innocent requests, one after the other: p50",
@@ -115,7 +111,7 @@ async function measureMemory(context: BenchContext): Promise<Result> {
   };
 }
 
-/** Holds an attack's bodies open, asks meanwhile for what others ask for, and lets go; so many times. */
+/** Repeats an attack: opens its bodies, sends ordinary requests meanwhile, and closes the connections. */
 async function measureAttack(stack: BenchStack, attack: Attack, times: number, requests: number) {
   const pid = stack.children.get(attack.name)?.pid;
   if (pid === undefined) throw new Error(`${attack.name} does not run.`);
@@ -144,7 +140,7 @@ async function measureAttack(stack: BenchStack, attack: Attack, times: number, r
   return { idle: spreadOf([idle]), peak: spreadOf(peaks), above: peaks.map((peak) => peak - idle), before, during };
 }
 
-/** Does some work so many times, and says how the memory of the function that does it grows beside what it was at first. */
+/** Repeats some work and measures the memory of the function that does it. */
 async function measure(
   stack: BenchStack,
   name: FunctionName,
@@ -163,7 +159,7 @@ async function measure(
     peaks.push(await watch.stop());
     seconds.push(((await cpuOfProcess(pid)) - used) / 1000);
   }
-  if (stack.children.get(name)?.pid !== pid) throw new Error(`${name} was started anew meanwhile.`);
+  if (stack.children.get(name)?.pid !== pid) throw new Error(`${name} was restarted meanwhile.`);
   return {
     idle: spreadOf([idle]),
     peak: spreadOf(peaks),

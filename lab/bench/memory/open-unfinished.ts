@@ -1,14 +1,14 @@
-/** A POST that is written byte by byte, and whose body need not end. */
-export type UnfinishedRequest = {
+/** A POST that is written piece by piece and whose body need not end. */
+type UnfinishedRequest = {
   send(bytes: Uint8Array): Promise<void>;
-  /** The status and the body of the answer, as far as they have come when the connection ends or the answer is whole. */
+  /** Status and body, as far as they have come when the connection ends or the answer is complete. */
   answer: Promise<{ status: number; body: string }>;
   close(): void;
 };
 
 /**
- * Sends a head and some of the body. `framing` says how the body's end will be known: a Content-Length, which may lie, or
- * "chunked", for which the caller sends the chunks. Bytes that nobody takes wait in the connection; sending is no error then.
+ * Sends a head and part of the body. `framing` is a Content-Length, which may be wrong, or "chunked", for which the
+ * caller sends the chunks. Unread bytes wait in the connection without an error.
  */
 export async function openUnfinished(
   url: string,
@@ -26,7 +26,7 @@ export async function openUnfinished(
   };
   const answer = readAnswer(connection);
   await send(new TextEncoder().encode(head));
-  send(bytes).catch(() => undefined); // the server may have seen enough, or has stopped to read
+  send(bytes).catch(() => undefined); // the server may have stopped reading
   return {
     send,
     answer,
@@ -34,7 +34,7 @@ export async function openUnfinished(
       try {
         connection.close();
       } catch {
-        // The server's end has closed it.
+        // The server has closed it.
       }
     },
   };
@@ -50,14 +50,14 @@ async function readAnswer(connection: Deno.Conn): Promise<{ status: number; body
       if (isWhole(text)) break;
     }
   } catch {
-    // Closed by either side: what came until then is the answer.
+    // Closed by either side: the answer is what came until then.
   }
   const [head = "", ...rest] = text.split("\r\n\r\n");
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0);
   return { status, body: /\{.*\}/s.exec(rest.join("\r\n\r\n"))?.[0] ?? "" };
 }
 
-/** A server that still waits for the rest of a body keeps the connection open behind its answer. */
+/** A server that waits for the rest of a body keeps the connection open after its answer. */
 function isWhole(text: string): boolean {
   const end = text.indexOf("\r\n\r\n");
   if (end < 0) return false;

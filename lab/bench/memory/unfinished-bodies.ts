@@ -1,32 +1,63 @@
-import type { BenchStack } from "../bench-stack.ts";
-import { quantile } from "../measure/quantile.ts";
 import { sign } from "../../../shared/webhooks/signature.ts";
-import type { Unfinished } from "./attacker.ts";
+import { quantile } from "../measure.ts";
+import type { BenchStack } from "../stack.ts";
+import { openUnfinished } from "./open-unfinished.ts";
+
+/** Equal requests that announce more bytes than they send. */
+type Unfinished = {
+  url: string;
+  headers: Record<string, string>;
+  announced: number;
+  sent: number;
+  connections: number;
+};
+
+/** Opens them from a worker thread, so that this does not slow down the measurement. */
+export function startAttacker(unfinished: Unfinished): { opened: Promise<void>; end(): void } {
+  const worker = new Worker(import.meta.url, { type: "module", name: "attacker" });
+  const opened = new Promise<void>((resolve, reject) => {
+    worker.onmessage = () => resolve();
+    worker.onerror = (event) => reject(new Error(event.message));
+  });
+  worker.postMessage(unfinished);
+  return { opened, end: () => worker.terminate() };
+}
+
+// The part of a worker's global scope that is used here.
+const scope = globalThis as unknown as { name?: string; onmessage: unknown; postMessage(message: string): void };
+if (scope.name === "attacker") {
+  scope.onmessage = async ({ data }: MessageEvent<Unfinished>) => {
+    const bytes = new Uint8Array(data.sent);
+    for (let at = 0; at < data.connections; at++) await openUnfinished(data.url, data.headers, data.announced, bytes);
+    scope.postMessage("opened");
+  };
+}
 
 const MIB = 1024 * 1024;
 
-/** An attack on one function, straight at where it listens, and what an innocent sender asks of it meanwhile. */
+/** An attack on one function at its own port, and an ordinary request meanwhile. */
 export type Attack = {
   name: "keyframe-replicate-webhook" | "api";
   what: string;
   unfinished: Unfinished;
-  /** One request of somebody else, and whether it was answered as it should be. */
+  /** One ordinary request; whether it was answered as expected. */
   ask(): Promise<boolean>;
 };
 
 export function unfinishedBodies({ caller, functionUrls, keys }: BenchStack): Attack[] {
-  const webhook = `${functionUrls["keyframe-replicate-webhook"]}/replicate-webhook`;
+  const name = "keyframe-replicate-webhook";
+  const webhook = `${functionUrls[name]}/${name}`;
   const session = { authorization: `Bearer ${caller.token}` };
   return [
     {
-      name: "keyframe-replicate-webhook",
+      name,
       what: "400 unsigned callbacks of 1 MiB that stop before the end",
       unfinished: { url: webhook, headers: {}, announced: MIB, sent: MIB - 1, connections: 400 },
       ask: async () => {
         const body = JSON.stringify({ id: "run", status: "processing", output: null, error: null, logs: "" });
         const query = new URLSearchParams({ prediction: crypto.randomUUID(), attempt: "1" });
         const signed = sign(keys.replicateWebhookSecret, `msg_${crypto.randomUUID()}`, new Date(), body);
-        return (await statusOf(`${webhook}?${query}`, { method: "POST", headers: signed, body })) === 404; // nobody's
+        return (await statusOf(`${webhook}?${query}`, { method: "POST", headers: signed, body })) === 404; // no such prediction
       },
     },
     {
@@ -55,7 +86,7 @@ async function statusOf(url: string, init: RequestInit): Promise<number> {
   return response.status;
 }
 
-/** The median of the time that `ask` takes, in ms, one request after the other. Throws when one is not answered as it should be. */
+/** The median time of sequential requests, in ms. Throws at an unexpected answer. */
 export async function medianOf(ask: () => Promise<boolean>, isOver: (asked: number) => boolean): Promise<number> {
   const times: number[] = [];
   do {

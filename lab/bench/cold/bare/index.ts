@@ -1,6 +1,6 @@
 /**
- * What our functions are compared with: the least one would write with Hono and supabase-js for one route that inserts a
- * project as its caller. It checks nothing else.
+ * For comparison: the shortest function with Hono and supabase-js that inserts a project as its caller. It checks
+ * nothing else.
  */
 import { createClient } from "@supabase/supabase-js";
 import { Hono } from "hono";

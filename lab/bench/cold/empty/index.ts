@@ -1,4 +1,4 @@
-/** A function of nothing: what is left is the runtime's own start. */
+/** An empty function: what it takes is the runtime's own start. */
 Deno.serve(() => new Response(null, { status: 401 }));
 
 export {};

@@ -1,4 +1,4 @@
-import { untilStdinEnds } from "../until-stdin-ends.ts";
+import { untilStdinEnds } from "../start-process.ts";
 
 /** The best of 20, 50, 100, 200 and 400. */
 const AT_ONCE = 100;
@@ -6,8 +6,8 @@ const AT_ONCE = 100;
 export type Shot = { url: string; headers: Record<string, string>; body: string };
 
 /**
- * The limit of fetch: posts requests that were made and signed beforehand, so many at once, and does nothing else.
- * PUT: the requests, as JSON. POST: sends them all and answers when that began and ended, in ms since 1970.
+ * The limit of fetch: posts requests that are made and signed beforehand. PUT takes them as JSON; POST sends them all
+ * and answers when that began and ended, in ms since 1970.
  */
 let shots: Shot[] = [];
 

@@ -1,10 +1,10 @@
 import { Logger, run } from "graphile-worker";
-import { untilStdinEnds } from "../until-stdin-ends.ts";
+import { untilStdinEnds } from "../start-process.ts";
 import { type Job, openPostEvent } from "./post-event.ts";
 
 /**
- * Graphile Worker with the settings of its documentation's page on performance: a local queue of 500 jobs, completions in
- * batches, 24 jobs at once and a connection more than that.
+ * Graphile Worker with the settings of its documentation on performance: a local queue of 500 jobs, completions in
+ * batches, 24 jobs at once and one connection more.
  */
 const databaseUrl = Deno.env.get("DATABASE_URL") ?? "";
 const postEvent = await openPostEvent(databaseUrl);
@@ -17,15 +17,15 @@ const runner = await run({
       localQueue: { size: 500 },
       completeJobBatchDelay: 0,
       failJobBatchDelay: 0,
-      // Standard output is for the line that says it is ready.
+      // Standard output is only for the line that says it is ready.
       logger: new Logger(() => (level, message) => {
-        // A request that was given up is what a hanging endpoint is there for.
+        // Hanging endpoints make tasks fail as expected.
         if (level === "error" && !message.startsWith("Failed task")) console.error(`graphile-worker: ${message}`);
       }),
     },
   },
   noHandleSignals: true,
-  // The payload is what the way put there.
+  // The payload is the one that the way inserted.
   taskList: { send: (payload: unknown) => postEvent(payload as Job) },
 });
 runner.promise.catch((error) => console.error("graphile-worker:", error));

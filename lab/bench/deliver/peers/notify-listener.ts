@@ -1,8 +1,8 @@
 import postgres from "postgres";
-import { untilStdinEnds } from "../until-stdin-ends.ts";
+import { untilStdinEnds } from "../start-process.ts";
 import { type Job, openPostEvent } from "./post-event.ts";
 
-/** Posts each notification as it comes: what is lost while nobody listens, or refused, is lost. */
+/** Posts each notification at once. One that is missed or refused is lost. */
 const databaseUrl = Deno.env.get("DATABASE_URL") ?? "";
 const postEvent = await openPostEvent(databaseUrl);
 const sql = postgres(databaseUrl, { max: 1 });

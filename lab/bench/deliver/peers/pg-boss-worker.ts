@@ -1,12 +1,11 @@
 import { PgBoss } from "pg-boss";
-import { untilStdinEnds } from "../until-stdin-ends.ts";
-import { PG_BOSS_QUEUE } from "./pg-boss-queue.ts";
-import { type Job, openPostEvent } from "./post-event.ts";
+import { untilStdinEnds } from "../start-process.ts";
+import { type Job, openPostEvent, PG_BOSS_QUEUE } from "./post-event.ts";
 
 /**
- * pg-boss with what its documentation has for speed: jobs fetched in batches, the next batch at once while batches are full,
- * a wake by NOTIFY instead of a poll, several workers side by side, and one statement for the outcomes of a batch, each job
- * with its own. 4 × 100 requests at once are as many as Keyframe has under way at most.
+ * pg-boss with its documented settings for speed: batches, the next batch at once while batches are full, NOTIFY
+ * instead of a poll, several workers, and one statement for the outcomes of a batch. 4 × 100 requests at once equal
+ * Keyframe's most.
  */
 const databaseUrl = Deno.env.get("DATABASE_URL") ?? "";
 const boss = new PgBoss({ connectionString: databaseUrl, useListenNotify: true });

@@ -1,15 +1,15 @@
 import postgres from "postgres";
 import { Webhook } from "standardwebhooks";
 
-/** What a job of a peer carries: no secret, and the body as it will be sent. */
+/** A peer's job: the body to send, without a secret. */
 export type Job = { id: string; endpoint: number; body: string };
 
-/** In the peers' favour: Keyframe waits for 15 s, and so must who serves slow receivers. */
+/** In the peers' favour: Keyframe waits for 15 s. */
 export const PATIENCE_MS = 2_000;
 
 /**
- * Signs an event and posts it; throws unless the answer is 2xx. Addresses and secrets are read once, which a sender that
- * has to notice rotations could not do.
+ * Signs an event and posts it; throws unless the answer is 2xx. URLs and secrets are read once; a real sender would
+ * have to notice rotations.
  */
 export async function openPostEvent(databaseUrl: string): Promise<(job: Job) => Promise<void>> {
   const sql = postgres(databaseUrl, { max: 1 });
@@ -36,3 +36,5 @@ export async function openPostEvent(databaseUrl: string): Promise<(job: Job) => 
     if (!response.ok) throw new Error(`The receiver answered ${response.status}.`);
   };
 }
+
+export const PG_BOSS_QUEUE = "webhooks";

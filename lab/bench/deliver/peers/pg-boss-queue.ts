@@ -1,1 +1,0 @@
-export const PG_BOSS_QUEUE = "webhooks";

@@ -1,0 +1,209 @@
+import { PgBoss } from "pg-boss";
+import type postgres from "postgres";
+import { sign } from "../../../shared/webhooks/signature.ts";
+import type { Shot } from "./peers/fetch-loop.ts";
+import { type Job, PATIENCE_MS, PG_BOSS_QUEUE } from "./peers/post-event.ts";
+import type { Scene } from "./scene.ts";
+import { startProcess } from "./start-process.ts";
+
+/** A way of delivering events: from rows committed in a transaction to recorded outcomes. */
+export type Way = {
+  name: string;
+  /** Commits events in one transaction, spread over these endpoints. Returns when COMMIT was sent, in ms since 1970. */
+  commit(events: number, endpoints: number[]): Promise<number>;
+  /** Whether an outcome is still unrecorded. */
+  isOpen(): Promise<boolean>;
+  close(): Promise<void>;
+};
+
+/** The time in ms since 1970, with fractions. */
+export const wallClock = (): number => performance.timeOrigin + performance.now();
+
+/** What the application writes in a peer's transaction. */
+async function recordHappenings(
+  sql: postgres.Sql | postgres.TransactionSql,
+  events: number,
+  endpoints: number[],
+): Promise<Job[]> {
+  return await sql<Job[]>`
+    insert into bench.happenings (id, endpoint, body)
+    select gen_random_uuid(), (${endpoints}::int[])[1 + n % cardinality(${endpoints}::int[])], bench.body(n)
+    from generate_series(1, ${events}::int) n
+    returning id, endpoint, body`;
+}
+
+/** Inserts projects, whose trigger writes event and delivery in the same transaction; the stack's own deliver sends. */
+export function keyframeWay({ sql }: Pick<Scene, "sql">): Way {
+  return {
+    name: "Keyframe",
+    commit: async (events, endpoints) => {
+      let sent = 0;
+      await sql.begin(async (sql) => {
+        await sql`
+          insert into keyframe.projects (owner_id, title, text_prompt)
+          select e.owner_id, 'Event ' || n, repeat('A harbour at dawn. ', 36)
+          from generate_series(1, ${events}::int) n
+          join bench.endpoints e on e.number = (${endpoints}::int[])[1 + n % cardinality(${endpoints}::int[])]`;
+        sent = wallClock();
+      });
+      return sent;
+    },
+    // Uses the index of due deliveries for each endpoint, so that polling costs the database little.
+    isOpen: async () => {
+      const found = await sql`
+        select from bench.endpoints e
+        where exists (select from keyframe.webhook_deliveries d where d.status = 'pending' and d.endpoint_id = e.id) limit 1`;
+      return found.length > 0;
+    },
+    close: async () => undefined,
+  };
+}
+
+/** pg_net, signed in SQL: net.http_post for each event, in the transaction. The outcome is its response row. */
+export async function pgNetWay({ sql }: Pick<Scene, "sql">): Promise<Way> {
+  await sql.unsafe(`
+    create function bench.post(happening uuid, endpoint integer, body text) returns bigint language sql volatile as $$
+      select net.http_post(e.url, body::jsonb, timeout_milliseconds => ${PATIENCE_MS}, headers => jsonb_build_object(
+        'Content-Type', 'application/json', 'webhook-id', happening, 'webhook-timestamp', t.at,
+        'webhook-signature', 'v1,' || encode(extensions.hmac(
+          convert_to(happening || '.' || t.at || '.' || (body::jsonb)::text, 'UTF8'),
+          decode(substr(e.secret, length('whsec_') + 1), 'base64'), 'sha256'), 'base64')))
+      from bench.endpoints e, (select floor(extract(epoch from clock_timestamp()))::bigint::text as at) t
+      where e.number = endpoint
+    $$`);
+  return {
+    name: "pg_net",
+    commit: async (events, endpoints) => {
+      let sent = 0;
+      await sql.begin(async (sql) => {
+        await sql`
+          with happenings as (
+            insert into bench.happenings (id, endpoint, body)
+            select gen_random_uuid(), (${endpoints}::int[])[1 + n % cardinality(${endpoints}::int[])], bench.body(n)
+            from generate_series(1, ${events}::int) n
+            returning id, endpoint, body
+          )
+          select count(bench.post(h.id, h.endpoint, h.body)) from happenings h`;
+        sent = wallClock();
+      });
+      return sent;
+    },
+    // Requests leave the queue when their batch ends.
+    isOpen: async () => (await sql`select from net.http_request_queue limit 1`).length > 0,
+    close: async () => undefined,
+  };
+}
+
+const INSERT_AT_ONCE = 1_000;
+
+/** Jobs of pg-boss, inserted in the transaction; its own worker signs and posts. */
+export async function pgBossWay({ databaseUrl, sql }: Scene): Promise<Way> {
+  const worker = await startProcess(new URL("peers/pg-boss-worker.ts", import.meta.url), { DATABASE_URL: databaseUrl });
+  const boss = new PgBoss({ connectionString: databaseUrl, supervise: false, schedule: false, max: 1 });
+  boss.on("error", (error: unknown) => console.error("pg-boss:", error));
+  await boss.start();
+  return {
+    name: "pg-boss + fetch",
+    commit: async (events, endpoints) => {
+      let sent = 0;
+      await sql.begin(async (sql) => {
+        const happenings: Job[] = await recordHappenings(sql, events, endpoints);
+        const db = {
+          // Its values are text, numbers and null, as unsafe accepts them.
+          executeSql: async (text: string, values: unknown[] = []) => ({
+            rows: [...(await sql.unsafe(text, values as string[]))],
+          }),
+        };
+        for (let from = 0; from < happenings.length; from += INSERT_AT_ONCE) {
+          const jobs = happenings.slice(from, from + INSERT_AT_ONCE).map((data) => ({ data }));
+          await boss.insert(PG_BOSS_QUEUE, jobs, { db });
+        }
+        sent = wallClock();
+      });
+      return sent;
+    },
+    isOpen: async () => {
+      const found =
+        await sql`select from pgboss.job j where j.name = ${PG_BOSS_QUEUE} and j.state < 'completed' limit 1`;
+      return found.length > 0;
+    },
+    close: async () => {
+      await boss.stop({ graceful: false });
+      await worker.close();
+      await sql`drop schema pgboss cascade`;
+    },
+  };
+}
+
+/** Jobs of Graphile Worker, added in the transaction; its own worker signs and posts. */
+export async function graphileWay({ databaseUrl, sql }: Scene): Promise<Way> {
+  const module = new URL("peers/graphile-worker-process.ts", import.meta.url);
+  const worker = await startProcess(module, { DATABASE_URL: databaseUrl });
+  return {
+    name: "graphile-worker + fetch",
+    commit: async (events, endpoints) => {
+      let sent = 0;
+      await sql.begin(async (sql) => {
+        const happenings = await recordHappenings(sql, events, endpoints);
+        const specs = happenings.map((payload) => ({ identifier: "send", payload }));
+        await sql`
+          select count(*) from graphile_worker.add_jobs(array(
+            select s from json_populate_recordset(null::graphile_worker.job_spec, ${JSON.stringify(specs)}::text::json) s))`;
+        sent = wallClock();
+      });
+      return sent;
+    },
+    // A succeeded job is deleted.
+    isOpen: async () => (await sql`select from graphile_worker._private_jobs limit 1`).length > 0,
+    close: async () => {
+      await worker.close();
+      await sql`drop schema graphile_worker cascade`;
+    },
+  };
+}
+
+/** The channel for peers/notify-listener.ts. */
+const CHANNEL = "bench_happenings";
+
+/** NOTIFY with the event in the transaction; a listener signs and posts, and records nothing. */
+export async function notifyWay({ databaseUrl, sql }: Scene): Promise<Way> {
+  const module = new URL("peers/notify-listener.ts", import.meta.url);
+  const listener = await startProcess(module, { DATABASE_URL: databaseUrl, CHANNEL });
+  return {
+    name: "LISTEN/NOTIFY + fetch",
+    commit: async (events, endpoints) => {
+      let sent = 0;
+      await sql.begin(async (sql) => {
+        for (const happening of await recordHappenings(sql, events, endpoints))
+          await sql`select pg_notify(${CHANNEL}, ${JSON.stringify(happening)})`;
+        sent = wallClock();
+      });
+      return sent;
+    },
+    isOpen: async () => false,
+    close: listener.close,
+  };
+}
+
+/** No queue: a process posts signed requests from its memory. The limit of the others. */
+export async function fetchLoopWay({ sql, receiver, secrets }: Scene): Promise<Way> {
+  const { port, close } = await startProcess(new URL("peers/fetch-loop.ts", import.meta.url));
+  const url = `http://127.0.0.1:${port}/`;
+  return {
+    name: "bare fetch loop",
+    commit: async (events, endpoints) => {
+      const happenings = await recordHappenings(sql, events, endpoints);
+      const shots = happenings.map(({ id, endpoint, body }): Shot => {
+        const signed = sign(secrets[endpoint] ?? "", id, new Date(), body);
+        return { url: receiver.url(endpoint), headers: { ...signed, "content-type": "application/json" }, body };
+      });
+      await (await fetch(url, { method: "PUT", body: JSON.stringify(shots) })).body?.cancel();
+      const response = await fetch(url, { method: "POST" });
+      if (!response.ok) throw new Error(`The fetch loop answered ${response.status}.`);
+      const { began }: { began: number } = await response.json();
+      return began;
+    },
+    isOpen: async () => false,
+    close,
+  };
+}

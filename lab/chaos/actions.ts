@@ -1,0 +1,179 @@
+import type { Step } from "../../shared/contract/fields.ts";
+import { endpointActions } from "./endpoint-actions.ts";
+import { pairPrompt, planPrompt } from "./plan.ts";
+import { codeOf, endOfAddress, forget, isUnanswered, recordStatus, poll } from "./users.ts";
+import { type OwnProject, pause, type User, type World } from "./world.ts";
+
+/** A user with this many open predictions reads them instead of starting more. */
+const MOST_OPEN = 20;
+/** The share of POST requests that are sent twice at the same moment with the same key. */
+const TWICE = 0.15;
+/** The delay between the two starts of a pair, and the share of pairs of which one is cancelled at once. */
+const PAIR_APART_MS = 50;
+const PAIR_CANCELED = 0.4;
+
+const WEIGHTS = {
+  createProject: 9,
+  first: 44,
+  last: 14,
+  video: 1.2,
+  pair: 3,
+  cancel: 6,
+  deleteProject: 3,
+  upload: 3,
+  read: 6,
+  poll: 6,
+  list: 2,
+  changeEndpoint: 3,
+  switchEndpoint: 2,
+  rotate: 2,
+  test: 2,
+  redeliver: 4,
+  recover: 1,
+  replaceEndpoint: 1,
+} as const;
+
+/** Does one random action of a user. Never throws: the outcome is counted. */
+export async function act(user: User, world: World): Promise<void> {
+  const name =
+    user.open.size >= MOST_OPEN ? user.random.pick(["read", "poll"] as const) : user.random.weighted(WEIGHTS);
+  const actions = { ...projectActions(user, world), ...endpointActions(user, world) };
+  try {
+    await actions[name]();
+    world.ledger.count(world.ledger.calls, "ok");
+  } catch (error) {
+    world.ledger.count(world.ledger.calls, codeOf(error));
+  }
+}
+
+function projectActions(user: User, world: World) {
+  const { client, random } = user;
+  const { ledger } = world;
+  const start = async (step: Step, project: OwnProject | undefined, reference?: string, given?: string) => {
+    if (!project) return;
+    const key = crypto.randomUUID();
+    const { projectId } = project;
+    const prompt = given ?? planPrompt(random, key);
+    const body = { projectId, prompt, ...(reference === undefined ? {} : { referenceImagePath: reference }) };
+    const repeat = () => client.generate(step, body, { idempotencyKey: key });
+    const noted = {
+      key,
+      prompt,
+      projectId,
+      step,
+      reference: reference ?? null,
+      repeat,
+      outcome: "unanswered" as const,
+    };
+    const entry: (typeof ledger.starts)[number] = noted;
+    ledger.starts.push(entry);
+    try {
+      const made = await twice(user, world, key, "prediction", repeat, ({ predictionId }) => predictionId);
+      entry.outcome = { accepted: made.predictionId };
+      user.open.set(made.predictionId, { projectId, step });
+      recordStatus(user, world, made);
+    } catch (error) {
+      if (!isUnanswered(error)) entry.outcome = { refused: codeOf(error) };
+      throw error;
+    }
+  };
+  const project = () => (user.projects.length === 0 ? undefined : random.pick(user.projects));
+  const cancel = async () => {
+    const [predictionId, made] = [...user.open].at(-1) ?? [];
+    if (predictionId === undefined || !made) return;
+    ledger.canceled.add(predictionId);
+    recordStatus(user, world, await client.cancel({ projectId: made.projectId, predictionId }));
+  };
+  return {
+    start,
+    createProject: async () => {
+      const key = crypto.randomUUID();
+      const make = () => client.createProject({ title: key, textPrompt: "A harbour at dawn" }, { idempotencyKey: key });
+      const { projectId } = await twice(user, world, key, "project", make, (made) => made.projectId);
+      user.projects.push({ projectId, hasFirstFrame: false });
+    },
+    first: () => start("first-frame", project(), random.chance(0.2) ? user.references.at(-1) : undefined),
+    last: () => start("last-frame", project()),
+    video: () =>
+      start(
+        "video",
+        user.projects.find(({ hasFirstFrame }) => hasFirstFrame),
+      ),
+    cancel,
+    pair: async () => {
+      const others = world.users.filter((one) => one !== user && !one.isDeleted && one.projects.length > 0);
+      if (others.length === 0) return;
+      // The other user's actions here use this user's random numbers, so that the plan stays the same.
+      const other = { ...random.pick(others), random };
+      const prompt = pairPrompt(crypto.randomUUID());
+      const [mine, theirs] = random.chance(0.5) ? [user.references.at(-1), other.references.at(-1)] : [];
+      const started = await Promise.allSettled([
+        start("first-frame", project(), mine, prompt),
+        pause(PAIR_APART_MS).then(() =>
+          projectActions(other, world).start("first-frame", other.projects.at(-1), theirs, prompt),
+        ),
+      ]);
+      if (random.chance(PAIR_CANCELED)) await cancel();
+      for (const one of started) if (one.status === "rejected") throw one.reason;
+    },
+    deleteProject: async () => {
+      if (user.projects.length < 3) return;
+      const gone = random.pick(user.projects);
+      ledger.deletedProjects.add(gone.projectId);
+      await client.deleteProject(gone.projectId);
+      user.projects = user.projects.filter((one) => one !== gone);
+      for (const [id, { projectId }] of user.open) if (projectId === gone.projectId) user.open.delete(id);
+    },
+    upload: async () => {
+      const key = crypto.randomUUID();
+      const image = picture(random.hex());
+      const send = () => client.uploadReferenceImage(image, { idempotencyKey: key });
+      const made = await twice(user, world, key, "reference", send, ({ referenceImagePath }) => referenceImagePath);
+      user.references.push(made.referenceImagePath);
+    },
+    read: async () => {
+      const [predictionId, made] = [...user.open].at(0) ?? [];
+      if (predictionId === undefined || !made) return;
+      try {
+        // A long poll.
+        const read = await client.readPrediction({ ...made, predictionId }, { wait: 1 });
+        recordStatus(user, world, read);
+        const { output } = read;
+        if (output) ledger.addresses.push({ stated: output.expiresAt, ends: endOfAddress(output.url) });
+      } catch (error) {
+        if (codeOf(error) === "not_found") forget(user, predictionId);
+        throw error;
+      }
+    },
+    poll: () => poll(user, world),
+    list: async () => void (await client.listProjects({ limit: 10, include: "predictions" })),
+  };
+}
+
+/** Sends a POST, sometimes twice at once with the same key, and records what each answer created. */
+async function twice<Made>(
+  { random }: User,
+  { ledger }: World,
+  key: string,
+  what: string,
+  send: () => Promise<Made>,
+  idOf: (made: Made) => string,
+): Promise<Made> {
+  const other = random.chance(TWICE) ? send().catch(() => undefined) : undefined;
+  const made = await send();
+  ledger.answers.push({ key, what, id: idOf(made) });
+  const also = await other;
+  if (also !== undefined) ledger.answers.push({ key, what, id: idOf(also) });
+  return made;
+}
+
+/** The smallest PNG, made different by bytes after its end. */
+function picture(mark: string): Uint8Array {
+  const pixel = Uint8Array.fromBase64(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
+  );
+  const bytes = new Uint8Array(pixel.length + mark.length);
+  bytes.set(pixel);
+  bytes.set(new TextEncoder().encode(mark), pixel.length);
+  return bytes;
+}

@@ -1,0 +1,92 @@
+import { join } from "node:path";
+import { freePort } from "../../local/network.ts";
+import { ChildProcess, Watchdog } from "../../local/stack/child-process.ts";
+import { describeFunction } from "../../local/stack/describe-children.ts";
+import type { FunctionName } from "../../local/stack/function-arguments.ts";
+import type { Stack } from "../../local/stack/start-stack.ts";
+
+export type SecondProcess = {
+  /** `http://host:port`; paths start with the function's name, as hosted. */
+  origin: string;
+  child: ChildProcess;
+  kill(signal: Deno.Signal): void;
+  /** May be called twice. */
+  stop(): Promise<void>;
+};
+
+type SecondOptions = {
+  clock?: WrongClock | undefined;
+  /** Modules that Deno runs before the function. */
+  preload?: readonly string[];
+  /** The port, instead of a free one: that of an ended process. */
+  port?: number | undefined;
+  logFile?: string;
+};
+
+/** Starts another process of a function beside the stack's own, or in its place. */
+export async function startSecondProcess(
+  { stack, dataDir }: { stack: Stack; dataDir: string },
+  name: FunctionName,
+  { clock, preload = [], port = freePort(), logFile }: SecondOptions = {},
+): Promise<SecondProcess> {
+  const watchdog = new Watchdog();
+  const setting = {
+    dataDir,
+    port: Number(new URL(stack.url).port),
+    url: stack.url,
+    keys: stack.keys,
+    simulatorPort: stack.simulator ? Number(new URL(stack.simulator.url).port) : undefined,
+    functionPorts: { [name]: port },
+    watchdog,
+  };
+  const described = describeFunction(setting, name);
+  const [run = "run", ...rest] = described.args;
+  const modules = clock === undefined ? preload : [await writeClock(dataDir, clock), ...preload];
+  const args = [run, ...modules.map((module) => `--preload=${module}`), ...rest];
+  const child = new ChildProcess({ ...described, args, ...(logFile === undefined ? {} : { logFile }) });
+  try {
+    await child.start();
+  } catch (error) {
+    await watchdog.stop();
+    throw error;
+  }
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    child,
+    kill: (signal) => child.kill(signal),
+    stop: async () => {
+      await child.stop();
+      await watchdog.stop();
+    },
+  };
+}
+
+const JUMP_EVERY_MS = 700;
+
+/** How far a clock is ahead, in ms; negative: behind. One that `jumps` alternates between wrong and right. */
+type WrongClock = { aheadMs: number; jumps: boolean };
+
+/**
+ * Writes a module that moves Date, for --preload, and returns its path. Timers and performance.now() stay right, as on
+ * a machine whose clock is set.
+ */
+async function writeClock(dataDir: string, { aheadMs, jumps }: WrongClock): Promise<string> {
+  const file = join(dataDir, `clock-${aheadMs}-${jumps}.js`);
+  await Deno.writeTextFile(
+    file,
+    `const isRight = () => ${jumps} && Math.floor(performance.now() / ${JUMP_EVERY_MS}) % 2 === 1;
+const ahead = () => isRight() ? 0 : ${aheadMs};
+const Real = Date;
+globalThis.Date = class extends Real {
+  constructor(...given) {
+    if (given.length === 0) super(Real.now() + ahead());
+    else super(...given);
+  }
+  static now() {
+    return Real.now() + ahead();
+  }
+};
+`,
+  );
+  return file;
+}

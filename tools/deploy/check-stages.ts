@@ -1,0 +1,116 @@
+import { z } from "zod";
+import { webhookSecret } from "../../shared/platform/environment.ts";
+import { readDatabase, readIdentity } from "./database-state.ts";
+import { compareMigrations, migrationDigest, readMigrations } from "./migrations.ts";
+import { DeployError } from "./output.ts";
+import type { Deployment, Stage } from "./stage.ts";
+import { parseJson } from "./supabase-cli.ts";
+
+const listed = z.object({
+  secrets: z.array(z.object({ name: z.string(), value: z.string() })),
+  target: z.object({ project_name: z.string().optional() }).optional(),
+});
+
+/** Checks the login and the project, and reads which secrets its functions have (as SHA-256). */
+export const projectStage: Stage = {
+  name: "Project",
+  plan: async ({ cli, found, settings }) => {
+    const printed = await cli.run("looking at the project", ["secrets", "list"]);
+    const answer = listed.safeParse(parseJson(printed));
+    if (!answer.success) {
+      throw new DeployError(
+        "The Supabase CLI listed the project's secrets in an unknown form. Is it the one of `npm ci`?",
+      );
+    }
+    for (const { name, value } of answer.data.secrets) found.secretDigests.set(name, value);
+    const name = answer.data.target?.project_name;
+    return { says: `${name === undefined ? "" : `${name}, `}${settings.projectUrl}` };
+  },
+};
+
+const PATIENCE_MS = 20_000;
+const TOKENS_PAGE = "https://replicate.com/account/api-tokens";
+const keyed = z.object({ key: webhookSecret });
+
+/** Checks the token and fetches the secret that signs Replicate's callbacks. */
+export const replicateStage: Stage = {
+  name: "Replicate",
+  plan: async (deployment) => {
+    const { settings, found, keeper, progress } = deployment;
+    if (settings.replicate.token === undefined) {
+      const { secretDigests } = found;
+      if (secretDigests.has("KEYFRAME_REPLICATE_API_TOKEN") && secretDigests.has("KEYFRAME_REPLICATE_WEBHOOK_SECRET")) {
+        return { says: "the project keeps its token (KEYFRAME_REPLICATE_API_TOKEN is not set here)" };
+      }
+      throw new DeployError(
+        `Set KEYFRAME_REPLICATE_API_TOKEN: make a token at ${TOKENS_PAGE} and run the command again.`,
+      );
+    }
+    found.signingSecret = keeper.add(
+      await progress.during("asking Replicate", fetchSigningSecret(deployment, settings.replicate.token)),
+    );
+    return { says: "the token is accepted, its signing secret is known" };
+  },
+};
+
+async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token: string): Promise<string> {
+  const address = `${settings.replicate.baseUrl}/webhooks/default/secret`;
+  const response = await fetch(address, {
+    headers: { authorization: `Bearer ${token}` },
+    signal: clock.timeout(PATIENCE_MS),
+  }).catch((error: unknown) => {
+    throw new DeployError(
+      `Replicate could not be reached (${error instanceof Error ? error.message : "no answer"}): look at your network and run the command again.`,
+    );
+  });
+  if (response.status === 401 || response.status === 403) {
+    await response.body?.cancel();
+    throw new DeployError(
+      `Replicate refuses KEYFRAME_REPLICATE_API_TOKEN (HTTP ${response.status}): make a new one at ${TOKENS_PAGE}.`,
+    );
+  }
+  const answer = keyed.safeParse(await response.json().catch(() => undefined));
+  if (response.ok && answer.success) return answer.data.key;
+  throw new DeployError(
+    `Replicate did not tell its signing secret (HTTP ${response.status}): look at https://replicatestatus.com and run the command again.`,
+  );
+}
+
+/**
+ * Checks that the database is the project's, and that its migrations are the first of this checkout's, statement for
+ * statement.
+ */
+export const databaseStage: Stage = {
+  name: "Database",
+  plan: async (deployment) => {
+    const [local, database] = await Promise.all([readMigrations(), readDatabase(deployment.cli)]);
+    deployment.found.database = database;
+    await refuseOtherDatabase(deployment, database.identity);
+    const files = await Promise.all(
+      local.map(async ({ version, text }) => [version, await migrationDigest(text)] as const),
+    );
+    const { unknown, tooLate, changed } = compareMigrations(new Map(files), database.migrations);
+    if (unknown.length > 0) throw disagreement(`has migrations that this checkout lacks (${unknown.join(", ")})`);
+    if (changed.length > 0) {
+      const names = local.filter(({ version }) => changed.includes(version)).map(({ file }) => file);
+      throw disagreement(`was made by other statements than this checkout's (${names.join(", ")})`);
+    }
+    if (tooLate.length > 0) throw disagreement(`lacks migrations older than its newest (${tooLate.join(", ")})`);
+    return { says: `${database.migrations.size} of ${local.length} migrations applied, as they are here` };
+  },
+};
+
+/** Refuses another project's database, because everything else goes to the named project. */
+async function refuseOtherDatabase({ cli, settings }: Deployment, identity: string): Promise<void> {
+  const { database, project } = settings;
+  if (database === undefined || database.isNamed || (await readIdentity(cli, database)) === identity) return;
+  throw new DeployError(
+    `SUPABASE_DB_URL leads to another database than that of the project ${project}: the migrations would go there. Take the connection string from the project's page (Connect), or leave SUPABASE_DB_URL out.`,
+  );
+}
+
+function disagreement(what: string): DeployError {
+  return new DeployError(
+    `The database ${what}. Is it this project's, and is the checkout up to date? docs/upgrade.md says what to do.`,
+  );
+}

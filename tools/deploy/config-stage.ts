@@ -1,0 +1,73 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+import { DeployError } from "./output.ts";
+import type { Stage } from "./stage.ts";
+import { parseJson } from "./supabase-cli.ts";
+
+const compared = z.object({
+  changes: z.array(
+    z.object({
+      path: z.array(z.string()),
+      class: z.string(),
+      declared: z.boolean(),
+      local: z.unknown(),
+      remote: z.unknown(),
+    }),
+  ),
+});
+
+const schemas = z.array(z.string());
+
+/**
+ * Applies what supabase/config.toml declares and leaves other settings alone. Schemas that the project already exposes
+ * stay exposed.
+ */
+export const configStage: Stage = {
+  name: "Config",
+  plan: async ({ cli }) => {
+    const difference = compared.safeParse(parseJson(await cli.run("comparing the settings", ["config", "diff"])));
+    if (!difference.success) {
+      throw new DeployError("The Supabase CLI compared the settings in an unknown form. Is it the one of `npm ci`?");
+    }
+    const declared = difference.data.changes.filter((change) => change.declared && change.class !== "remote_only");
+    const changes = declared.flatMap((change) => {
+      if (change.path.join(".") !== "api.schemas") return [change];
+      const exposed = schemas.parse(change.remote ?? []);
+      const missing = schemas.parse(change.local).filter((name) => !exposed.includes(name));
+      return missing.length === 0 ? [] : [{ ...change, local: [...exposed, ...missing] }];
+    });
+    if (changes.length === 0) return { says: "every setting is as declared" };
+    const more = changes.map(
+      ({ path, remote, local }) => `${path.join(".")}: ${JSON.stringify(remote ?? null)} → ${JSON.stringify(local)}`,
+    );
+    return {
+      says: `${changes.length} of the project's settings to change`,
+      more,
+      apply: async () => {
+        const exposed = changes.find(({ path }) => path.join(".") === "api.schemas")?.local;
+        await withConfig(exposed === undefined ? [] : schemas.parse(exposed), (root) =>
+          cli.run("changing the settings", ["config", "push", "--yes"], { root }),
+        );
+        return "changed";
+      },
+    };
+  },
+};
+
+/** Runs something in a folder whose config.toml exposes these schemas; with none, config.toml is unchanged. */
+async function withConfig(exposed: string[], run: (root: string) => Promise<unknown>): Promise<void> {
+  const root = await mkdtemp(join(tmpdir(), "keyframe-config-"));
+  try {
+    await mkdir(join(root, "supabase"));
+    const config = await readFile(join(PROJECT_ROOT, "supabase/config.toml"), "utf8");
+    const line = `schemas = ${JSON.stringify(exposed)}`;
+    const merged = exposed.length === 0 ? config : config.replace(/^schemas = .*$/m, line);
+    await writeFile(join(root, "supabase/config.toml"), merged);
+    await run(root);
+  } finally {
+    await rm(root, { recursive: true });
+  }
+}

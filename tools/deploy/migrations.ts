@@ -1,0 +1,74 @@
+import { join } from "node:path";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+
+type Migration = { version: string; file: string; text: string };
+
+/** The migrations of this checkout, oldest first. */
+export async function readMigrations(folder = join(PROJECT_ROOT, "supabase/migrations")): Promise<Migration[]> {
+  const files: string[] = [];
+  for await (const { name } of Deno.readDir(folder)) if (/^\d+_.*\.sql$/.test(name)) files.push(name);
+  return await Promise.all(
+    files.sort().map(async (file) => ({
+      version: file.slice(0, file.indexOf("_")),
+      file,
+      text: await Deno.readTextFile(join(folder, file)),
+    })),
+  );
+}
+
+/**
+ * The digest of a migration's statements. Semicolons and white space do not count, because the CLI records statements
+ * without them.
+ */
+export const migrationDigest = (text: string): Promise<string> =>
+  sha256Hex(text.replace(/[; \t\r\n]+/g, " ").replace(/^ | $/g, ""));
+
+/**
+ * Compares digests by version: the migrations that a database lacks, those that this checkout lacks, and those applied
+ * with other statements. Versions are in order.
+ */
+export function compareMigrations(
+  local: Map<string, string>,
+  applied: Map<string, string | null>,
+): { pending: string[]; unknown: string[]; tooLate: string[]; changed: string[] } {
+  const pending = [...local.keys()].filter((version) => !applied.has(version)).sort();
+  const there = [...applied.keys()].sort();
+  const newest = there.at(-1) ?? "";
+  return {
+    pending,
+    unknown: there.filter((version) => !local.has(version)),
+    tooLate: pending.filter((version) => version < newest),
+    changed: there.filter((version) => local.has(version) && local.get(version) !== applied.get(version)),
+  };
+}
+
+/** A cron job of a migration: its name and its statement, which may run again. */
+type ScheduledJob = { name: string; statement: string };
+
+/** Reads the cron jobs from the migrations in order; a later one replaces an earlier one of the same name. */
+export function scheduledJobs(migrations: string[]): ScheduledJob[] {
+  const jobs = new Map<string, string>();
+  const pattern = /^select cron\.(?:(schedule)\('([^']+)',(?:[^';]|'(?:[^']|'')*')*\)|unschedule\('([^']+)'\));/gm;
+  for (const [statement, scheduled, name = "", gone = ""] of migrations.flatMap((text) => [
+    ...text.matchAll(pattern),
+  ])) {
+    if (scheduled) jobs.set(name, statement);
+    else jobs.delete(gone);
+  }
+  return [...jobs].map(([name, statement]) => ({ name, statement }));
+}
+
+/** The names of the wanted secrets that the project lacks or has with another value. */
+export async function secretsToSet(wanted: Record<string, string>, digests: Map<string, string>): Promise<string[]> {
+  const names: string[] = [];
+  for (const [name, value] of Object.entries(wanted)) {
+    if (digests.get(name)?.toLowerCase() !== (await sha256Hex(value))) names.push(name);
+  }
+  return names;
+}
+
+/** The form in which the platform lists a secret. */
+export async function sha256Hex(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return new Uint8Array(digest).toHex();
+}

@@ -1,0 +1,101 @@
+import { z } from "zod";
+import {
+  type InputSchema,
+  readInputSchema,
+  recordedFile,
+  type RecordedSchema,
+  sourceKinds,
+  writeSchema,
+} from "../../local/simulator/model-schemas.ts";
+import { CheckFailed, getText, parseJson } from "./read-rows.ts";
+
+/** A model's schema and its origin, or why there is none and what to do. */
+export type Found =
+  | { schema: InputSchema; origin: string; version?: string; openapi: unknown }
+  | { missing: string; todo: string };
+
+/** The recorded schema of each model. */
+export function fromRecords(models: string[], recorded: Record<string, RecordedSchema>): Map<string, Found> {
+  return new Map(models.map((model) => [model, ofRecord(recorded[model])]));
+}
+
+function ofRecord(openapi: RecordedSchema | undefined): Found {
+  if (openapi === undefined) {
+    const todo = "Set KEYFRAME_REPLICATE_API_TOKEN to compare it with what Replicate publishes.";
+    return { missing: "nothing: none is recorded for this model", todo };
+  }
+  const { how, date } = openapi["x-source"];
+  return { schema: readInputSchema(openapi), origin: `recorded ${date}, ${how}`, openapi };
+}
+
+/** The published schema of each model. Throws CheckFailed when the provider cannot be asked. */
+export async function fromProvider(models: string[], provider: Provider): Promise<Map<string, Found>> {
+  const found = await Promise.all(
+    models.map(async (model): Promise<[string, Found]> => [model, await ofProvider(model, provider)]),
+  );
+  return new Map(found);
+}
+
+async function ofProvider(model: string, provider: Provider): Promise<Found> {
+  const published = await fetchSchema(model, provider);
+  if (published === "gone") {
+    return { missing: "nothing: Replicate has no such model (404)", todo: "Correct its name, or take the row out." };
+  }
+  if (published === "no version") {
+    return { missing: "nothing: the model has no published version", todo: "Use another model." };
+  }
+  const { version, openapi } = published;
+  try {
+    return { schema: readInputSchema(openapi), origin: `Replicate, version ${version.slice(0, 8)}`, version, openapi };
+  } catch (error) {
+    throw new CheckFailed(`What Replicate publishes of ${model} cannot be read: ${String(error)}`);
+  }
+}
+
+const published = z.object({
+  latest_version: z.object({ id: z.string(), openapi_schema: z.record(z.string(), z.unknown()) }).nullish(),
+});
+
+/** A model at the provider: its newest version's OpenAPI document, or that there is none. */
+type Published = { version: string; openapi: Record<string, unknown> } | "gone" | "no version";
+
+export type Provider = { baseUrl: string; token: string; fetch: typeof fetch };
+
+/** Asks the provider for a model. Throws CheckFailed; the message never holds the token. */
+async function fetchSchema(model: string, { baseUrl, token, fetch }: Provider): Promise<Published> {
+  const url = `${baseUrl.replace(/\/+$/, "")}/models/${model}`;
+  const { status, text } = await getText(url, { authorization: `Bearer ${token}` }, fetch);
+  if (status === 404) return "gone";
+  if (status === 401 || status === 403) {
+    throw new CheckFailed(`Replicate refuses the token (${status}): check KEYFRAME_REPLICATE_API_TOKEN.`);
+  }
+  if (status !== 200) throw new CheckFailed(`${url} answered ${status}: try again later.`);
+  const parsed = published.safeParse(parseJson(text));
+  if (!parsed.success)
+    throw new CheckFailed(`${url} answered with no model: is KEYFRAME_REPLICATE_API_BASE_URL right?`);
+  const version = parsed.data.latest_version;
+  return version ? { version: version.id, openapi: version.openapi_schema } : "no version";
+}
+
+const document = z.looseObject({ components: z.object({ schemas: z.record(z.string(), z.unknown()) }) });
+
+type Reading = { model: string; version: string; openapi: unknown; url: string; date: string };
+
+/** Records a published schema in its file: input, output, and the schemas that these refer to. */
+export async function recordSchema({ model, version, openapi, url, date }: Reading, folder?: URL): Promise<void> {
+  const { schemas } = document.parse(openapi).components;
+  const kept = new Map<string, unknown>();
+  const keep = (name: string) => {
+    if (kept.has(name) || !(name in schemas)) return;
+    kept.set(name, schemas[name]);
+    for (const [, other] of JSON.stringify(schemas[name]).matchAll(/"#\/components\/schemas\/([^"]+)"/g))
+      keep(other ?? "");
+  };
+  keep("Input");
+  keep("Output");
+  const source = { how: sourceKinds[0], from: `version ${version}`, url, date };
+  const file = recordedFile(model, folder);
+  await Deno.mkdir(new URL("./", file), { recursive: true });
+  const text = writeSchema({ "x-source": source, components: { schemas: Object.fromEntries(kept) } });
+  await Deno.writeTextFile(file, text);
+}
