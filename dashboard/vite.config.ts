@@ -1,8 +1,7 @@
 import process from "node:process";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
-import { contentSecurityPolicy } from "./content-security-policy.ts";
-import { projectConfig, readProject } from "./project-config.ts";
+import { contentSecurityPolicy, projectConfig, readProject } from "./vite-plugins.ts";
 
 const project = readProject(process.env);
 
@@ -10,17 +9,17 @@ const PROXIED = ["/auth", "/rest", "/storage", "/functions", "/config.json"];
 
 export default defineConfig({
   root: import.meta.dirname,
-  base: "./", // works in any folder of any host; the addresses of pages are behind the #
+  base: "./", // works in any folder of any host; routes are behind the #
   plugins: [react(), contentSecurityPolicy(project?.supabaseUrl), projectConfig(project)],
-  // For work on the pages themselves, beside a running `npm start`: npm run dashboard.
+  // For development beside a running `npm start`: npm run dashboard.
   server: { host: "127.0.0.1", proxy: Object.fromEntries(PROXIED.map((path) => [path, "http://127.0.0.1:54321"])) },
   build: {
     outDir: "dist",
     emptyOutDir: true,
     target: "es2023",
-    // The first with light-dark(): for older ones it would be rewritten into what the component library never sets.
+    // The first versions with light-dark(): for older ones the build rewrites it in a way that breaks the component library.
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
-    chunkSizeWarningLimit: 700,
+    chunkSizeWarningLimit: 2000, // Swagger UI, which only the API reference loads
     modulePreload: { polyfill: false },
   },
 });

@@ -1,23 +1,21 @@
-/** Where the dashboard finds its project. Served beside the page as config.json, so that one build fits every project. */
+/** The dashboard's settings. Served as config.json beside the page, so that one build fits every project. */
 export type Config = {
   /** The Supabase project; without a trailing slash. */
   supabaseUrl: string;
   publishableKey: string;
-  /** Only a local stack tells one. */
+  /** Set by the local stack only. */
   demoUser: { email: string; password: string } | null;
 };
 
-/** Throws a sentence for a person when there is no usable config.json. */
+/** Throws an error to show when config.json is missing or unusable. */
 export async function loadConfig(): Promise<Config> {
   const response = await fetch("./config.json", { cache: "no-store" }).catch(() => {
-    throw new Error("The server does not answer. Check your connection, then load the page again.");
+    throw new Error("Cannot reach the server. Check your connection, then reload.");
   });
   const given: unknown = response.ok ? await response.json().catch(() => null) : null;
   const config = read(given);
   if (config === null) {
-    throw new Error(
-      "There is no config.json beside this page. Build it with SUPABASE_URL and SUPABASE_PUBLISHABLE_KEY.",
-    );
+    throw new Error("config.json is missing. Build the dashboard with SUPABASE_URL and SUPABASE_PUBLISHABLE_KEY.");
   }
   return config;
 }
@@ -26,7 +24,7 @@ function read(given: unknown): Config | null {
   if (typeof given !== "object" || given === null) return null;
   const { supabaseUrl, publishableKey, demoUser } = given as Record<string, unknown>; // each is looked at below
   if (typeof publishableKey !== "string") return null;
-  // Served by the project's own gateway, the project is where the page is.
+  // Without supabaseUrl the page is served by the project's own gateway.
   const url = typeof supabaseUrl === "string" ? supabaseUrl : location.origin;
   return { supabaseUrl: url.replace(/\/+$/, ""), publishableKey, demoUser: readUser(demoUser) };
 }

@@ -1,13 +1,11 @@
 import "@mantine/core/styles.css";
 import "@mantine/notifications/styles.css";
-import "./app/app.css";
 import { createRoot } from "react-dom/client";
+import "./app/app.css";
 import { App } from "./app/App.tsx";
-import { StartFailed } from "./app/StartFailed.tsx";
 import { loadConfig } from "./config.ts";
 import { createServices } from "./services.ts";
-import { readLink } from "./session/read-link.ts";
-import { takeUpSession } from "./session/take-up-session.ts";
+import { readLink, takeUpSession } from "./session/start-session.ts";
 
 const element = document.getElementById("root");
 if (element === null) throw new Error("index.html has no element with the id root.");
@@ -15,13 +13,23 @@ const root = createRoot(element);
 
 try {
   const config = await loadConfig();
-  // Before the client of Auth and the router look at the address: a link from a mail brings its outcome behind the #.
+  // Must run before Auth and the router, which read and change the fragment of the URL.
   const link = readLink(window.location);
   const services = createServices(config);
   const takenUp = await takeUpSession(services.auth);
-  // The client leaves the outcome there when it took nothing from it; the router would take it for a page.
+  // Auth leaves the fragment when it found no session; the router would read it as a route.
   if (link.isFromMail) window.history.replaceState(null, "", window.location.pathname + window.location.search);
   root.render(<App services={services} link={link} takenUp={takenUp} />);
 } catch (error) {
   root.render(<StartFailed reason={error instanceof Error ? error.message : String(error)} />);
+}
+
+/** Shown when the dashboard cannot start. Uses no library, because that may have failed to load. */
+function StartFailed({ reason }: { reason: string }) {
+  return (
+    <main style={{ maxWidth: "36rem", margin: "20vh auto", padding: "0 1rem", fontFamily: "system-ui, sans-serif" }}>
+      <h1>Keyframe cannot start</h1>
+      <p role="alert">{reason}</p>
+    </main>
+  );
 }

@@ -1,16 +1,15 @@
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
+import { createContext, useContext } from "react";
 import { createKeyframeClient, type KeyframeClient, KeyframeError, type KeyframeOptions } from "../../client/index.ts";
 import type { Config } from "./config.ts";
-import { type OnUploaded, sendWithProgress } from "./send-with-progress.ts";
 
-/** What the pages stand on. */
 export type Services = {
   config: Config;
   auth: GoTrueClient;
   keyframe: KeyframeClient;
-  /** The same, for one upload that says how far it is. */
+  /** A client for one upload that reports its progress. */
   keyframeUploading: (onUploaded: OnUploaded) => KeyframeClient;
-  /** The Data API and Storage, as the person. Loaded when a page first asks: sign-in needs nothing of supabase-js but Auth. */
+  /** Data API and Storage as the user. Loaded on first use: sign-in needs only auth-js. */
   openSupabase: () => Promise<DataClient>;
 };
 
@@ -30,10 +29,10 @@ export function createServices(config: Config): Services {
     headers: { apikey: publishableKey },
     storageKey: storageKeyOf(supabaseUrl),
   });
-  // Asked before each request: Auth refreshes a session that runs out.
+  // Called before each request: Auth refreshes an expiring session.
   const getToken = async () => {
     const { data, error } = await auth.getSession();
-    // No answer. The session is still there, so this must not look as if nobody were signed in.
+    // No answer: the session may still be valid, so do not report it as missing.
     if (isAuthRetryableFetchError(error)) throw error;
     return data.session?.access_token ?? null;
   };
@@ -41,7 +40,7 @@ export function createServices(config: Config): Services {
     url: supabaseUrl,
     apikey: publishableKey,
     getToken,
-    retries: 1, // the queries repeat, and say so
+    retries: 1, // queries repeat
   };
   const keyframe = createKeyframeClient(options);
   const keyframeUploading: Services["keyframeUploading"] = (onUploaded) =>
@@ -57,6 +56,60 @@ export function createServices(config: Config): Services {
   return { config, auth, keyframe, keyframeUploading, openSupabase };
 }
 
-/** As supabase-js names it, so that another page of the same origin finds the session. */
+/** supabase-js's name, so that another page of this origin finds the session. */
 const storageKeyOf = (supabaseUrl: string): string =>
   `sb-${new URL(supabaseUrl).hostname.split(".")[0] ?? ""}-auth-token`;
+
+export const ServicesContext = createContext<Services | null>(null);
+
+export function useServices(): Services {
+  const services = useContext(ServicesContext);
+  if (services === null) throw new Error("useServices is for what stands inside App.");
+  return services;
+}
+
+/** The API as the signed-in user. */
+export const useKeyframe = (): KeyframeClient => useServices().keyframe;
+
+/** Called with the uploaded fraction, 0 to 1. */
+type OnUploaded = (fraction: number) => void;
+
+/**
+ * A fetch with upload progress, which the browser's own lacks. For short text answers: the body is read whole.
+ * Rejects with a TypeError when no answer comes, and with the signal's reason when that aborts, as fetch does.
+ */
+function sendWithProgress(onUploaded: OnUploaded): (url: string, init: RequestInit) => Promise<Response> {
+  return (url, { method = "GET", headers, body, signal }) =>
+    new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const request = new XMLHttpRequest();
+      request.open(method, url);
+      for (const [name, value] of new Headers(headers)) request.setRequestHeader(name, value);
+      request.upload.onprogress = ({ loaded, total }) => total > 0 && onUploaded(loaded / total);
+      request.onload = () => {
+        // XMLHttpRequest follows redirects. The service sends none, so this is another server's answer.
+        if (request.responseURL !== new URL(url, document.baseURI).href)
+          return reject(new TypeError("It was redirected."));
+        const { status, responseText } = request;
+        resolve(new Response(status === 204 ? null : responseText, { status, headers: headersOf(request) }));
+      };
+      request.onerror = () => reject(new TypeError("It could not be sent."));
+      const stop = () => {
+        request.abort();
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", stop, { once: true });
+      request.onloadend = () => signal?.removeEventListener("abort", stop);
+      // The client sends bytes and text, never streams.
+      request.send((body ?? null) as XMLHttpRequestBodyInit | null);
+    });
+}
+
+function headersOf(request: XMLHttpRequest): Headers {
+  const headers = new Headers();
+  for (const line of request.getAllResponseHeaders().split("\r\n")) {
+    const [, name, value] = /^([^:]+): ?(.*)$/.exec(line) ?? [];
+    if (name !== undefined && value !== undefined) headers.append(name, value);
+  }
+  return headers;
+}

@@ -1,6 +1,5 @@
 import { createLite, type Lite } from "./create-lite.ts";
 import { callDashboard, type DashboardOptions, isDashboardPath } from "./dashboard-page.ts";
-import { callDocs } from "./docs-page.ts";
 import { createFunctionsRoute } from "./functions-route.ts";
 import { log } from "./log.ts";
 import { callMail, createMailBox } from "./mail-page.ts";
@@ -57,7 +56,7 @@ Storage    /storage/v1
 Functions  /functions/v1
 Studio     /studio
 Mail       /mail
-Docs       /docs   a page for people; for tools: /functions/v1/api/openapi.json
+Docs       /docs   the dashboard's API reference; for tools: /functions/v1/api/openapi.json
 `;
 
 /**
@@ -104,7 +103,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     if (path === "/studio" || path.startsWith("/studio/"))
       return await guard("rest", () => callStudio(request, url, lite, options));
     if (path === "/mail" || path.startsWith("/mail/")) return await callMail(request, url, mailBox);
-    if (path === "/docs" || path.startsWith("/docs/")) return await callDocs(request, url);
+    if (path === "/docs") return new Response(null, { status: 302, headers: { location: "/#/docs" } });
     const service = /^\/(auth|rest|storage)\/v1(\/|$)/.exec(path)?.[1];
     if (service !== "auth" && service !== "rest" && service !== "storage") {
       return Response.json({ message: "no Route matched with those values" }, { status: 404 });

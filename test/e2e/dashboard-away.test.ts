@@ -7,7 +7,7 @@ const visit = visitDashboard();
 const API = "**/functions/v1/api/**";
 
 /** In the words of the banner. */
-const AWAY = "The service does not answer just now.";
+const AWAY = "Cannot reach the service.";
 const OFFLINE = "You are offline.";
 
 /** Somebody on the page of their projects, of which there is one. */
@@ -50,7 +50,7 @@ test.each([
     await page.getByRole("article").getByText("Harbour").first().waitFor();
     await follow(page, "Webhooks");
     await page.unroute(API);
-    await page.getByRole("heading", { name: "Nobody is told yet" }).waitFor();
+    await page.getByRole("heading", { name: "No endpoints yet" }).waitFor();
     await gone(page, AWAY);
   },
 );
@@ -70,7 +70,7 @@ test("a form sent while the service is away → says so and keeps what was typed
     await route.abort();
   });
   await form.getByRole("button", { name: "Create project" }).click();
-  await form.getByRole("alert").getByText("The service does not answer.").waitFor();
+  await form.getByRole("alert").getByText("Cannot reach the service.").waitFor();
   expect(lost).toBeGreaterThan(0);
   expect(await form.getByLabel("Title").inputValue()).toBe("Lost and found");
   await page.unroute("**/functions/v1/api/projects");
@@ -85,7 +85,7 @@ test("offline → a banner, and what was read stays; online again → it goes, a
   const { page, context, watch } = await atProjects();
   watch.allow(/Unable to preload|dynamically imported module/);
   await follow(page, "Webhooks");
-  await page.getByRole("heading", { name: "Nobody is told yet" }).waitFor();
+  await page.getByRole("heading", { name: "No endpoints yet" }).waitFor();
   await follow(page, "Projects");
   await context.setOffline(true);
   await page.getByText(OFFLINE).waitFor();

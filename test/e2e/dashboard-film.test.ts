@@ -27,11 +27,11 @@ test("sign up, project, reference image, three steps → the video plays; anothe
   await page.getByRole("heading", { level: 1, name: "Harbour" }).waitFor();
 
   const video = stepCard(page, "Video");
-  await video.getByText("It starts from a first frame. Generate that one first.").waitFor();
+  await video.getByText("Generate the first frame first.").waitFor();
   const photo = photoFile(email);
   const fullSpeed = await slowUpload(page, photo.buffer.length / 2);
   await page.locator("input[type=file]").setInputFiles(photo);
-  const progress = page.getByRole("progressbar", { name: "Upload of the reference image" });
+  const progress = page.getByRole("progressbar", { name: "Upload progress" });
   await until("the upload says how far it is", async () => {
     const percent = Number(await progress.getAttribute("aria-valuenow"));
     return percent > 0 && percent < 100;
@@ -72,9 +72,9 @@ test("sign up, project, reference image, three steps → the video plays; anothe
   const { page: other, watch } = await visit({ session });
   watch.allow(/status of 404/);
   await other.goto(address);
-  await other.getByRole("heading", { name: "There is no such project" }).waitFor();
-  await other.getByRole("link", { name: "To the projects", exact: true }).click();
-  await other.getByRole("heading", { name: "Your first film starts with a sentence" }).waitFor();
+  await other.getByRole("heading", { name: "Project not found" }).waitFor();
+  await other.getByRole("link", { name: "Go to projects", exact: true }).click();
+  await other.getByRole("heading", { name: "No projects yet" }).waitFor();
 });
 
 test("a run is canceled, one fails, others succeed → each in its card; the history has all, and an earlier frame for the video", async () => {
@@ -94,13 +94,13 @@ test("a run is canceled, one fails, others succeed → each in its card; the his
   await until("the focus went to what can be done now", () => runAgain.evaluate((it) => it === document.activeElement));
 
   await card.getByRole("button", { name: "Settings" }).click();
-  const prompt = card.getByLabel("Prompt for this step alone");
+  const prompt = card.getByLabel("Prompt for this step");
   await prompt.fill(uniquePrompt("[[fault:failed]]"));
   await runAgain.click();
   await card.getByText("Failed").first().waitFor();
   await card
     .getByRole("alert")
-    .getByText(/Running it again/)
+    .getByText(/Try again|run it again/)
     .waitFor();
   await prompt.fill("");
   for (let runs = 1; runs <= 2; runs++) {
@@ -114,9 +114,9 @@ test("a run is canceled, one fails, others succeed → each in its card; the his
   const runs = (status: string) => history.locator(`div[data-status=${status}]`);
   await runs("canceled").waitFor();
   expect([await runs("succeeded").count(), await runs("failed").count()]).toEqual([2, 1]);
-  const earlier = history.getByRole("button", { name: "Use for the next video" });
+  const earlier = history.getByRole("button", { name: "Use for next video" });
   await earlier.first().click();
-  await history.getByRole("button", { name: "For the next video", pressed: true }).waitFor();
+  await history.getByRole("button", { name: "Selected for next video", pressed: true }).waitFor();
   expect(await earlier.count()).toBe(1);
 });
 
@@ -143,12 +143,12 @@ test("keyboard alone → signed in, and a project made", async () => {
   const { page } = await visit();
   await page.goto("/");
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
-  await tabTo(page, "Email address");
+  await tabTo(page, "Email");
   await page.keyboard.type(person.email);
   await tabTo(page, "Password");
   await page.keyboard.type(person.password);
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Your first film starts with a sentence" }).waitFor();
+  await page.getByRole("heading", { name: "No projects yet" }).waitFor();
   await tabTo(page, "New project");
   await page.keyboard.press("Enter");
   await page.getByRole("dialog", { name: "New project" }).getByLabel("Title").waitFor();

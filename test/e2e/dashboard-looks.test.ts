@@ -73,7 +73,7 @@ test("a phone → the burger opens the pages, following one closes it and puts t
   await page.goto("/#/projects");
   await page.getByRole("heading", { level: 1, name: "Projects" }).waitFor();
   expect(await page.getByRole("navigation").count()).toBe(0);
-  const burger = page.getByRole("button", { name: "Open the navigation" });
+  const burger = page.getByRole("button", { name: "Open navigation" });
   expect(await burger.getAttribute("aria-expanded")).toBe("false");
   await burger.click();
   const pages = page.getByRole("navigation", { name: "Pages" });

@@ -14,9 +14,9 @@ async function askForLink(page: Page, email: string): Promise<void> {
   await page.goto("/");
   await page.getByRole("link", { name: "Forgot your password?" }).click();
   await heading(page, "Reset your password");
-  await page.getByLabel("Email address").fill(email);
-  await page.getByRole("button", { name: "Send the link" }).click();
-  await heading(page, "Look into your mail");
+  await page.getByLabel("Email").fill(email);
+  await page.getByRole("button", { name: "Send reset link" }).click();
+  await heading(page, "Check your email");
   await page.getByRole("link", { name: /\/mail$/ }).click();
   await heading(page, "Mail");
 }
@@ -29,15 +29,15 @@ test("a forgotten password → the mail's link → a new one, which lets in; the
   const { page } = await visit();
   await askForLink(page, person.email);
   await linkFor(page, person.email).click();
-  await heading(page, "Choose a new password");
+  await heading(page, "Set a new password");
   expect(page.url()).not.toContain("access_token");
   await page.getByText(`For ${person.email}`).waitFor();
   // There is no way around it: other pages lead here until it is done.
   await page.goto("/#/webhooks");
-  await heading(page, "Choose a new password");
+  await heading(page, "Set a new password");
   await page.getByLabel("New password", { exact: true }).fill(NEW_PASSWORD);
-  await page.getByRole("button", { name: "Set the password" }).click();
-  await page.getByText("Your new password holds from now on.").waitFor();
+  await page.getByRole("button", { name: "Set password" }).click();
+  await page.getByText("Password changed.").waitFor();
   await heading(page, "Projects");
 
   const { page: later, watch } = await visit();
@@ -55,11 +55,11 @@ test("a link that was used already → said on the sign-in page, and the address
   await askForLink(page, email);
   const link = (await linkFor(page, email).getAttribute("href")) ?? "";
   await page.goto(link);
-  await heading(page, "Choose a new password");
+  await heading(page, "Set a new password");
 
   const { page: late } = await visit();
   await late.goto(link);
-  await late.getByText("This link has expired or was used already.").waitFor();
+  await late.getByText("This link has expired or was already used.").waitFor();
   await heading(late, "Sign in");
   expect(late.url()).not.toContain("error");
 });
@@ -68,7 +68,7 @@ test("a link that was used already, followed by somebody who is signed in → to
   const { session } = await newPerson();
   const { page } = await visit({ session });
   await page.goto("/#error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid");
-  await page.getByText("This link has expired or was used already.").waitFor();
+  await page.getByText("This link has expired or was already used.").waitFor();
   await heading(page, "Projects");
 });
 

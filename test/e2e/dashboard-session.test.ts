@@ -42,7 +42,7 @@ test("an account that is there already → said in words, with what to do", asyn
   watch.allow(refusal(422));
   await page.goto("/#/sign-up");
   await fillCredentials(page, { email, password: "another password" }, "Create account");
-  await page.getByRole("alert").getByText("There is an account with this address already.").waitFor();
+  await page.getByRole("alert").getByText("An account with this email already exists.").waitFor();
 });
 
 test("a wrong password → said in words; the address stays; the right one goes in", async () => {
@@ -51,18 +51,18 @@ test("a wrong password → said in words; the address stays; the right one goes 
   watch.allow(refusal(400));
   await page.goto("/");
   await fillCredentials(page, { email: person.email, password: "not this one" });
-  await page.getByRole("alert").getByText("Email address and password do not fit.").waitFor();
-  expect(await page.getByLabel("Email address").inputValue()).toBe(person.email);
+  await page.getByRole("alert").getByText("Wrong email or password.").waitFor();
+  expect(await page.getByLabel("Email").inputValue()).toBe(person.email);
   await fillCredentials(page, person);
   await heading(page, "Projects");
 });
 
-test("fields that do not fit → each says why, the first of them has the focus, nothing is sent", async () => {
+test("invalid fields → each says why, the first of them has the focus, nothing is sent", async () => {
   const { page } = await visit();
   const sent: string[] = [];
   page.on("request", (request) => void (request.url().includes("/auth/v1/") && sent.push(request.url())));
   await page.goto("/#/sign-up");
-  const email = page.getByLabel("Email address");
+  const email = page.getByLabel("Email");
   const password = page.getByLabel("Password", { exact: true });
   await page.getByRole("button", { name: "Create account" }).click();
   await page.getByText("Enter an email address.").waitFor();
@@ -78,7 +78,7 @@ test("fields that do not fit → each says why, the first of them has the focus,
 test("fields → named for password managers", async () => {
   const { page } = await visit();
   const kinds = async () => [
-    await page.getByLabel("Email address").getAttribute("autocomplete"),
+    await page.getByLabel("Email").getAttribute("autocomplete"),
     await page.getByLabel("Password", { exact: true }).getAttribute("autocomplete"),
   ];
   await page.goto("/#/sign-in");
@@ -91,9 +91,9 @@ test("fields → named for password managers", async () => {
 test("one click → in as the demo user; not where config.json names none", async () => {
   const { page } = await visit();
   await page.goto("/");
-  await page.getByRole("button", { name: "Go in as the demo user" }).click();
+  await page.getByRole("button", { name: "Continue as demo user" }).click();
   await heading(page, "Projects");
-  await page.getByRole("button", { name: "You, and how it looks" }).click();
+  await page.getByRole("button", { name: "Account and theme" }).click();
   await page.getByText(demoUser.email).waitFor();
 
   const { page: hosted } = await visit();
@@ -117,19 +117,19 @@ test("signing out → every tab is out; whoever comes next starts at the project
   const other = await newTab();
   await other.goto("/#/docs");
   await heading(other, "Docs");
-  await page.getByRole("button", { name: "You, and how it looks" }).click();
+  await page.getByRole("button", { name: "Account and theme" }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await heading(page, "Sign in");
   await heading(other, "Sign in");
-  expect(await page.getByText("Your session has ended").count()).toBe(0);
+  expect(await page.getByText("Your session has expired").count()).toBe(0);
   expect(await page.evaluate((key) => localStorage.getItem(key), sessionKey(url))).toBeNull();
   // Nothing can be read for a moment: whatever shows now was kept from before.
   await page.route("**/functions/v1/api/**", (route) => route.abort());
   await fillCredentials(page, next);
-  await page.getByText("The service does not answer just now.").waitFor();
+  await page.getByText("Cannot reach the service.").waitFor();
   expect(await page.getByText("Of the first").count()).toBe(0);
   await page.unroute("**/functions/v1/api/**");
-  await page.getByText("Your first film starts with a sentence").waitFor();
+  await page.getByText("No projects yet").waitFor();
   expect(new URL(page.url()).hash).toBe("#/projects");
   await heading(other, "Docs"); // the other tab goes on where it was
 });
@@ -140,7 +140,7 @@ test("an address inside, signed out → sign-in first, then back to it", async (
   await page.goto("/#/webhooks");
   await heading(page, "Sign in");
   await page.getByRole("link", { name: "Create an account" }).click();
-  await page.getByRole("link", { name: "You have one? Sign in" }).click();
+  await page.getByRole("link", { name: "Already have an account? Sign in" }).click();
   await heading(page, "Sign in");
   await fillCredentials(page, person);
   await heading(page, "Webhooks");
@@ -163,7 +163,7 @@ test("a kept session that cannot be refreshed → told, and back to the page aft
   const { page, watch } = await visit({ session });
   watch.allow(refusal(400));
   await page.goto("/#/webhooks");
-  await page.getByText("Your session has ended.").waitFor();
+  await page.getByText("Your session has expired.").waitFor();
   await fillCredentials(page, person);
   await heading(page, "Webhooks");
 });
@@ -184,7 +184,7 @@ test("a kept session whose token ran out while Auth is away → kept, and said; 
   await page.route("**/auth/v1/**", (route) => route.abort());
   await page.clock.install();
   await page.goto("/#/webhooks");
-  await passTimeUntil(page, "Your session is kept");
+  await passTimeUntil(page, "You stay signed in");
   await page.unroute("**/auth/v1/**");
   await page.reload();
   await heading(page, "Webhooks");
@@ -204,11 +204,11 @@ test("a token that runs out on a page while Auth is away → a banner, not signe
     [sessionKey(url), JSON.stringify({ ...session, expires_at: past })],
   );
   await page.getByRole("banner").getByRole("link", { name: "Webhooks" }).click();
-  await passTimeUntil(page, "The service does not answer just now.");
+  await passTimeUntil(page, "Cannot reach the service.");
   expect(await page.evaluate((key) => localStorage.getItem(key) !== null, sessionKey(url))).toBe(true);
   await page.unroute("**/auth/v1/**");
   await page.reload();
-  await page.getByText("Nobody is told yet").waitFor();
+  await page.getByText("No endpoints yet").waitFor();
 });
 
 test("a session that the service refuses while a page is open → told, and back to the page after sign-in", async () => {
@@ -220,7 +220,7 @@ test("a session that the service refuses while a page is open → told, and back
   const body = { success: false, data: null, error: { code: "unauthorized", message: "Sign in.", requestId: "r" } };
   await page.route("**/functions/v1/api/**", (route) => route.fulfill({ status: 401, json: body }));
   await page.getByRole("banner").getByRole("link", { name: "Webhooks" }).click();
-  await page.getByText("Your session has ended.").waitFor();
+  await page.getByText("Your session has expired.").waitFor();
   await page.unroute("**/functions/v1/api/**");
   await fillCredentials(page, person);
   await heading(page, "Webhooks");
@@ -233,13 +233,13 @@ test("Auth is away when somebody signs in → said in words, and works when it i
   await page.goto("/");
   await page.route("**/auth/v1/**", (route) => route.abort());
   await fillCredentials(page, person);
-  await page.getByRole("alert").getByText("The service does not answer.").waitFor();
+  await page.getByRole("alert").getByText("Cannot reach the service.").waitFor();
   await page.unroute("**/auth/v1/**");
   await fillCredentials(page, person);
   await heading(page, "Projects");
 });
 
-test("a project that asks for confirmed addresses → look into your mail, and send it again", async () => {
+test("a project that asks for confirmed addresses → check your email, and send it again", async () => {
   const { page } = await visit();
   const email = newAddress();
   const asked: string[] = [];
@@ -252,10 +252,10 @@ test("a project that asks for confirmed addresses → look into your mail, and s
   });
   await page.goto("/#/sign-up");
   await fillCredentials(page, { email, password: "a long enough password" }, "Create account");
-  await heading(page, "Look into your mail");
+  await heading(page, "Check your email");
   await page.getByText(email).waitFor();
-  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Look into your mail");
-  await page.getByRole("button", { name: "Send it again" }).click();
-  await page.getByText("It was sent again.").waitFor();
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Check your email");
+  await page.getByRole("button", { name: "Send again" }).click();
+  await page.getByText("Email sent again.").waitFor();
   expect(asked.map((body) => JSON.parse(body))).toMatchObject([{ type: "signup", email }]);
 });

@@ -23,28 +23,28 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await page.goto("/#/webhooks");
   await page.getByRole("button", { name: "Add endpoint" }).click();
   const adding = page.getByRole("dialog");
-  await adding.getByLabel("Address").fill("ftp://nowhere");
+  await adding.getByLabel("URL").fill("ftp://nowhere");
   await adding.getByRole("button", { name: "Add endpoint" }).click();
-  await until("the address is refused in words", () => adding.getByLabel("Address").getAttribute("aria-invalid"));
-  await adding.getByLabel("Address").fill(receiver.url);
+  await until("the address is refused in words", () => adding.getByLabel("URL").getAttribute("aria-invalid"));
+  await adding.getByLabel("URL").fill(receiver.url);
   await adding.getByLabel("Description").fill("The edit suite");
   await adding.getByRole("button", { name: "Add endpoint" }).click();
-  await page.getByRole("dialog", { name: "The endpoint is there" }).waitFor();
+  await page.getByRole("dialog", { name: "Endpoint added" }).waitFor();
   const secret = (await page.getByText(/^whsec_/).textContent()) ?? "";
 
   await page.getByRole("button", { name: "Send test" }).click();
   const testing = page.getByRole("dialog", { name: "Test event" });
-  await testing.getByText("It arrived.").waitFor();
+  await testing.getByText("Delivered.").waitFor();
   const event = readSigned(secret, await arrived(1));
   expect(event.type).toBe("webhook.test");
   await testing.getByRole("button", { name: "Done" }).click();
-  await page.getByRole("link", { name: "To the endpoint" }).click();
+  await page.getByRole("link", { name: "Open endpoint" }).click();
   await page.getByRole("heading", { level: 1, name: "The edit suite" }).waitFor();
 
   await page.getByRole("button", { name: "Rotate…" }).click();
   await page.getByLabel("Overlap in hours").fill("2");
   await page.getByRole("button", { name: "Rotate", exact: true }).click();
-  const rotated = page.getByRole("dialog", { name: "The new secret" });
+  const rotated = page.getByRole("dialog", { name: "New secret" });
   const newSecret = (await rotated.getByText(/^whsec_/).textContent()) ?? "";
   expect(newSecret).not.toBe(secret);
   await rotated.getByRole("button", { name: "Done" }).click();
@@ -66,9 +66,9 @@ test("endpoint → test received and verified → rotated → sent again with bo
   const { page: other, watch } = await visit({ session: stranger.session });
   watch.allow(/status of 404/);
   await other.goto(address);
-  await other.getByRole("heading", { name: "There is no such endpoint" }).waitFor();
-  await other.getByRole("link", { name: "To the endpoints", exact: true }).click();
-  await other.getByRole("heading", { name: "Nobody is told yet" }).waitFor();
+  await other.getByRole("heading", { name: "Endpoint not found" }).waitFor();
+  await other.getByRole("link", { name: "Go to endpoints", exact: true }).click();
+  await other.getByRole("heading", { name: "No endpoints yet" }).waitFor();
 });
 
 test("deliveries by status; a list that is read stands still, newer ones wait; what was missed is recovered", async () => {
@@ -88,8 +88,8 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
   await list.getByRole("button", { name: /Delivered.*project\.created/s }).waitFor();
 
   const filter = (name: string) => list.getByText(name, { exact: true }).first().click();
-  await filter("Given up");
-  await list.getByText("Nothing was given up").waitFor();
+  await filter("Failed");
+  await list.getByText("No failed deliveries").waitFor();
   await filter("Delivered");
   await list.getByRole("button", { name: /Delivered.*project\.created/s }).click();
   const facts = list.getByText("webhook-id");
@@ -102,7 +102,7 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
 
   await page.getByRole("button", { name: "Send test" }).click();
   const testing = page.getByRole("dialog", { name: "Test event" });
-  await testing.getByText("It arrived.").waitFor();
+  await testing.getByText("Delivered.").waitFor();
   await testing.getByRole("button", { name: "Done" }).click();
   const newer = list.getByRole("button", { name: "Show 1 new" });
   await newer.waitFor();
@@ -123,10 +123,10 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
   await project("The missed one");
   await keyframe.webhooks.change(webhookId, { enabled: true });
   await list.getByRole("button", { name: "Recover…" }).click();
-  const recovering = page.getByRole("dialog", { name: "Recover what failed or was missed" });
+  const recovering = page.getByRole("dialog", { name: "Recover deliveries" });
   await recovering.getByLabel("Since").fill("2026-01-01T00:00");
   await recovering.getByRole("button", { name: "Recover", exact: true }).click();
-  await recovering.getByText("One delivery is sent again.").waitFor();
+  await recovering.getByText("Sending 1 delivery again.").waitFor();
   await recovering.getByRole("button", { name: "Close" }).last().click();
   const events = () =>
     receiver.arrivals.map(({ body }) => JSON.parse(body)).filter(({ data }) => data.title === "The missed one");

@@ -28,7 +28,7 @@ async function load(page: Page, path: string, title: string): Promise<{ names: s
 
 test.each([
   ["the sign-in page", "/", "Sign in", false],
-  ["the projects", "/#/projects", "Your first film starts with a sentence", true],
+  ["the projects", "/#/projects", "No projects yet", true],
 ])("%s → at most 250 kB of JavaScript, none of it of other pages", async (_, path, title, isSignedIn) => {
   const { page } = await visit(isSignedIn ? { session: (await newPerson()).session } : {});
   const { names, bytes } = await load(page, path, title);

@@ -6,7 +6,7 @@ export async function fillCredentials(
   { email, password }: { email: string; password: string },
   button: "Sign in" | "Create account" = "Sign in",
 ): Promise<void> {
-  await page.getByLabel("Email address").fill(email);
+  await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password", { exact: true }).fill(password);
   await page.getByRole("button", { name: button, exact: true }).click();
 }

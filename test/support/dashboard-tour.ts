@@ -56,25 +56,25 @@ export const signedOutTour: Stop[] = [
   {
     name: "mail sent",
     async go(page) {
-      await page.getByLabel("Email address").fill("nobody@keyframe.local");
-      await page.getByRole("button", { name: "Send the link" }).click();
-      await heading(page, "Look into your mail");
+      await page.getByLabel("Email").fill("nobody@keyframe.local");
+      await page.getByRole("button", { name: "Send reset link" }).click();
+      await heading(page, "Check your email");
     },
   },
 ];
 
 /** The pages of somebody who has just signed up. */
 export const emptyTour: Stop[] = [
-  at("no projects", "/projects", "Your first film starts with a sentence"),
-  at("no endpoints", "/webhooks", "Nobody is told yet"),
-  at("new password", "/new-password", "Choose a new password"),
+  at("no projects", "/projects", "No projects yet"),
+  at("no endpoints", "/webhooks", "No endpoints yet"),
+  at("new password", "/new-password", "Set a new password"),
 ];
 
 /** The pages of somebody who has a film and an endpoint. */
 export function fullTour({ projectId, emptyProjectId, webhookId }: Belongings): Stop[] {
   return [
     at("projects", "/projects", "Harbour"),
-    opened("you, and how it looks", "You, and how it looks", "Sign out"),
+    opened("you, and how it looks", "Account and theme", "Sign out"),
     opened("new project", "New project", "The scene to generate."),
     inside("new project, nothing filled in", "Create project", "The scene to generate."),
     at("studio of a film", `/projects/${projectId}`, "Harbour"),
@@ -82,14 +82,21 @@ export function fullTour({ projectId, emptyProjectId, webhookId }: Belongings): 
     opened("history", "History of the first frame", "History of the first frame"),
     at("studio of nothing yet", `/projects/${emptyProjectId}`, "Nothing yet"),
     at("endpoints", "/webhooks", "The edit suite"),
-    opened("new endpoint", "Add endpoint", "Only some"),
+    opened("new endpoint", "Add endpoint", "Selected events"),
     at("endpoint", `/webhooks/${webhookId}`, "The edit suite"),
     opened("a delivery", /generation\.succeeded/, "webhook-id"),
-    opened("its secret", "Show it", "whsec_"),
+    opened("its secret", "Show secret", "whsec_"),
     opened("rotate", "Rotate…", "Overlap in hours"),
     opened("recover", "Recover…", "Recover"),
-    at("docs", "/docs", "Docs"),
-    at("nothing here", "/nowhere", "There is nothing here"),
+    {
+      name: "docs",
+      async go(page) {
+        await page.goto("/#/docs");
+        await page.locator(".opblock").last().waitFor();
+        await page.locator(".authorize.locked").first().waitFor();
+      },
+    },
+    at("nothing here", "/nowhere", "Page not found"),
   ];
 }
 
@@ -105,18 +112,18 @@ export function brokenTour({ projectId, webhookId }: Belongings): Stop[] {
   });
   return [
     {
-      ...failing("projects", "/projects", "The projects could not be read"),
+      ...failing("projects", "/projects", "Could not load projects"),
       async go(page) {
         const error = { code: "internal", message: "Something went wrong on our side.", requestId: "r", details: [] };
         await page.route("**/functions/v1/api/**", (route) =>
           route.fulfill({ status: 500, json: { success: false, data: null, error } }),
         );
         await page.goto("/#/projects");
-        await page.getByText("The projects could not be read").waitFor();
+        await page.getByText("Could not load projects").waitFor();
       },
     },
-    failing("studio", `/projects/${projectId}`, "The project could not be read"),
-    failing("endpoint", `/webhooks/${webhookId}`, "The endpoint could not be read"),
+    failing("studio", `/projects/${projectId}`, "Could not load the project"),
+    failing("endpoint", `/webhooks/${webhookId}`, "Could not load the endpoint"),
     {
       name: "projects while the service is away",
       async go(page) {
@@ -124,7 +131,7 @@ export function brokenTour({ projectId, webhookId }: Belongings): Stop[] {
         await page.route("**/functions/v1/api/**", (route) => route.abort());
         await page.goto("/#/projects");
         await page.reload();
-        await page.getByText("The service does not answer just now.").waitFor();
+        await page.getByText("Cannot reach the service.").waitFor();
       },
     },
   ];

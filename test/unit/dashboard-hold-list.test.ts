@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Delivery } from "../../client/index.ts";
-import { holdList } from "../../dashboard/src/webhooks/hold-list.ts";
+import { holdList } from "../../dashboard/src/webhooks/deliveries/use-held-list.ts";
 import { SAMPLE_DELIVERY } from "../../shared/contract/samples.ts";
 
 /** A delivery of the minute that its name says. */

@@ -1,8 +1,8 @@
 import { AuthApiError, AuthRetryableFetchError, AuthWeakPasswordError } from "@supabase/auth-js";
 import { describe, expect, test } from "vitest";
-import { authSentence } from "../../dashboard/src/session/auth-sentence.ts";
-import { checkEmail, checkNewPassword, checkPassword } from "../../dashboard/src/session/check-fields.ts";
-import { readLink } from "../../dashboard/src/session/read-link.ts";
+import { authSentence } from "../../dashboard/src/session/use-auth-form.ts";
+import { checkEmail, checkNewPassword, checkPassword } from "../../dashboard/src/session/use-auth-form.ts";
+import { readLink } from "../../dashboard/src/session/start-session.ts";
 
 describe("what the link of a mail brought", () => {
   test.each([
@@ -15,10 +15,10 @@ describe("what the link of a mail brought", () => {
     [
       "a link that was used",
       "#error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid",
-      { isFromMail: true, isRecovery: false, problem: "This link has expired or was used already. Ask for a new one." },
+      { isFromMail: true, isRecovery: false, problem: "This link has expired or was already used. Request a new one." },
     ],
     ["another refusal", "#error=server_error&error_description=No+such+user", { problem: "No such user" }],
-    ["a refusal without words", "#error=x", { problem: "The link did not work. Ask for a new one." }],
+    ["a refusal without words", "#error=x", { problem: "The link is not valid. Request a new one." }],
   ])("%s", (_, hash, outcome) => {
     expect(readLink({ hash })).toMatchObject(outcome);
   });
@@ -26,14 +26,14 @@ describe("what the link of a mail brought", () => {
 
 describe("what Auth refused, in words", () => {
   test.each([
-    ["a wrong password", new AuthApiError("Invalid login credentials", 400, "invalid_credentials"), /do not fit/],
     [
-      "an unconfirmed address",
-      new AuthApiError("Email not confirmed", 400, "email_not_confirmed"),
-      /not confirmed yet/,
+      "a wrong password",
+      new AuthApiError("Invalid login credentials", 400, "invalid_credentials"),
+      /Wrong email or password/,
     ],
+    ["an unconfirmed address", new AuthApiError("Email not confirmed", 400, "email_not_confirmed"), /not confirmed/],
     ["too many mails", new AuthApiError("x", 429, "over_email_send_rate_limit"), /Wait a few minutes/],
-    ["no answer", new AuthRetryableFetchError("Failed to fetch", 0), /does not answer/],
+    ["no answer", new AuthRetryableFetchError("Failed to fetch", 0), /Cannot reach/],
     [
       "a refusal that is new to us",
       new AuthApiError("Captcha is missing.", 400, "captcha_failed"),
@@ -46,7 +46,7 @@ describe("what Auth refused, in words", () => {
   test("a password that the project finds too weak → with what the project asks for", () => {
     const asked = "Password should be at least 12 characters.";
     const error = new AuthWeakPasswordError(asked, 422, ["length"]);
-    expect(authSentence(error)).toBe(`This password is too easy to guess. ${asked}`);
+    expect(authSentence(error)).toBe(`This password is too weak. ${asked}`);
   });
 });
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { KeyframeError } from "../../client/index.ts";
-import { attemptWords } from "../../dashboard/src/webhooks/attempt-words.ts";
-import { fieldErrors } from "../../dashboard/src/webhooks/field-errors.ts";
-import { fillHours } from "../../dashboard/src/webhooks/fill-hours.ts";
-import { fromLocalTime, toLocalTime } from "../../dashboard/src/webhooks/local-time.ts";
-import { sumHours } from "../../dashboard/src/webhooks/sum-hours.ts";
-import { troubleWords } from "../../dashboard/src/webhooks/trouble-words.ts";
+import { attemptWords } from "../../dashboard/src/webhooks/deliveries/delivery.ts";
+import { fieldErrors } from "../../dashboard/src/webhooks/webhook-settings.ts";
+import { fillHours } from "../../dashboard/src/webhooks/health.ts";
+import { fromLocalTime, toLocalTime } from "../../dashboard/src/webhooks/deliveries/delivery.ts";
+import { sumHours } from "../../dashboard/src/webhooks/health.ts";
+import { troubleWords } from "../../dashboard/src/webhooks/endpoint.ts";
 import { changesOf, fromValues, toSettings, toValues } from "../../dashboard/src/webhooks/webhook-settings.ts";
 import { SAMPLE_WEBHOOK } from "../../shared/contract/samples.ts";
 import { disabledReason } from "../../shared/contract/webhooks.ts";
@@ -100,7 +100,7 @@ describe("what is wrong with an endpoint", () => {
 
   test("it has failed for long → says so", () => {
     const failing = troubleWords({ ...webhook, failingSince: "2026-03-01T11:00:00Z" }, now);
-    expect(failing?.title).toBe("Every attempt fails at present");
+    expect(failing?.title).toBe("Every attempt is failing");
   });
 
   test.each(disabledReason.options)("disabled, %s → words of its own that end in enabling it", (reason) => {

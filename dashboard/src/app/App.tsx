@@ -2,21 +2,19 @@ import { MantineProvider } from "@mantine/core";
 import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { useState } from "react";
-import type { Services } from "../services.ts";
-import type { AuthLink } from "../session/read-link.ts";
+import { type Services, ServicesContext } from "../services.ts";
 import { SessionProvider } from "../session/SessionProvider.tsx";
-import type { TakenUp } from "../session/take-up-session.ts";
-import { createQueryClient } from "./query-client.ts";
+import type { AuthLink, TakenUp } from "../session/start-session.ts";
 import { CrashBoundary } from "./CrashBoundary.tsx";
 import { Pages } from "./Pages.tsx";
-import { ServicesContext } from "./services-context.ts";
+import { createQueryClient } from "./query-client.ts";
 import { cssVariables, theme } from "./theme.ts";
 
 type Props = { services: Services; link: AuthLink; takenUp: TakenUp };
 
-/** Everything that pages share. */
+/** Providers that all pages share. */
 export function App({ services, link, takenUp }: Props) {
-  // A session that the service refuses is over here too; SessionProvider says so.
+  // The service refused the session: sign out here too.
   const [queries] = useState(() => createQueryClient(() => void services.auth.signOut({ scope: "local" })));
   return (
     <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">

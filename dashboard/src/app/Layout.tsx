@@ -1,21 +1,45 @@
-import { AppShell, Burger, Container, Group } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { Suspense, useEffect, useRef } from "react";
+import {
+  ActionIcon,
+  Alert,
+  AppShell,
+  Burger,
+  Container,
+  Group,
+  type MantineColorScheme,
+  Menu,
+  NavLink as MantineNavLink,
+  Text,
+  useMantineColorScheme,
+} from "@mantine/core";
+import { useDisclosure, useNetwork } from "@mantine/hooks";
+import {
+  IconBook2,
+  IconCloudOff,
+  IconDeviceDesktop,
+  IconLogout,
+  IconMoon,
+  IconMovie,
+  IconSun,
+  IconUser,
+  IconWebhook,
+} from "@tabler/icons-react";
+import { useQueryClient } from "@tanstack/react-query";
+import { Suspense, useCallback, useEffect, useRef, useSyncExternalStore } from "react";
 import { Link, Outlet, useLocation } from "react-router";
+import { useSession } from "../session/SessionProvider.tsx";
 import { Brand } from "../ui/Brand.tsx";
 import { CrashBoundary } from "./CrashBoundary.tsx";
-import { Navigation } from "./Navigation.tsx";
-import { PersonMenu } from "./PersonMenu.tsx";
-import { ServiceBanner } from "./ServiceBanner.tsx";
+import classes from "./layout.module.css";
+import { isPassing } from "./query-client.ts";
 
-/** Header, navigation and the page. On a phone the navigation folds away. */
+/** Header, navigation and page. On a phone the navigation is behind the burger. */
 export function Layout() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
   const main = useRef<HTMLElement>(null);
   const shown = useRef(pathname);
 
-  // Whoever reads by ear or moves by keyboard starts at the top of the new page.
+  // Screen readers and keyboards start at the top of the new page.
   useEffect(() => {
     if (shown.current === pathname) return;
     shown.current = pathname;
@@ -30,7 +54,7 @@ export function Layout() {
       navbar={{ width: 240, breakpoint: "sm", collapsed: { desktop: true, mobile: !isOpen } }}
     >
       <button type="button" className="skip-link" onClick={() => main.current?.focus()}>
-        Skip to the page
+        Skip to content
       </button>
       <AppShell.Header>
         <Container size="lg" h="100%">
@@ -42,13 +66,9 @@ export function Layout() {
                 hiddenFrom="sm"
                 size="sm"
                 aria-expanded={isOpen}
-                aria-label={isOpen ? "Close the navigation" : "Open the navigation"}
+                aria-label={isOpen ? "Close navigation" : "Open navigation"}
               />
-              <Link
-                to="/projects"
-                aria-label="Keyframe, to the projects"
-                style={{ color: "inherit", textDecoration: "none" }}
-              >
+              <Link to="/projects" aria-label="Keyframe, projects" style={{ color: "inherit", textDecoration: "none" }}>
                 <Brand />
               </Link>
               <Group component="nav" aria-label="Pages" gap={4} visibleFrom="sm" wrap="nowrap">
@@ -59,7 +79,7 @@ export function Layout() {
           </Group>
         </Container>
       </AppShell.Header>
-      {isOpen && ( // folded away, its links must not be met by the Tab key
+      {isOpen && ( // when closed, Tab must not reach its links
         <AppShell.Navbar p="md" aria-label="Pages" hiddenFrom="sm">
           <Navigation />
         </AppShell.Navbar>
@@ -75,5 +95,99 @@ export function Layout() {
         </Container>
       </AppShell.Main>
     </AppShell>
+  );
+}
+
+const PAGES = [
+  { to: "/projects", label: "Projects", Icon: IconMovie },
+  { to: "/webhooks", label: "Webhooks", Icon: IconWebhook },
+  { to: "/docs", label: "Docs", Icon: IconBook2 },
+];
+
+function Navigation() {
+  const { pathname } = useLocation();
+  return PAGES.map(({ to, label, Icon }) => {
+    const isHere = pathname === to || pathname.startsWith(`${to}/`);
+    return (
+      <MantineNavLink
+        key={to}
+        component={Link}
+        to={to}
+        label={label}
+        active={isHere}
+        aria-current={isHere ? "page" : undefined}
+        leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
+        style={{ borderRadius: "var(--mantine-radius-md)" }}
+      />
+    );
+  });
+}
+
+const SCHEMES = [
+  { scheme: "light", label: "Light", Icon: IconSun },
+  { scheme: "dark", label: "Dark", Icon: IconMoon },
+  { scheme: "auto", label: "System", Icon: IconDeviceDesktop },
+] as const;
+
+/** Account menu: email, colour scheme, sign out. Inside the header, so that it belongs to a landmark. */
+function PersonMenu() {
+  const { session, signOut } = useSession();
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  return (
+    <Menu position="bottom-end" width={240} withinPortal={false}>
+      <Menu.Target>
+        <ActionIcon variant="default" size="lg" radius="xl" aria-label="Account and theme">
+          <IconUser size={18} stroke={1.6} aria-hidden />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          <Text size="xs" truncate>
+            {session?.user.email}
+          </Text>
+        </Menu.Label>
+        <Menu.RadioGroup
+          value={colorScheme}
+          onChange={(value) => setColorScheme(value as MantineColorScheme)} // one of SCHEMES
+        >
+          {SCHEMES.map(({ scheme, label, Icon }) => (
+            <Menu.RadioItem key={scheme} value={scheme} rightSection={<Icon size={16} aria-hidden />}>
+              {label}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+        <Menu.Divider />
+        <Menu.Item leftSection={<IconLogout size={16} aria-hidden />} onClick={() => void signOut()}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+/** Shown while data may be out of date. Lies over the page, so that nothing moves when it appears. */
+function ServiceBanner() {
+  const { online } = useNetwork();
+  const isAway = useIsServiceAway();
+  return (
+    // Always rendered: screen readers announce changes only of an existing live region.
+    <div role="status" className={classes.place}>
+      {(!online || isAway) && (
+        <Alert color="yellow" variant="filled" className={classes.banner} icon={<IconCloudOff aria-hidden />}>
+          {online
+            ? "Cannot reach the service. Retrying; this page may be out of date."
+            : "You are offline. This page may be out of date."}
+        </Alert>
+      )}
+    </div>
+  );
+}
+
+/** Whether a query on this page is retrying without an answer. */
+function useIsServiceAway(): boolean {
+  const cache = useQueryClient().getQueryCache();
+  const subscribe = useCallback((onChange: () => void) => cache.subscribe(onChange), [cache]);
+  return useSyncExternalStore(subscribe, () =>
+    cache.getAll().some(({ state }) => state.fetchStatus === "fetching" && isPassing(state.fetchFailureReason)),
   );
 }

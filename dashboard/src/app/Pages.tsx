@@ -1,9 +1,10 @@
+import { Button } from "@mantine/core";
+import { IconMapSearch } from "@tabler/icons-react";
 import { type ComponentType, lazy, Suspense } from "react";
-import { HashRouter, Navigate, Route, Routes } from "react-router";
-import { SignedIn } from "../session/SignedIn.tsx";
-import { SignedOut } from "../session/SignedOut.tsx";
+import { HashRouter, Link, Navigate, Route, Routes } from "react-router";
+import { SignedIn, SignedOut } from "../session/guards.tsx";
+import { EmptyState, PageHead } from "../ui/page-parts.tsx";
 import { Layout } from "./Layout.tsx";
-import { NotFound } from "./NotFound.tsx";
 
 /** A page, loaded when it is first opened. */
 const page = (load: () => Promise<{ Component: ComponentType }>) =>
@@ -19,7 +20,7 @@ const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
 const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
 const Docs = page(() => import("../docs/DocsPage.tsx"));
 
-/** What is at which address. Addresses are behind the #, so that any static host will do. */
+/** Routes. They are behind the #, so any static host works. */
 export function Pages() {
   return (
     <HashRouter>
@@ -45,5 +46,23 @@ export function Pages() {
         </Routes>
       </Suspense>
     </HashRouter>
+  );
+}
+
+function NotFound() {
+  return (
+    <>
+      <PageHead title="Not found" />
+      <EmptyState
+        Icon={IconMapSearch}
+        title="Page not found"
+        text="The address is wrong or the page was deleted."
+        action={
+          <Button component={Link} to="/projects">
+            Go to projects
+          </Button>
+        }
+      />
+    </>
   );
 }

@@ -1,12 +1,12 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { KeyframeError } from "../../../client/index.ts";
 
-/** No answer, a gateway's in its place, or one that says to come back: it is tried again for as long as the page is open. */
+/** Errors that pass by themselves: no answer, a gateway's error, or "come back later". Queries repeat them. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof KeyframeError &&
   (["network", "no_token", "unavailable", "rate_limited"].includes(error.code) || (error.status ?? 0) >= 502);
 
-/** Reads repeat while the service is away; changes are told once. `onUnauthorized` is called when a session is refused. */
+/** Queries repeat while the service is away; mutations fail once. `onUnauthorized` runs when a session is refused. */
 export function createQueryClient(onUnauthorized: () => void): QueryClient {
   const watch = (error: unknown) => {
     if (error instanceof KeyframeError && error.code === "unauthorized") onUnauthorized();
@@ -20,7 +20,7 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
         retryDelay: (failures) => Math.min(1000 * 2 ** failures, 15_000),
         staleTime: 5_000,
       },
-      // Without a network it fails at once and says so, instead of waiting silently.
+      // Fails at once without a network, instead of waiting silently.
       mutations: { retry: false, networkMode: "always" },
     },
   });

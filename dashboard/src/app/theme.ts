@@ -1,13 +1,13 @@
 import {
-  type CSSVariablesResolver,
   createTheme,
+  type CSSVariablesResolver,
   DrawerHeader,
   type MantineColorsTuple,
   Menu,
   ModalHeader,
 } from "@mantine/core";
 
-/** Violet light of a dark cinema. Shades 6 and 7 carry white text at AA contrast. */
+/** Shades 6 and 7 carry white text at AA contrast. */
 const iris: MantineColorsTuple = [
   "#f1efff",
   "#dfdbfb",
@@ -33,10 +33,10 @@ export const theme = createTheme({
   headings: { fontWeight: "650" },
   cursorType: "pointer",
   components: {
-    // The head of a window is no banner of the page.
+    // The header of a modal is not the page's banner landmark.
     ModalHeader: ModalHeader.extend({ defaultProps: { role: "presentation" } }),
     DrawerHeader: DrawerHeader.extend({ defaultProps: { role: "presentation" } }),
-    // Otherwise a menu holds something that is no item of it.
+    // The placeholder is not a menu item, which axe reports.
     Menu: Menu.extend({ defaultProps: { withInitialFocusPlaceholder: false } }),
   },
 });

@@ -1,17 +1,17 @@
 import { Card, Group, Text, Title } from "@mantine/core";
+import { IconMovie } from "@tabler/icons-react";
 import { Link } from "react-router";
-import type { ListedProject } from "../../../client/index.ts";
+import type { ListedProject, Prediction } from "../../../client/index.ts";
+import link from "../ui/cover-link.module.css";
 import { Time } from "../ui/Time.tsx";
 import { ProjectMenu } from "./ProjectMenu.tsx";
-import { ProjectPicture } from "./ProjectPicture.tsx";
-import link from "../ui/cover-link.module.css";
 import classes from "./projects.module.css";
-import { StepMark } from "./StepMark.tsx";
-import { FILM_ORDER } from "./step-words.ts";
+import { useRenewOutput } from "./run-cache.ts";
+import { FILM_ORDER, StepMark } from "./RunStatus.tsx";
 
 type Props = { project: ListedProject; onChange: () => void; onDelete: () => void };
 
-/** A project at a glance. The whole card leads to its studio. */
+/** The whole card links to the studio. */
 export function ProjectCard({ project, onChange, onDelete }: Props) {
   const { projectId, title, textPrompt, createdAt, predictions } = project;
   return (
@@ -41,5 +41,56 @@ export function ProjectCard({ project, onChange, onDelete }: Props) {
         <Time iso={createdAt} />
       </Text>
     </Card>
+  );
+}
+
+/** The project's picture: its first frame, last frame, the video's first picture, or an icon. */
+function ProjectPicture({ project }: { project: ListedProject }) {
+  const { predictions } = project;
+  const run = [predictions?.["first-frame"], predictions?.["last-frame"], predictions?.video].find(
+    (one) => one?.output != null,
+  );
+  return (
+    <div className={classes.picture}>
+      {run?.output == null ? <NoPicture /> : <Picture key={run.output.path} run={run} address={run.output.url} />}
+    </div>
+  );
+}
+
+const NoPicture = () => (
+  <div className={classes.noPicture} aria-hidden>
+    <IconMovie size={40} stroke={1.2} />
+  </div>
+);
+
+/** Decorative: the title beside it is the text. */
+function Picture({ run, address }: { run: Prediction; address: string }) {
+  const { round, isBroken, onFailed, onLoaded } = useRenewOutput(run);
+  if (isBroken) return <NoPicture />;
+  if (run.step !== "video") {
+    return (
+      <img
+        key={round}
+        className={classes.media}
+        src={address}
+        alt=""
+        loading="lazy"
+        onError={onFailed}
+        onLoad={onLoaded}
+      />
+    );
+  }
+  return (
+    <video
+      key={round}
+      className={classes.media}
+      src={`${address}#t=0.1`}
+      preload="metadata"
+      muted
+      tabIndex={-1}
+      aria-hidden
+      onError={onFailed}
+      onLoadedData={onLoaded}
+    />
   );
 }

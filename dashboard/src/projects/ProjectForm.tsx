@@ -1,11 +1,9 @@
 import { Button, Group, Stack, TextInput } from "@mantine/core";
 import { BusyButton } from "../ui/BusyButton.tsx";
-import { ErrorNotice } from "../ui/ErrorNotice.tsx";
-import { useFocusOnMount } from "../ui/use-focus-on-mount.ts";
-import { DescriptionField } from "./DescriptionField.tsx";
-import { PromptField } from "./PromptField.tsx";
-import type { ProjectTexts } from "./use-change-project.ts";
-import { useProjectForm } from "./use-project-form.ts";
+import { ErrorNotice } from "../ui/messages.tsx";
+import { useFocusOnMount } from "../ui/window-focus.ts";
+import { DescriptionField, PromptField, useProjectForm } from "./project-fields.tsx";
+import type { ProjectTexts } from "./project-queries.ts";
 
 type Props = {
   initial: ProjectTexts;
@@ -17,7 +15,7 @@ type Props = {
   onCancel: () => void;
 };
 
-/** The texts of a project in a window of their own. */
+/** The form in the modals that create and edit a project. */
 export default function ProjectForm({ initial, submit, failed, isBusy, error, onSubmit, onCancel }: Props) {
   const form = useProjectForm(initial);
   const title = useFocusOnMount<HTMLInputElement>();

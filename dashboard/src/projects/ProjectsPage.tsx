@@ -1,17 +1,19 @@
-import { Button, Center, Stack, VisuallyHidden } from "@mantine/core";
+import { Button, Card, Center, Skeleton, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconMovie, IconPlus } from "@tabler/icons-react";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { ListedProject, ProjectPage } from "../../../client/index.ts";
+import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
-import { EmptyState } from "../ui/EmptyState.tsx";
-import { ErrorNotice } from "../ui/ErrorNotice.tsx";
-import { PageHead } from "../ui/PageHead.tsx";
-import { CardSkeletons } from "./CardSkeletons.tsx";
-import { NewProject } from "./NewProject.tsx";
-import { ProjectGrid } from "./ProjectGrid.tsx";
+import { ErrorNotice } from "../ui/messages.tsx";
+import { EmptyState, PageHead } from "../ui/page-parts.tsx";
+import { ProjectCard } from "./ProjectCard.tsx";
+import { DeleteProject } from "./ProjectMenu.tsx";
+import { ChangeProject, NewProject } from "./ProjectModal.tsx";
 import classes from "./projects.module.css";
-import { useProjects } from "./use-projects.ts";
+import { projectKeys, runningOf, steadyProject } from "./run-cache.ts";
 
-/** All projects of the person, newest first. */
 export function Component() {
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage, isFetchNextPageError } = useProjects();
   const [isNew, { open, close }] = useDisclosure(false);
@@ -26,24 +28,24 @@ export function Component() {
       <PageHead title="Projects" actions={projects?.length === 0 ? null : create} />
       <Stack gap="lg">
         {error !== null && !isFetchNextPageError && (
-          <ErrorNotice title="The projects could not be read" error={error} onRetry={() => void refetch()} />
+          <ErrorNotice title="Could not load projects" error={error} onRetry={() => void refetch()} />
         )}
         {projects === undefined && error === null && (
           <div className={classes.grid}>
-            <VisuallyHidden role="status">Reading your projects</VisuallyHidden>
+            <VisuallyHidden role="status">Loading projects</VisuallyHidden>
             <CardSkeletons count={6} />
           </div>
         )}
         {projects?.length === 0 && (
           <EmptyState
             Icon={IconMovie}
-            title="Your first film starts with a sentence"
-            text="Describe a scene. Keyframe makes its first frame, its last frame, and the video between them."
+            title="No projects yet"
+            text="Describe a scene. Keyframe generates its first frame, its last frame and the video between them."
             action={create}
           />
         )}
         {projects !== undefined && projects.length > 0 && <ProjectGrid projects={projects} />}
-        {isFetchNextPageError && <ErrorNotice title="No more could be read" error={error} />}
+        {isFetchNextPageError && <ErrorNotice title="Could not load more" error={error} />}
         {hasNextPage && (
           <Center>
             <BusyButton variant="default" isBusy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
@@ -53,6 +55,104 @@ export function Component() {
         )}
       </Stack>
       <NewProject isOpen={isNew} onClose={close} />
+    </>
+  );
+}
+
+/** Placeholders of the final size, so that nothing jumps. */
+function CardSkeletons({ count }: { count: number }) {
+  return Array.from({ length: count }, (_, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+    <Card key={at} withBorder padding="md" aria-hidden>
+      <Card.Section>
+        <div className={classes.picture}>
+          <Skeleton h="100%" radius={0} />
+        </div>
+      </Card.Section>
+      <Skeleton mt="sm" h={28} w="60%" />
+      <Text size="sm" component="div" className={classes.excerpt}>
+        <Skeleton h={14} mt={4} />
+        <Skeleton h={14} mt={8} w="80%" />
+      </Text>
+      <div className={classes.steps}>
+        {["a", "b", "c"].map((key) => (
+          <Skeleton key={key} h={14} my={2} w="70%" />
+        ))}
+      </div>
+      <Skeleton h={12} w={90} className={classes.when} />
+    </Card>
+  ));
+}
+
+const A_PAGE = 12;
+/** Per page shown, because each refresh reads all of them. */
+const WHILE_RUNNING_MS = 3_000;
+const OTHERWISE_MS = 60_000;
+
+/** The user's projects, newest first. Refreshed while a prediction runs. */
+function useProjects() {
+  const keyframe = useKeyframe();
+  return useInfiniteQuery({
+    queryKey: projectKeys.list,
+    queryFn: async ({ pageParam: cursor, signal }) => {
+      const page = await keyframe.listProjects({ include: "predictions", limit: A_PAGE, cursor }, { signal });
+      return { ...page, projects: page.projects.map(steadyProject) };
+    },
+    initialPageParam: undefined as string | undefined, // the first page has no cursor
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    refetchInterval: ({ state }) => pauseAfter(state.data?.pages ?? []),
+  });
+}
+
+function pauseAfter(pages: ProjectPage[]): number {
+  const isAnyRunning = pages.some(({ projects }) => projects.some((project) => runningOf(project).length > 0));
+  return isAnyRunning ? WHILE_RUNNING_MS * pages.length : OTHERWISE_MS;
+}
+
+type Open = { window: "change" | "delete"; project: ListedProject };
+
+function ProjectGrid({ projects }: { projects: ListedProject[] }) {
+  // Keeps its project while the modal fades out.
+  const [{ window, project }, setOpen] = useState<Partial<Open>>({});
+  const [isOpen, setIsOpen] = useState(false);
+  const open = (next: Open) => {
+    setOpen(next);
+    setIsOpen(true);
+  };
+  const close = () => setIsOpen(false);
+  const deleted = () => {
+    close();
+    document.querySelector("main")?.focus(); // the card that had the focus is gone
+  };
+  return (
+    <>
+      <div className={classes.grid}>
+        {projects.map((one) => (
+          <ProjectCard
+            key={one.projectId}
+            project={one}
+            onChange={() => open({ window: "change", project: one })}
+            onDelete={() => open({ window: "delete", project: one })}
+          />
+        ))}
+      </div>
+      {project !== undefined && (
+        <>
+          <ChangeProject
+            key={`change ${project.projectId}`}
+            project={project}
+            isOpen={isOpen && window === "change"}
+            onClose={close}
+          />
+          <DeleteProject
+            key={`delete ${project.projectId}`}
+            project={project}
+            isOpen={isOpen && window === "delete"}
+            onClose={close}
+            onDeleted={deleted}
+          />
+        </>
+      )}
     </>
   );
 }

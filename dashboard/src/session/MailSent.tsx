@@ -2,26 +2,26 @@ import { Anchor, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Link } from "react-router";
-import { useServices } from "../app/services-context.ts";
+import { useServices } from "../services.ts";
 
 type Props = { text: string; children?: ReactNode };
 
-/** Stands where the form was: what happens next is in a mail. */
+/** Replaces the form after an email was sent. */
 export function MailSent({ text, children }: Props) {
-  useDocumentTitle("Look into your mail · Keyframe");
+  useDocumentTitle("Check your email · Keyframe");
   const { config } = useServices();
   const heading = useRef<HTMLHeadingElement>(null);
-  // The button that led here is gone; without this the focus would be nowhere and nothing would be read out.
+  // The button that had the focus is gone; move it, so that screen readers continue here.
   useEffect(() => heading.current?.focus(), []);
   return (
     <Stack>
       <Title order={1} size="h3" ref={heading} tabIndex={-1} style={{ outline: "none" }}>
-        Look into your mail
+        Check your email
       </Title>
       <Text>{text}</Text>
       {config.demoUser !== null && (
         <Text size="sm" c="dimmed">
-          This is a stack on your own machine: it sends no mail, and shows it at{" "}
+          The local stack sends no email. Read it at{" "}
           <Anchor href={`${config.supabaseUrl}/mail`} underline="always">{`${config.supabaseUrl}/mail`}</Anchor>.
         </Text>
       )}
@@ -32,3 +32,6 @@ export function MailSent({ text, children }: Props) {
     </Stack>
   );
 }
+
+/** The target of links in emails: this page without its fragment. */
+export const pageAddress = (): string => window.location.href.split("#")[0] ?? window.location.origin;

@@ -2,16 +2,13 @@ import { Text, VisuallyHidden } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { notifications } from "@mantine/notifications";
 import { useNavigate } from "react-router";
-import { useServices } from "../app/services-context.ts";
-import { checkNewPassword } from "./check-fields.ts";
-import { focusFirstError } from "./focus-first-error.ts";
-import { PasswordField } from "./PasswordField.tsx";
-import { SessionForm } from "./SessionForm.tsx";
-import { SessionFrame } from "./SessionFrame.tsx";
-import { useSession } from "./session-context.ts";
-import { useAuthForm } from "./use-auth-form.ts";
+import { useServices } from "../services.ts";
+import { SessionFrame } from "./guards.tsx";
+import { focusFirstError, PasswordField, SessionForm } from "./SessionForm.tsx";
+import { useSession } from "./SessionProvider.tsx";
+import { checkNewPassword, useAuthForm } from "./use-auth-form.ts";
 
-/** Where the link of a reset mail leads. */
+/** Opened by the link in a reset email. */
 export function Component() {
   const { auth } = useServices();
   const { session, endRecovery } = useSession();
@@ -19,7 +16,7 @@ export function Component() {
   const { run, isBusy, problem } = useAuthForm(async (password: string) => {
     const answer = await auth.updateUser({ password });
     if (!answer.error) {
-      notifications.show({ color: "green", message: "Your new password holds from now on." });
+      notifications.show({ color: "green", message: "Password changed." });
       endRecovery();
       await navigate("/projects", { replace: true });
     }
@@ -34,8 +31,8 @@ export function Component() {
   return (
     <SessionFrame>
       <SessionForm
-        title="Choose a new password"
-        submit="Set the password"
+        title="Set a new password"
+        submit="Set password"
         problem={problem}
         isBusy={isBusy}
         onSubmit={form.onSubmit(({ password }) => run(password), focusFirstError(form))}
@@ -43,7 +40,7 @@ export function Component() {
         <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
           For {email}
         </Text>
-        {/* So that a password manager knows whose password this is. */}
+        {/* For password managers. */}
         <VisuallyHidden aria-hidden>
           <input type="text" name="email" autoComplete="username" value={email} readOnly tabIndex={-1} />
         </VisuallyHidden>

@@ -2,16 +2,12 @@ import { Anchor, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useState } from "react";
 import { Link } from "react-router";
-import { useServices } from "../app/services-context.ts";
-import { checkEmail } from "./check-fields.ts";
-import { EmailField } from "./EmailField.tsx";
-import { focusFirstError } from "./focus-first-error.ts";
-import { MailSent } from "./MailSent.tsx";
-import { pageAddress } from "./page-address.ts";
-import { SessionForm } from "./SessionForm.tsx";
-import { useAuthForm } from "./use-auth-form.ts";
+import { useServices } from "../services.ts";
+import { MailSent, pageAddress } from "./MailSent.tsx";
+import { EmailField, focusFirstError, SessionForm } from "./SessionForm.tsx";
+import { checkEmail, useAuthForm } from "./use-auth-form.ts";
 
-/** Says the same whether there is such an account or not. */
+/** Does not reveal whether the account exists. */
 export function Component() {
   const { auth } = useServices();
   const [sentTo, setSentTo] = useState<string | null>(null);
@@ -22,16 +18,12 @@ export function Component() {
   });
   const form = useForm({ mode: "uncontrolled", initialValues: { email: "" }, validate: { email: checkEmail } });
   if (sentTo !== null) {
-    return (
-      <MailSent
-        text={`If there is an account with ${sentTo}, a link for a new password is on its way to that address.`}
-      />
-    );
+    return <MailSent text={`If an account with ${sentTo} exists, we sent a reset link to that address.`} />;
   }
   return (
     <SessionForm
       title="Reset your password"
-      submit="Send the link"
+      submit="Send reset link"
       problem={problem}
       isBusy={isBusy}
       onSubmit={form.onSubmit(({ email }) => run(email), focusFirstError(form))}
@@ -42,7 +34,7 @@ export function Component() {
       }
     >
       <Text size="sm" c="dimmed">
-        You get a mail with a link that lets you choose a new password.
+        We email you a link to set a new password.
       </Text>
       <EmailField key={form.key("email")} {...form.getInputProps("email")} />
     </SessionForm>

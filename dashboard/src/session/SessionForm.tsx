@@ -1,4 +1,13 @@
-import { Alert, Stack, Title } from "@mantine/core";
+import {
+  Alert,
+  PasswordInput,
+  type PasswordInputProps,
+  Stack,
+  TextInput,
+  type TextInputProps,
+  Title,
+} from "@mantine/core";
+import type { UseFormReturnType } from "@mantine/form";
 import { useDocumentTitle } from "@mantine/hooks";
 import type { FormEventHandler, ReactNode } from "react";
 import { BusyButton } from "../ui/BusyButton.tsx";
@@ -11,11 +20,11 @@ type Props = {
   isBusy: boolean;
   onSubmit: FormEventHandler<HTMLFormElement>;
   children: ReactNode;
-  /** Where else one can go from here. */
+  /** Links below the form. */
   links?: ReactNode;
 };
 
-/** The one shape of sign-in, sign-up and password pages. */
+/** The form of the sign-in, sign-up and password pages. */
 export function SessionForm({ title, submit, problem, isBusy, onSubmit, children, links }: Props) {
   useDocumentTitle(`${title} · Keyframe`);
   return (
@@ -38,3 +47,58 @@ export function SessionForm({ title, submit, problem, isBusy, onSubmit, children
     </form>
   );
 }
+
+export type Credentials = { email: string; password: string };
+
+type CredentialFieldsProps = { form: UseFormReturnType<Credentials>; isNew: boolean };
+
+export function CredentialFields({ form, isNew }: CredentialFieldsProps) {
+  return (
+    <>
+      <EmailField key={form.key("email")} {...form.getInputProps("email")} />
+      <PasswordField label="Password" isNew={isNew} key={form.key("password")} {...form.getInputProps("password")} />
+    </>
+  );
+}
+
+/** Password managers look for "username", also when it is an email address. */
+export function EmailField(props: TextInputProps) {
+  return (
+    <TextInput
+      label="Email"
+      name="email"
+      type="email"
+      autoComplete="username"
+      autoCapitalize="none"
+      spellCheck={false}
+      required
+      withAsterisk={false}
+      {...props}
+    />
+  );
+}
+
+type PasswordFieldProps = PasswordInputProps & { label: string; isNew: boolean };
+
+/** The autocomplete value tells password managers to fill in or to generate. */
+export function PasswordField({ isNew, ...props }: PasswordFieldProps) {
+  return (
+    <PasswordInput
+      name={isNew ? "new-password" : "password"}
+      autoComplete={isNew ? "new-password" : "current-password"}
+      visibilityToggleFocusable
+      visibilityToggleButtonProps={{ "aria-label": "Show password" }}
+      required
+      withAsterisk={false}
+      {...props}
+    />
+  );
+}
+
+type Fields = { getInputNode: (path: string) => HTMLElement | null };
+
+/** Second argument of a form's onSubmit: focuses the first invalid field. */
+export const focusFirstError =
+  (form: Fields) =>
+  (errors: Record<string, unknown>): void =>
+    form.getInputNode(Object.keys(errors)[0] ?? "")?.focus();

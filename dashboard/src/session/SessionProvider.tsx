@@ -1,15 +1,13 @@
 import { notifications } from "@mantine/notifications";
+import type { Session } from "@supabase/auth-js";
 import { useQueryClient } from "@tanstack/react-query";
-import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import { useServices } from "../app/services-context.ts";
-import { ENDED, LINK_FAILED, type Notice } from "./notices.ts";
-import type { AuthLink } from "./read-link.ts";
-import { SessionContext, type SessionState } from "./session-context.ts";
-import type { TakenUp } from "./take-up-session.ts";
+import { createContext, Fragment, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { useServices } from "../services.ts";
+import { type AuthLink, ENDED, LINK_FAILED, type Notice, type TakenUp } from "./start-session.ts";
 
 type Props = { link: AuthLink; takenUp: TakenUp; children: ReactNode };
 
-/** Follows the session, in this tab and the others. What one person has read goes when another signs in, or nobody is. */
+/** Follows the session across tabs. Cached data is dropped when the user changes. */
 export function SessionProvider({ link, takenUp, children }: Props) {
   const { auth } = useServices();
   const queries = useQueryClient();
@@ -38,7 +36,7 @@ export function SessionProvider({ link, takenUp, children }: Props) {
     return () => data.subscription.unsubscribe();
   }, [auth, queries]);
 
-  // A link that failed, met by somebody who is signed in all the same: there is no sign-in page to say it.
+  // A failed link while signed in: no sign-in page shows the message.
   useEffect(() => {
     if (link.problem !== null && takenUp.session !== null) notifications.show({ color: "red", message: link.problem });
   }, [link, takenUp]);
@@ -59,8 +57,28 @@ export function SessionProvider({ link, takenUp, children }: Props) {
   );
   return (
     <SessionContext value={state}>
-      {/* Another person gets pages of their own, not those that still hold what the former one was shown. */}
+      {/* Remounts all pages for another user, so that no state of the former one remains. */}
       <Fragment key={session?.user.id ?? "nobody"}>{children}</Fragment>
     </SessionContext>
   );
+}
+
+type SessionState = {
+  /** Null when nobody is signed in. */
+  session: Session | null;
+  notice: Notice;
+  /** True after a reset link until a new password is set. */
+  isRecovering: boolean;
+  /** Signed out on purpose: the next user starts at the projects, not at this page. */
+  hasLeft: boolean;
+  signOut: () => Promise<void>;
+  endRecovery: () => void;
+};
+
+const SessionContext = createContext<SessionState | null>(null);
+
+export function useSession(): SessionState {
+  const state = useContext(SessionContext);
+  if (state === null) throw new Error("useSession is for what stands inside SessionProvider.");
+  return state;
 }

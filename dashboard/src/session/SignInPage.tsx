@@ -1,13 +1,10 @@
 import { Anchor, Divider, Group } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { Link, useLocation } from "react-router";
-import { useServices } from "../app/services-context.ts";
+import { useServices } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
-import { CredentialFields, type Credentials } from "./CredentialFields.tsx";
-import { checkEmail, checkPassword } from "./check-fields.ts";
-import { focusFirstError } from "./focus-first-error.ts";
-import { SessionForm } from "./SessionForm.tsx";
-import { useAuthForm } from "./use-auth-form.ts";
+import { CredentialFields, type Credentials, focusFirstError, SessionForm } from "./SessionForm.tsx";
+import { checkEmail, checkPassword, useAuthForm } from "./use-auth-form.ts";
 
 export function Component() {
   const { auth, config } = useServices();
@@ -38,9 +35,9 @@ export function Component() {
           </Group>
           {demoUser !== null && (
             <>
-              <Divider label="on this machine" />
+              <Divider label="or" />
               <BusyButton variant="default" onClick={() => run(demoUser)} isOff={isBusy}>
-                Go in as the demo user
+                Continue as demo user
               </BusyButton>
             </>
           )}

@@ -1,17 +1,14 @@
-import { Anchor } from "@mantine/core";
+import { Alert, Anchor } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useState } from "react";
 import { Link, useLocation } from "react-router";
-import { useServices } from "../app/services-context.ts";
-import { ConfirmAddress } from "./ConfirmAddress.tsx";
-import { CredentialFields, type Credentials } from "./CredentialFields.tsx";
-import { checkEmail, checkNewPassword } from "./check-fields.ts";
-import { focusFirstError } from "./focus-first-error.ts";
-import { pageAddress } from "./page-address.ts";
-import { SessionForm } from "./SessionForm.tsx";
-import { useAuthForm } from "./use-auth-form.ts";
+import { useServices } from "../services.ts";
+import { BusyButton } from "../ui/BusyButton.tsx";
+import { MailSent, pageAddress } from "./MailSent.tsx";
+import { CredentialFields, type Credentials, focusFirstError, SessionForm } from "./SessionForm.tsx";
+import { checkEmail, checkNewPassword, useAuthForm } from "./use-auth-form.ts";
 
-/** Where a project asks for confirmed addresses there is no session yet: a mail is on its way instead. */
+/** With email confirmation on, sign-up returns no session: an email is sent instead. */
 export function Component() {
   const { auth } = useServices();
   const { search } = useLocation();
@@ -36,11 +33,40 @@ export function Component() {
       onSubmit={form.onSubmit((values) => run(values), focusFirstError(form))}
       links={
         <Anchor component={Link} to={`/sign-in${search}`} size="sm">
-          You have one? Sign in
+          Already have an account? Sign in
         </Anchor>
       }
     >
       <CredentialFields form={form} isNew />
     </SessionForm>
+  );
+}
+
+/** Shown when the address must be confirmed. Does not reveal whether the account existed. */
+function ConfirmAddress({ email }: { email: string }) {
+  const { auth } = useServices();
+  const [isSentAgain, setSentAgain] = useState(false);
+  const { run, isBusy, problem } = useAuthForm<void>(async () => {
+    const options = { emailRedirectTo: pageAddress() };
+    const answer = await auth.resend({ type: "signup", email, options });
+    setSentAgain(!answer.error);
+    return answer;
+  });
+  return (
+    <MailSent text={`We sent an email to ${email}. Open its link to confirm your address.`}>
+      {problem !== null && (
+        <Alert key={problem.id} color="red" role="alert">
+          {problem.sentence}
+        </Alert>
+      )}
+      {isSentAgain && problem === null && (
+        <Alert color="green" role="status">
+          Email sent again. Check your spam folder too.
+        </Alert>
+      )}
+      <BusyButton variant="default" isBusy={isBusy} onClick={() => run()}>
+        Send again
+      </BusyButton>
+    </MailSent>
   );
 }

@@ -1,12 +1,12 @@
-import type { AuthError } from "@supabase/auth-js";
+import { isEmail } from "@mantine/form";
+import { type AuthError, isAuthRetryableFetchError } from "@supabase/auth-js";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { authSentence } from "./auth-sentence.ts";
 
-/** What Auth refused, in words. `id` is another at each refusal, so that the same words are read out again. */
+/** `id` changes with each error, so that screen readers announce the same text again. */
 export type AuthProblem = { id: number; sentence: string };
 
-/** Runs one call of Auth. Its problem stays until the next call has ended: nothing jumps while it is tried again. */
+/** Runs one Auth call. The error stays until the next call ends, so that nothing jumps. */
 export function useAuthForm<Input>(call: (input: Input) => Promise<{ error: AuthError | null }>) {
   const [problem, setProblem] = useState<AuthProblem | null>(null);
   const mutation = useMutation<void, AuthError, Input>({
@@ -19,3 +19,37 @@ export function useAuthForm<Input>(call: (input: Input) => Promise<{ error: Auth
   });
   return { run: mutation.mutate, isBusy: mutation.isPending, problem };
 }
+
+type Refusal = { message: string; code?: string | undefined; status?: number | undefined };
+
+const SENTENCE: Record<string, string> = {
+  invalid_credentials: "Wrong email or password.",
+  email_not_confirmed: "This email address is not confirmed. Open the link in the email we sent you.",
+  user_already_exists: "An account with this email already exists. Sign in or reset your password.",
+  email_exists: "An account with this email already exists. Sign in or reset your password.",
+  same_password: "This is your current password. Choose a new one.",
+  over_request_rate_limit: "Too many attempts. Wait a minute, then try again.",
+  over_email_send_rate_limit: "Too many emails requested. Wait a few minutes, then try again.",
+  session_not_found: "Your session has expired. Sign in or request a new link.",
+  session_expired: "Your session has expired. Sign in or request a new link.",
+  user_banned: "This account is blocked. Contact the administrator.",
+  signup_disabled: "Sign-up is disabled. Ask the administrator for an account.",
+};
+
+/** The text for an Auth error; Auth's own message as fallback. */
+export function authSentence(error: Refusal): string {
+  if (isAuthRetryableFetchError(error)) return "Cannot reach the service. Check your connection, then try again.";
+  // Only the project knows its password rules; the message names them.
+  if (error.code === "weak_password") return `This password is too weak. ${error.message}`;
+  return SENTENCE[error.code ?? ""] ?? error.message;
+}
+
+/** Supabase Auth's minimum; a stricter project says so itself. */
+const SHORTEST_PASSWORD = 6;
+
+export const checkEmail = isEmail("Enter an email address.");
+
+export const checkPassword = (password: string) => (password === "" ? "Enter your password." : null);
+
+export const checkNewPassword = (password: string) =>
+  password.length < SHORTEST_PASSWORD ? `Use at least ${SHORTEST_PASSWORD} characters.` : null;

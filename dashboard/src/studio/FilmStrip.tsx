@@ -1,26 +1,26 @@
+import { CloseButton, Group, SegmentedControl, Text } from "@mantine/core";
+import { useId } from "@mantine/hooks";
 import { lazy, Suspense, useState } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import type { ChosenFrames } from "./chosen-frames.ts";
-import { DurationChoice } from "./DurationChoice.tsx";
-import { FramesOfVideo } from "./FramesOfVideo.tsx";
-import { whyNotYet } from "./readiness.ts";
+import { isRunning } from "../projects/run-cache.ts";
+import { Time } from "../ui/Time.tsx";
+import type { ChosenFrames, FrameStep } from "./HistoryDrawer.tsx";
 import { StepCard } from "./StepCard.tsx";
 import classes from "./strip.module.css";
-import { useLatestSuccess } from "./use-latest-success.ts";
 import { useModels } from "./use-models.ts";
+import { type LatestSuccess, useLatestSuccess } from "./use-runs.ts";
 
 const HistoryDrawer = lazy(() => import("./HistoryDrawer.tsx"));
 
 type Props = { project: ProjectWithPredictions; reference: string | null };
 
-/** The three steps side by side, in the order of the film. */
 export function FilmStrip({ project, reference }: Props) {
   const models = useModels();
   const first = useLatestSuccess(project, "first-frame");
   const video = useLatestSuccess(project, "video");
   const last = useLatestSuccess(project, "last-frame");
   const [frames, setFrames] = useState<ChosenFrames>({});
-  // The step whose history is shown stays while the drawer slides out.
+  // Keeps its step while the drawer slides out.
   const [{ step: historyOf, isOpen }, setHistory] = useState<{ step: Step | null; isOpen: boolean }>(CLOSED);
   const shared = { project, reference, onHistory: (step: Step) => setHistory({ step, isOpen: true }) };
   return (
@@ -72,8 +72,69 @@ export function FilmStrip({ project, reference }: Props) {
 
 const CLOSED = { step: null, isOpen: false };
 
-/** The frame that a video started from; one that was made after it is another. */
+/** The first frame as poster, unless it is newer than the video. */
 function posterOf(video: Prediction | null, first: Prediction | null): string | undefined {
   const isOlder = video !== null && first?.completedAt != null && first.completedAt <= video.createdAt;
   return isOlder ? first.output?.url : undefined;
+}
+
+type FramesOfVideoProps = { frames: ChosenFrames; hasLast: boolean; onLatest: (step: FrameStep) => void };
+
+function FramesOfVideo({ frames, hasLast, onLatest }: FramesOfVideoProps) {
+  const first = frames["first-frame"];
+  const last = frames["last-frame"];
+  return (
+    <Text size="sm" c="dimmed" component="div">
+      {first === undefined && last === undefined
+        ? hasLast
+          ? "Uses the latest first and last frames."
+          : "Uses the latest first frame. Add a last frame to set how it ends."
+        : (["first-frame", "last-frame"] as const).map((step) => {
+            const frame = frames[step];
+            const name = step === "first-frame" ? "first frame" : "last frame";
+            if (frame === undefined) return null;
+            return (
+              <Group key={step} gap={4} wrap="nowrap">
+                <span>
+                  Uses an earlier {name}: <Time iso={frame.createdAt} />
+                </span>
+                <CloseButton size="sm" aria-label={`Use the latest ${name}`} onClick={() => onLatest(step)} />
+              </Group>
+            );
+          })}
+    </Text>
+  );
+}
+
+type DurationChoiceProps = { durations: number[]; value: number | null; onChange: (seconds: number) => void };
+
+/** The model's durations, its default first. The height is reserved while they load. */
+function DurationChoice({ durations, value, onChange }: DurationChoiceProps) {
+  const label = useId();
+  const sorted = durations.toSorted((one, other) => one - other);
+  const chosen = value !== null && durations.includes(value) ? value : durations[0];
+  return (
+    <Group gap="sm" mih={34} wrap="nowrap">
+      {chosen !== undefined && (
+        <>
+          <Text size="sm" id={label}>
+            Length
+          </Text>
+          <SegmentedControl
+            size="sm"
+            aria-labelledby={label}
+            data={sorted.map((seconds) => ({ value: String(seconds), label: `${seconds} s` }))}
+            value={String(chosen)}
+            onChange={(seconds) => onChange(Number(seconds))}
+          />
+        </>
+      )}
+    </Group>
+  );
+}
+
+/** Why the video cannot start yet. Null when it can or when unknown: then the service decides. */
+function whyNotYet(firstFrame: Prediction | null, { isNone }: LatestSuccess): string | null {
+  if (!isNone) return null;
+  return isRunning(firstFrame) ? "Waiting for the first frame." : "Generate the first frame first.";
 }

@@ -5,7 +5,7 @@ import { IconPhotoPlus, IconPhotoX, IconUpload } from "@tabler/icons-react";
 import type { ReactNode, Ref } from "react";
 import classes from "./reference.module.css";
 
-/** What the service takes; it looks at the bytes itself. */
+/** The service checks the bytes itself. */
 const KINDS = ["image/png", "image/jpeg", "image/webp"];
 const LIMIT_BYTES = 10 * 1024 * 1024;
 
@@ -14,11 +14,11 @@ type Props = {
   openRef: Ref<() => void>;
   onFile: (file: Blob) => void;
   onRefused: (sentence: string) => void;
-  /** What is there already; it can be dropped upon. */
+  /** The current image. */
   children: ReactNode;
 };
 
-/** Takes one image, by dropping and by click. By keyboard it is the button beside it, which opens through `openRef`. */
+/** Drop or click. Keyboard users use the button beside it, which opens through `openRef`. */
 export default function ReferenceDropzone({ isBusy, openRef, onFile, onRefused, children }: Props) {
   const refuse = ([rejection]: FileRejection[]) => onRefused(sentenceFor(rejection?.errors[0]?.code));
   return (
@@ -35,10 +35,10 @@ export default function ReferenceDropzone({ isBusy, openRef, onFile, onRefused, 
       p={0}
     >
       <Dropzone.Accept>
-        <Words Icon={IconUpload} text="Let go to upload it" />
+        <Words Icon={IconUpload} text="Drop to upload" />
       </Dropzone.Accept>
       <Dropzone.Reject>
-        <Words Icon={IconPhotoX} text="This cannot be used" />
+        <Words Icon={IconPhotoX} text="Not supported" />
       </Dropzone.Reject>
       <Dropzone.Idle>
         {children ?? (
@@ -65,6 +65,6 @@ function Words({ Icon, text, more }: { Icon: typeof IconUpload; text: string; mo
 
 function sentenceFor(code: string | undefined): string {
   if (code === "file-too-large") return "The image is larger than 10 MiB. Choose a smaller one.";
-  if (code === "too-many-files") return "Choose one image; there is place for one.";
-  return "Only PNG, JPEG and WebP images can be used.";
+  if (code === "too-many-files") return "Choose one image.";
+  return "Not a PNG, JPEG or WebP image.";
 }

@@ -1,15 +1,11 @@
-import { Alert, Button, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, Progress, Skeleton, Stack, Text } from "@mantine/core";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
-import { errorSentence } from "../ui/error-sentence.ts";
-import { ReferencePicture } from "./ReferencePicture.tsx";
+import { errorSentence } from "../ui/messages.tsx";
+import { type ReferenceImage, useReferenceAddress, useUploadReference } from "./reference-image.ts";
 import classes from "./reference.module.css";
-import { UploadProgress } from "./UploadProgress.tsx";
-import type { ReferenceImage } from "./use-reference-image.ts";
-import { useUploadReference } from "./use-upload-reference.ts";
 
 const ReferenceDropzone = lazy(() => import("./ReferenceDropzone.tsx"));
 
-/** The image whose look the frames follow: dropped here, replaced, removed. */
 export function ReferencePanel({ image: { path, choose } }: { image: ReferenceImage }) {
   const [refusal, setRefusal] = useState<string | null>(null);
   const upload = useUploadReference(choose);
@@ -34,7 +30,7 @@ export function ReferencePanel({ image: { path, choose } }: { image: ReferenceIm
           Reference image
         </Text>
         <Text size="xs" c="dimmed">
-          The frames follow its look. You can do without.
+          Optional. Frames follow its look.
         </Text>
       </div>
       <Suspense fallback={<Skeleton className={classes.zone} />}>
@@ -54,14 +50,14 @@ export function ReferencePanel({ image: { path, choose } }: { image: ReferenceIm
         {isPending && (
           <>
             <Button size="xs" variant="default" style={{ flexShrink: 0 }} onClick={upload.stop}>
-              Stop the upload
+              Cancel upload
             </Button>
             <UploadProgress fraction={upload.fraction} bytes={file?.size ?? 0} />
           </>
         )}
         {!isPending && (
           <Button ref={chooser} size="xs" variant="default" onClick={() => open.current?.()}>
-            {path === null ? "Choose an image" : "Replace"}
+            {path === null ? "Choose image" : "Replace"}
           </Button>
         )}
         {path !== null && !isPending && (
@@ -79,7 +75,7 @@ export function ReferencePanel({ image: { path, choose } }: { image: ReferenceIm
   );
 }
 
-/** Shown from the person's own device while it is on its way. */
+/** Shows the local file while it uploads. */
 function UploadedPicture({ file }: { file: Blob }) {
   const [address, setAddress] = useState<string>();
   useEffect(() => {
@@ -87,5 +83,44 @@ function UploadedPicture({ file }: { file: Blob }) {
     setAddress(made);
     return () => URL.revokeObjectURL(made);
   }, [file]);
-  return address === undefined ? null : <img className={classes.picture} src={address} alt="Being uploaded" />;
+  return address === undefined ? null : <img className={classes.picture} src={address} alt="Uploading" />;
 }
+
+/** A reference image from Storage. */
+function ReferencePicture({ path }: { path: string }) {
+  const { data: address, isPending } = useReferenceAddress(path);
+  const [failed, setFailed] = useState<string>();
+  if (isPending) return <Skeleton h="100%" radius={0} />;
+  if (address == null || failed === address) {
+    return (
+      <Text size="sm" ta="center" p="md">
+        Could not load the image. It may have been removed: choose another.
+      </Text>
+    );
+  }
+  return <img className={classes.picture} src={address} alt="Reference" onError={() => setFailed(address)} />;
+}
+
+type Props = {
+  /** From 0 to 1. */
+  fraction: number;
+  bytes: number;
+};
+
+/** At 100 % the service still checks and stores the image. */
+function UploadProgress({ fraction, bytes }: Props) {
+  const percent = Math.floor(fraction * 100);
+  return (
+    <Group gap="xs" wrap="nowrap" className={classes.progress}>
+      <Progress.Root size="sm" className={classes.bar}>
+        <Progress.Section value={percent} aria-label="Upload progress" />
+      </Progress.Root>
+      <Text size="xs" c="dimmed" className={classes.percent}>
+        {percent === 100 ? "Checking…" : `${percent} % of ${sizeWords(bytes)}`}
+      </Text>
+    </Group>
+  );
+}
+
+const sizeWords = (bytes: number): string =>
+  bytes < 1_000_000 ? `${Math.max(1, Math.round(bytes / 1000))} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;

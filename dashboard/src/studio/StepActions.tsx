@@ -1,10 +1,18 @@
 import { Group, Text } from "@mantine/core";
-import { IconPlayerPlay, IconReload } from "@tabler/icons-react";
-import { useRef } from "react";
-import type { Prediction, Step } from "../../../client/index.ts";
-import { isRunning } from "../projects/is-running.ts";
+import { IconPlayerPlay, IconPlayerStop, IconReload } from "@tabler/icons-react";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useLayoutEffect, useRef } from "react";
+import {
+  type KeyframeClient,
+  KeyframeError,
+  type Prediction,
+  type StartOptions,
+  type Step,
+} from "../../../client/index.ts";
+import { randomKey } from "../../../client/random-key.ts";
+import { isRunning, projectKeys, storeRun } from "../projects/run-cache.ts";
+import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
-import { CancelRun } from "./CancelRun.tsx";
 
 type Props = {
   step: Step;
@@ -18,7 +26,6 @@ type Props = {
   onCancel: (run: Prediction) => void;
 };
 
-/** Starts a step, or cancels the run of it that is under way. */
 export function StepActions({ step, latest, notYet, canStart, isStarting, isCanceling, onStart, onCancel }: Props) {
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
@@ -52,4 +59,109 @@ export function StepActions({ step, latest, notYet, canStart, isStarting, isCanc
       </Group>
     </>
   );
+}
+
+type CancelRunProps = { isBusy: boolean; onCancel: () => void; onGoneWithFocus: () => void };
+
+/** Unmounts when the prediction ends; a focus on it must move. */
+function CancelRun({ isBusy, onCancel, onGoneWithFocus }: CancelRunProps) {
+  const button = useRef<HTMLButtonElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is about the end of the button alone
+  useLayoutEffect(() => {
+    const here = button.current;
+    return () => {
+      if (here !== null && here === document.activeElement) queueMicrotask(onGoneWithFocus);
+    };
+  }, []);
+  return (
+    <BusyButton
+      ref={button}
+      variant="default"
+      size="sm"
+      isBusy={isBusy}
+      leftSection={<IconPlayerStop size={16} aria-hidden />}
+      onClick={onCancel}
+    >
+      {isBusy ? "Canceling…" : "Cancel"}
+    </BusyButton>
+  );
+}
+
+/**
+ * Starts a step; a second click meanwhile does nothing. After a lost answer the same choices keep their idempotency key, so
+ * that a prediction is not started and paid for twice.
+ */
+export function useStartRun(projectId: string, step: Step) {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  const sent = useRef<{ body: string; key: string } | null>(null);
+  const mutationKey = ["start", projectId, step];
+  const mutation = useMutation({
+    mutationKey,
+    mutationFn: (choices: Choices) => {
+      const body = JSON.stringify(choices);
+      if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
+      return startRun(keyframe, { projectId, step }, choices, { idempotencyKey: sent.current.key });
+    },
+    onSuccess: (run) => {
+      sent.current = null;
+      storeRun(queries, run);
+    },
+    onError: (error) => {
+      const isRefused = error instanceof KeyframeError && error.status !== null && error.status < 500;
+      if (isRefused) sent.current = null;
+    },
+  });
+  return {
+    start: (choices: Choices) => {
+      if (queries.isMutating({ mutationKey }) === 0) mutation.mutate(choices);
+    },
+    isStarting: mutation.isPending,
+    error: mutation.error,
+  };
+}
+
+/** Absent fields use the service's defaults. */
+export type Choices = {
+  prompt?: string | undefined;
+  referenceImagePath?: string | undefined;
+  durationSeconds?: number | undefined;
+  firstFramePredictionId?: string | undefined;
+  lastFramePredictionId?: string | undefined;
+};
+
+/** Sends the fields that the step accepts. */
+function startRun(
+  keyframe: KeyframeClient,
+  { projectId, step }: { projectId: string; step: Step },
+  choices: Choices,
+  options: StartOptions,
+): Promise<Prediction> {
+  const { prompt, referenceImagePath, durationSeconds, firstFramePredictionId, lastFramePredictionId } = choices;
+  switch (step) {
+    case "first-frame":
+      return keyframe.generate(step, { projectId, prompt, referenceImagePath }, options);
+    case "last-frame":
+      return keyframe.generate(step, { projectId, prompt, referenceImagePath, firstFramePredictionId }, options);
+    case "video": {
+      const frames = { firstFramePredictionId, lastFramePredictionId };
+      return keyframe.generate(step, { projectId, prompt, durationSeconds, ...frames }, options);
+    }
+  }
+}
+
+/** Cancels a prediction. If it has just ended, shows how instead of an error. */
+export function useCancelRun(projectId: string) {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (run: Prediction) => {
+      try {
+        storeRun(queries, await keyframe.cancel(run));
+      } catch (error) {
+        if (!(error instanceof KeyframeError) || error.code !== "generation_ended") throw error;
+        await queries.invalidateQueries({ queryKey: projectKeys.one(projectId) });
+      }
+    },
+  });
 }

@@ -1,38 +1,33 @@
-import { Group, Stack, Title } from "@mantine/core";
+import { ActionIcon, Alert, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
+import { IconAlertTriangle, IconDownload, IconHistory } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { isRunning } from "../projects/is-running.ts";
-import { STEP_NAME } from "../projects/step-words.ts";
-import { ErrorNotice } from "../ui/ErrorNotice.tsx";
-import { RunFailure } from "./RunFailure.tsx";
+import { isRunning } from "../projects/run-cache.ts";
+import { STEP_NAME } from "../projects/RunStatus.tsx";
+import { ErrorNotice } from "../ui/messages.tsx";
 import { RunState } from "./RunState.tsx";
-import type { Model } from "./read-models.ts";
-import { StepActions } from "./StepActions.tsx";
+import { type Choices, StepActions, useCancelRun, useStartRun } from "./StepActions.tsx";
 import { StepScreen } from "./StepScreen.tsx";
-import { StepSettings } from "./StepSettings.tsx";
-import { StepTools } from "./StepTools.tsx";
-import type { Choices } from "./start-run.ts";
-import { isTooLong, NO_OPTIONS, type StepOptions } from "./step-options.ts";
+import { isTooLong, NO_OPTIONS, type StepOptions, StepSettings } from "./StepSettings.tsx";
 import classes from "./strip.module.css";
-import { useCancelRun } from "./use-cancel-run.ts";
-import { useStartRun } from "./use-start-run.ts";
+import { useDownload } from "./use-download.ts";
+import type { Model } from "./use-models.ts";
 
 type Props = {
   project: ProjectWithPredictions;
   step: Step;
-  /** What there is to see: the latest run that succeeded. */
+  /** The take to show. */
   shown: Prediction | null;
   model: Model | undefined;
   reference: string | null;
   poster?: string | undefined;
   notYet?: string | null;
   frames?: Pick<Choices, "firstFramePredictionId" | "lastFramePredictionId">;
-  /** What this step can be told besides what all can. */
+  /** Settings of this step only. */
   children?: (options: StepOptions, setOptions: (options: StepOptions) => void) => ReactNode;
   onHistory: (step: Step) => void;
 };
 
-/** One step: what it made, how its latest run stands, and what can be done about it. */
 export function StepCard({ project, step, shown, model, reference, poster, notYet = null, frames, ...props }: Props) {
   const { projectId, title, textPrompt, predictions } = project;
   const latest = predictions[step];
@@ -79,8 +74,8 @@ export function StepCard({ project, step, shown, model, reference, poster, notYe
           onStart={run}
           onCancel={cancel.mutate}
         />
-        {error !== null && <ErrorNotice title="It was not started" error={error} />}
-        {cancel.error !== null && <ErrorNotice title="It was not canceled" error={cancel.error} />}
+        {error !== null && <ErrorNotice title="Could not start" error={error} />}
+        {cancel.error !== null && <ErrorNotice title="Could not cancel" error={cancel.error} />}
         <StepSettings
           options={options}
           onChange={setOptions}
@@ -90,5 +85,62 @@ export function StepCard({ project, step, shown, model, reference, poster, notYe
         />
       </Stack>
     </article>
+  );
+}
+
+/** Errors that no other prompt or image fixes. */
+const OTHER_REMEDY: Record<string, string> = {
+  provider_model_not_found: "Ask an administrator to choose another model.",
+  output_too_large: "Choose a shorter video, or raise the upload limit in Storage.",
+};
+
+function RunFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
+  return (
+    <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={error.message}>
+      <Text size="sm">
+        {error.retryable
+          ? "Try again."
+          : (OTHER_REMEDY[error.code] ?? "Change the prompt or the image, then run it again.")}
+      </Text>
+      <Text size="xs" mt={4}>
+        <Code>{error.code}</Code>
+      </Text>
+    </Alert>
+  );
+}
+
+type StepToolsProps = { step: Step; shown: Prediction | null; title: string; hasRuns: boolean; onHistory: () => void };
+
+function StepTools({ step, shown, title, hasRuns, onHistory }: StepToolsProps) {
+  const download = useDownload(title);
+  const name = STEP_NAME[step].toLowerCase();
+  return (
+    <ActionIcon.Group>
+      {shown !== null && (
+        <Tooltip label="Download">
+          <ActionIcon
+            variant="default"
+            size="lg"
+            aria-label={`Download the ${name}`}
+            onClick={() => !download.isPending && download.mutate(shown)}
+          >
+            <IconDownload size={18} aria-hidden />
+          </ActionIcon>
+        </Tooltip>
+      )}
+      {hasRuns && (
+        <Tooltip label="History">
+          <ActionIcon
+            variant="default"
+            size="lg"
+            aria-label={`History of the ${name}`}
+            aria-haspopup="dialog"
+            onClick={onHistory}
+          >
+            <IconHistory size={18} aria-hidden />
+          </ActionIcon>
+        </Tooltip>
+      )}
+    </ActionIcon.Group>
   );
 }

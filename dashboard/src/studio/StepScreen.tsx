@@ -1,23 +1,21 @@
-import { Text } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { IconMovie, IconPhoto } from "@tabler/icons-react";
-import type { Prediction, Step } from "../../../client/index.ts";
-import { isRunning } from "../projects/is-running.ts";
-import { runWords, STEP_NAME } from "../projects/step-words.ts";
-import { FilmVideo } from "./FilmVideo.tsx";
-import { FrameImage } from "./FrameImage.tsx";
-import { ProgressLine } from "./ProgressLine.tsx";
+import { useEffect, useRef, useState } from "react";
+import type { Output, Prediction, Step } from "../../../client/index.ts";
+import { isRunning, useRenewOutput } from "../projects/run-cache.ts";
+import { runWords, STEP_NAME } from "../projects/RunStatus.tsx";
 import classes from "./screen.module.css";
 
 type Props = {
   step: Step;
   latest: Prediction | null;
-  /** What there is to see: the latest run that succeeded. */
+  /** The take to show. */
   shown: Prediction | null;
   prompt: string;
   poster?: string | undefined;
 };
 
-/** The picture of a step, of a size that never changes; above it how far the next one is. */
+/** The step's take in a box of fixed size, with the progress of the next one. */
 export function StepScreen({ step, latest, shown, prompt, poster }: Props) {
   const output = shown?.output ?? null;
   const running = isRunning(latest) ? latest : null;
@@ -49,6 +47,111 @@ function EmptyScreen({ step, text }: { step: Step; text: string }) {
     <div className={classes.message} aria-hidden>
       <Icon size={32} stroke={1.2} />
       <Text size="sm">{text}</Text>
+    </div>
+  );
+}
+
+type FilmVideoProps = { run: Prediction; output: Output; label: string; poster?: string | undefined };
+
+/** A fresh URL is used only while the video is paused; playback continues at the same time. */
+function FilmVideo({ run, output: { url, width, height }, label, poster }: FilmVideoProps) {
+  const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(run);
+  const [address, setAddress] = useState(url);
+  const player = useRef<HTMLVideoElement>(null);
+  const goOnAt = useRef(0);
+
+  // A player that lost its file may report 0; seeking to 0 on purpose goes through onSeeked.
+  const remember = (at = 0) => {
+    if (at > 0) goOnAt.current = at;
+  };
+  const takeUp = () => {
+    remember(player.current?.currentTime);
+    setAddress(url);
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new address is a reason
+  useEffect(() => {
+    if (player.current === null || player.current.paused || player.current.error !== null) takeUp();
+  }, [url]);
+
+  if (isBroken) return <BrokenMedia onRetry={tryAgain} />;
+  return (
+    // biome-ignore lint/a11y/useMediaCaption: there is no text to be had of what a model made up
+    <video
+      key={round}
+      ref={player}
+      className={classes.media}
+      src={address}
+      poster={poster}
+      width={width}
+      height={height}
+      controls
+      playsInline
+      preload="metadata"
+      aria-label={label}
+      onError={({ currentTarget }) => {
+        remember(currentTarget.currentTime);
+        onFailed();
+      }}
+      onPause={() => address !== url && takeUp()}
+      onSeeked={({ currentTarget }) => {
+        goOnAt.current = currentTarget.currentTime;
+      }}
+      onLoadedMetadata={({ currentTarget }) => {
+        onLoaded();
+        if (goOnAt.current > 0) currentTarget.currentTime = goOnAt.current;
+      }}
+    />
+  );
+}
+
+type FrameImageProps = { run: Prediction; output: Output; alt: string };
+
+/** A generated frame. */
+function FrameImage({ run, output, alt }: FrameImageProps) {
+  const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(run);
+  if (isBroken) return <BrokenMedia onRetry={tryAgain} />;
+  return (
+    <img
+      key={round}
+      className={classes.media}
+      src={output.url}
+      width={output.width}
+      height={output.height}
+      alt={alt}
+      onError={onFailed}
+      onLoad={onLoaded}
+    />
+  );
+}
+
+function BrokenMedia({ onRetry }: { onRetry: () => void }) {
+  return (
+    <div className={classes.message} role="alert">
+      <Text size="sm">Could not load the file.</Text>
+      <Button size="compact-sm" variant="white" onClick={onRetry}>
+        Try again
+      </Button>
+    </div>
+  );
+}
+
+/** A progress bar; indeterminate without a figure. */
+function ProgressLine({ run: { step, progress } }: { run: Prediction }) {
+  const percent = progress === null ? undefined : Math.floor(progress * 100);
+  return (
+    <div
+      className={classes.line}
+      role="progressbar"
+      aria-label={`Progress of the ${STEP_NAME[step].toLowerCase()}`}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={percent}
+    >
+      <div
+        className={classes.lineFilled}
+        data-unknown={percent === undefined || undefined}
+        style={percent === undefined ? undefined : { width: `${percent}%` }}
+      />
     </div>
   );
 }

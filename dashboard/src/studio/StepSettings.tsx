@@ -1,8 +1,7 @@
 import { Button, Checkbox, Collapse, Stack, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import { IconAdjustmentsHorizontal } from "@tabler/icons-react";
-import type { Model } from "./read-models.ts";
-import { isTooLong, type StepOptions } from "./step-options.ts";
+import type { Model } from "./use-models.ts";
 
 type Props = {
   options: StepOptions;
@@ -12,7 +11,6 @@ type Props = {
   isVideo: boolean;
 };
 
-/** A prompt of its own for a step, and whether its frame follows the reference image. Folded away until wanted. */
 export function StepSettings({ options, onChange, hasReference, model, isVideo }: Props) {
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
@@ -28,24 +26,24 @@ export function StepSettings({ options, onChange, hasReference, model, isVideo }
         leftSection={<IconAdjustmentsHorizontal size={16} aria-hidden />}
         onClick={toggle}
       >
-        {options.prompt.trim() === "" ? "Settings" : "Settings: own prompt"}
+        {options.prompt.trim() === "" ? "Settings" : "Settings: custom prompt"}
       </Button>
       <Collapse expanded={isOpen} id={id}>
         <Stack gap="sm" pt="xs">
           <Textarea
-            label="Prompt for this step alone"
-            description="Empty: the project's prompt."
+            label="Prompt for this step"
+            description="Leave empty to use the project's prompt."
             autosize
             minRows={2}
             maxRows={8}
             value={options.prompt}
-            error={isTooLong(options) ? "Must have at most 4000 characters." : null}
+            error={isTooLong(options) ? "At most 4,000 characters." : null}
             onChange={({ currentTarget }) => onChange({ ...options, prompt: currentTarget.value })}
           />
           {!isVideo && hasReference && (
             <Checkbox
               label="Follow the reference image"
-              description={takesNone ? `${model.name} takes none.` : undefined}
+              description={takesNone ? `${model.name} does not take reference images.` : undefined}
               checked={options.usesReference && !takesNone}
               disabled={takesNone}
               onChange={({ currentTarget }) => onChange({ ...options, usesReference: currentTarget.checked })}
@@ -56,3 +54,18 @@ export function StepSettings({ options, onChange, hasReference, model, isVideo }
     </div>
   );
 }
+
+/** Settings for the next prediction of a step. */
+export type StepOptions = {
+  /** Empty: the project's prompt. */
+  prompt: string;
+  usesReference: boolean;
+  /** Null: the model's default. */
+  durationSeconds: number | null;
+};
+
+export const NO_OPTIONS: StepOptions = { prompt: "", usesReference: true, durationSeconds: null };
+
+const LONGEST_PROMPT = 4000;
+
+export const isTooLong = ({ prompt }: StepOptions): boolean => [...prompt].length > LONGEST_PROMPT;

@@ -1,22 +1,22 @@
-import { Anchor, Group, Skeleton } from "@mantine/core";
+import { Anchor, Group, Skeleton, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconArrowLeft } from "@tabler/icons-react";
-import { lazy, Suspense } from "react";
+import { useQueries, useQueryClient } from "@tanstack/react-query";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
-import { DeleteProject } from "../projects/DeleteProject.tsx";
-import { ProjectMenu } from "../projects/ProjectMenu.tsx";
-import { PageHead } from "../ui/PageHead.tsx";
+import { DeleteProject, ProjectMenu } from "../projects/ProjectMenu.tsx";
+import { projectKeys, runningOf, storeRun } from "../projects/run-cache.ts";
+import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/RunStatus.tsx";
+import { useKeyframe } from "../services.ts";
+import { PageHead } from "../ui/page-parts.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";
+import { useReferenceImage } from "./reference-image.ts";
 import { ReferencePanel } from "./ReferencePanel.tsx";
-import { RunAnnouncer } from "./RunAnnouncer.tsx";
 import classes from "./studio.module.css";
-import { useReferenceImage } from "./use-reference-image.ts";
-import { useWatchRuns } from "./use-watch-runs.ts";
 
 const TextsPanel = lazy(() => import("./TextsPanel.tsx"));
 
-/** Texts and reference image side by side above, so that the three steps below need little scrolling. */
 export function Studio({ project }: { project: ProjectWithPredictions }) {
   const { projectId, title, predictions } = project;
   const navigate = useNavigate();
@@ -52,4 +52,45 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
       />
     </>
   );
+}
+
+/** Announces status changes to screen readers, not progress or time. */
+function RunAnnouncer({ predictions }: Pick<ProjectWithPredictions, "predictions">) {
+  const now = FILM_ORDER.map((step) => {
+    const run = predictions[step];
+    return run === null ? "" : `${STEP_NAME[step]}: ${STATUS_WORD[run.status]}.`;
+  });
+  const [text, setText] = useState("");
+  const before = useRef(now);
+  const all = now.join(" ");
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the joined text stands for the list
+  useEffect(() => {
+    const changed = now.filter((words, at) => words !== "" && words !== before.current[at]);
+    before.current = now;
+    if (changed.length > 0) setText(changed.join(" "));
+  }, [all]);
+  return <VisuallyHidden role="status">{text}</VisuallyHidden>;
+}
+
+/**
+ * Follows every running prediction, wherever it was started. Each is a query, so it stops with the page and is repeated while
+ * the service is away.
+ */
+function useWatchRuns(project: ProjectWithPredictions): void {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  useQueries({
+    queries: runningOf(project).map(({ projectId, step, predictionId }) => ({
+      queryKey: projectKeys.watch(predictionId),
+      queryFn: async ({ signal }: { signal: AbortSignal }) => {
+        const onProgress = (run: Parameters<typeof storeRun>[1]) => storeRun(queries, run);
+        await keyframe.waitFor({ projectId, step, predictionId }, { signal, onProgress });
+        return null;
+      },
+      staleTime: Number.POSITIVE_INFINITY,
+      gcTime: 0,
+      refetchOnWindowFocus: false,
+      refetchOnReconnect: false,
+    })),
+  });
 }

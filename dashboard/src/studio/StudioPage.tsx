@@ -1,14 +1,15 @@
-import { Button } from "@mantine/core";
+import { Button, Group, Skeleton, VisuallyHidden } from "@mantine/core";
 import { IconMapSearch } from "@tabler/icons-react";
 import { Link, useParams } from "react-router";
-import { isGone, useProject } from "../projects/use-project.ts";
-import { EmptyState } from "../ui/EmptyState.tsx";
-import { ErrorNotice } from "../ui/ErrorNotice.tsx";
-import { PageHead } from "../ui/PageHead.tsx";
+import { isGone, useProject } from "../projects/project-queries.ts";
+import { FILM_ORDER } from "../projects/RunStatus.tsx";
+import { ErrorNotice } from "../ui/messages.tsx";
+import { EmptyState, PageHead } from "../ui/page-parts.tsx";
+import screen from "./screen.module.css";
+import strip from "./strip.module.css";
+import classes from "./studio.module.css";
 import { Studio } from "./Studio.tsx";
-import { StudioSkeleton } from "./StudioSkeleton.tsx";
 
-/** Where one film is made. */
 export function Component() {
   const { projectId = "" } = useParams();
   const { data, error, refetch } = useProject(projectId);
@@ -18,11 +19,11 @@ export function Component() {
         <PageHead title="Studio" />
         <EmptyState
           Icon={IconMapSearch}
-          title="There is no such project"
-          text="It has been deleted, or it belongs to another account."
+          title="Project not found"
+          text="It was deleted or belongs to another account."
           action={
             <Button component={Link} to="/projects">
-              To the projects
+              Go to projects
             </Button>
           }
         />
@@ -34,7 +35,41 @@ export function Component() {
   return (
     <>
       <PageHead title="Studio" />
-      <ErrorNotice title="The project could not be read" error={error} onRetry={() => void refetch()} />
+      <ErrorNotice title="Could not load the project" error={error} onRetry={() => void refetch()} />
+    </>
+  );
+}
+
+/** Placeholders of the final size. */
+function StudioSkeleton() {
+  return (
+    <>
+      <VisuallyHidden component="h1">Studio</VisuallyHidden>
+      <VisuallyHidden role="status">Loading the project</VisuallyHidden>
+      <div aria-hidden>
+        <div className={classes.about}>
+          <div className={classes.film}>
+            <Group h={28}>
+              <Skeleton h={16} w={80} />
+            </Group>
+            <Skeleton h={34} w="40%" mb="lg" />
+            <Skeleton className={classes.texts} />
+          </div>
+          <Skeleton className={classes.reference} />
+        </div>
+        <div className={strip.strip}>
+          {FILM_ORDER.map((step) => (
+            <div key={step} className={strip.step} data-step={step}>
+              <div className={strip.film}>
+                <div className={screen.screen} />
+              </div>
+              <div className={strip.body}>
+                <Skeleton h={150} />
+              </div>
+            </div>
+          ))}
+        </div>
+      </div>
     </>
   );
 }

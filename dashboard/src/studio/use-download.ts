@@ -1,15 +1,45 @@
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
-import type { Prediction } from "../../../client/index.ts";
-import { useKeyframe } from "../app/services-context.ts";
-import { errorSentence } from "../ui/error-sentence.ts";
-import { downloadOutput } from "./download-output.ts";
+import type { KeyframeClient, Prediction } from "../../../client/index.ts";
+import { STEP_NAME } from "../projects/RunStatus.tsx";
+import { useKeyframe } from "../services.ts";
+import { errorSentence } from "../ui/messages.tsx";
 
 export function useDownload(title: string) {
   const keyframe = useKeyframe();
   return useMutation({
     mutationFn: (run: Prediction) => downloadOutput(keyframe, run, title),
     onError: (error) =>
-      notifications.show({ color: "red", title: "The file could not be downloaded", message: errorSentence(error) }),
+      notifications.show({ color: "red", title: "Could not download the file", message: errorSentence(error) }),
   });
+}
+
+const LONGEST_TITLE = 80;
+
+/** Downloads a file under the project's title, from a freshly signed URL. */
+async function downloadOutput(keyframe: KeyframeClient, run: Prediction, title: string): Promise<void> {
+  const { output } = await keyframe.readPrediction(run);
+  if (output === null) throw new Error("The file has been removed from Storage.");
+  const name = fileName(title, run, output.path);
+  const address = new URL(output.url);
+  // Storage sets the file name: browsers ignore a link's name across origins.
+  address.searchParams.set("download", name);
+  const link = document.createElement("a");
+  link.href = address.href;
+  link.download = name;
+  link.click();
+}
+
+/** Such as "Harbour - first frame.png", without characters that file systems refuse. */
+function fileName(title: string, { step }: Prediction, path: string): string {
+  const safe = title
+    .replace(/[\p{Cc}\\/:*?"<>|]+/gu, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+  const short = [...safe]
+    .slice(0, LONGEST_TITLE)
+    .join("")
+    .replace(/^\.+|[. ]+$/g, "");
+  const extension = path.split(".").at(-1) ?? "";
+  return `${short === "" ? "Keyframe" : short} - ${STEP_NAME[step].toLowerCase()}.${extension}`;
 }

@@ -1,12 +1,11 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import type { Step } from "../../../client/index.ts";
-import { useKeyframe } from "../app/services-context.ts";
-import { projectKeys } from "../projects/project-keys.ts";
-import { steadyRun } from "../projects/steady-output.ts";
+import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import { projectKeys, steadyRun } from "../projects/run-cache.ts";
+import { useKeyframe } from "../services.ts";
 
 const A_PAGE = 10;
 
-/** Every run of a step, newest first, page by page. */
+/** All predictions of a step, newest first. */
 export function useRuns(projectId: string, step: Step, enabled: boolean) {
   const keyframe = useKeyframe();
   return useInfiniteQuery({
@@ -15,8 +14,24 @@ export function useRuns(projectId: string, step: Step, enabled: boolean) {
       const page = await keyframe.listPredictions(projectId, { step, limit: A_PAGE, cursor }, { signal });
       return { ...page, predictions: page.predictions.map(steadyRun) };
     },
-    initialPageParam: undefined as string | undefined, // the type of a cursor: the first page has none
+    initialPageParam: undefined as string | undefined, // the first page has no cursor
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
     enabled,
   });
+}
+
+export type LatestSuccess = {
+  run: Prediction | null;
+  /** True once it is known that the step never succeeded. */
+  isNone: boolean;
+};
+
+/** The latest take of a step. */
+export function useLatestSuccess({ projectId, predictions }: ProjectWithPredictions, step: Step): LatestSuccess {
+  const latest = predictions[step];
+  const hasSucceeded = latest !== null && latest.output !== null;
+  const { data } = useRuns(projectId, step, latest !== null && !hasSucceeded);
+  if (latest === null || hasSucceeded) return { run: latest, isNone: latest === null };
+  const run = data?.pages.flatMap((page) => page.predictions).find(({ output }) => output !== null) ?? null;
+  return { run, isNone: run === null && data?.pages.at(-1)?.nextCursor === null };
 }

@@ -3,13 +3,13 @@ import type { ComponentProps, MouseEvent } from "react";
 
 type Props = ButtonProps &
   Omit<ComponentProps<"button">, keyof ButtonProps> & {
-    /** What it started is under way. */
+    /** The action is running. */
     isBusy?: boolean;
-    /** It cannot be used now; say why beside it. */
+    /** Disabled; say why beside it. */
     isOff?: boolean;
   };
 
-/** A button that keeps the focus while it cannot be used: a disabled one would drop whoever moves by keyboard. */
+/** Uses aria-disabled: a disabled button would lose the keyboard focus. */
 export function BusyButton({ isBusy = false, isOff = false, onClick, leftSection, children, ...others }: Props) {
   const isIdle = !isBusy && !isOff;
   const refuse = (event: MouseEvent) => event.preventDefault();

@@ -4,16 +4,16 @@ import { IconAlertTriangle, IconCheck, IconCopy } from "@tabler/icons-react";
 
 type Props = ButtonProps & {
   text: string;
-  /** As "Copy address of openapi.json". */
+  /** Such as "Copy URL of openapi.json". */
   label: string;
-  /** What is seen where there is little room: the beginning of the label, which is heard whole. */
+  /** Visible text in narrow places: the beginning of the label. */
   short?: string;
 };
 
-/** Copies a text, and says that it did. A browser that forbids it is told too. */
+/** Announces the outcome, also when the browser refuses. */
 export function CopyButton({ text, label, short = label, ...others }: Props) {
   const { copy, copied, error } = useClipboard({ timeout: 3_000 });
-  const outcome = copied ? "Copied" : error === null ? "" : "Select it to copy";
+  const outcome = copied ? "Copied" : error === null ? "" : "Copy failed";
   const Icon = copied ? IconCheck : error === null ? IconCopy : IconAlertTriangle;
   return (
     <>

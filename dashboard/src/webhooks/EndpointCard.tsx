@@ -1,27 +1,20 @@
-import { Card, Group, Stack, Text, Title } from "@mantine/core";
+import { Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { Link } from "react-router";
 import type { Webhook } from "../../../client/index.ts";
-import { EndpointState } from "./EndpointState.tsx";
-import { EventBadges } from "./EventBadges.tsx";
-import { endpointName } from "./endpoint-name.ts";
-import { fillHours } from "./fill-hours.ts";
-import { HealthNumbers } from "./HealthNumbers.tsx";
-import { HourBars } from "./HourBars.tsx";
-import { LastSent } from "./LastSent.tsx";
-import type { Health } from "./read-health.ts";
-import { sumHours } from "./sum-hours.ts";
-import { TroubleNotice } from "./TroubleNotice.tsx";
-import { troubleWords } from "./trouble-words.ts";
 import link from "../ui/cover-link.module.css";
+import { endpointName, eventWords, troubleWords } from "./endpoint.ts";
+import { EndpointState, TroubleNotice } from "./EndpointState.tsx";
+import { fillHours, type Health, sumHours } from "./health.ts";
+import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import classes from "./webhooks.module.css";
 
 type Props = {
   webhook: Webhook;
-  /** Undefined while it is read, null when it cannot be. */
+  /** Undefined while loading, null after an error. */
   health: Health | null | undefined;
 };
 
-/** An endpoint and how it fares. All of the card leads to it. */
+/** The whole card links to the endpoint. */
 export function EndpointCard({ webhook, health }: Props) {
   const known = health?.endpoints.find(({ endpoint_id }) => endpoint_id === webhook.webhookId);
   const sums = known && sumHours(known.hours);
@@ -54,5 +47,25 @@ export function EndpointCard({ webhook, health }: Props) {
         </div>
       )}
     </Card>
+  );
+}
+
+/** Which events an endpoint gets; an empty list means all. */
+function EventBadges({ types }: { types: string[] }) {
+  if (types.length === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        All events
+      </Text>
+    );
+  }
+  return (
+    <Group gap={6}>
+      {types.map((type) => (
+        <Badge key={type} variant="default" tt="none" fw={500} radius="sm" title={eventWords(type)}>
+          {type}
+        </Badge>
+      ))}
+    </Group>
   );
 }

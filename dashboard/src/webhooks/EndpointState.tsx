@@ -1,17 +1,25 @@
-import { Group, Text } from "@mantine/core";
+import { Alert, Group, Stack, Text } from "@mantine/core";
 import {
   type Icon,
   IconAlertTriangle,
+  IconCheck,
   IconCircleCheck,
   IconCircleDashed,
+  IconClockHour4,
   IconPlayerPause,
   IconPlugX,
+  IconRefresh,
   IconRefreshAlert,
 } from "@tabler/icons-react";
 import type { Webhook } from "../../../client/index.ts";
-import { type EndpointStateKind, endpointState } from "./endpoint-state.ts";
+import { BusyButton } from "../ui/BusyButton.tsx";
+import { ErrorNotice } from "../ui/messages.tsx";
+import { Time } from "../ui/Time.tsx";
+import type { DeliveryStateKind } from "./deliveries/delivery.ts";
+import { endpointState, type EndpointStateKind, troubleWords } from "./endpoint.ts";
 import classes from "./health.module.css";
-import type { HealthSums } from "./sum-hours.ts";
+import type { HealthSums } from "./health.ts";
+import { useChangeWebhook } from "./webhook-queries.ts";
 
 const LOOK: Record<EndpointStateKind, [Icon, string | undefined]> = {
   off: [IconPlayerPause, undefined],
@@ -22,7 +30,6 @@ const LOOK: Record<EndpointStateKind, [Icon, string | undefined]> = {
   quiet: [IconCircleDashed, undefined],
 };
 
-/** How an endpoint stands, in an icon and in words. */
 export function EndpointState({ webhook, sums }: { webhook: Webhook; sums: HealthSums | undefined }) {
   const { kind, label } = endpointState(webhook, sums);
   const [Mark, className] = LOOK[kind];
@@ -34,4 +41,58 @@ export function EndpointState({ webhook, sums }: { webhook: Webhook; sums: Healt
       </Text>
     </Group>
   );
+}
+
+/** The endpoint's problem and its remedy; nothing while healthy. */
+export function TroubleNotice({ webhook }: { webhook: Webhook }) {
+  const change = useChangeWebhook(webhook.webhookId);
+  const words = troubleWords(webhook, Date.now());
+  if (words === null) return null;
+  const isOff = webhook.disabledReason === "by_owner";
+  const since = webhook.disabledAt ?? webhook.failingSince;
+  return (
+    <Alert
+      variant="default"
+      icon={isOff ? <IconPlayerPause aria-hidden /> : <IconAlertTriangle aria-hidden className={classes.exhausted} />}
+      title={words.title}
+    >
+      <Stack gap="xs">
+        <Text size="sm">
+          {since !== null && (
+            <>
+              {webhook.enabled ? "Failing since" : "Disabled"} <Time iso={since} />.{" "}
+            </>
+          )}
+          {words.whatToDo}
+        </Text>
+        {change.error !== null && <ErrorNotice title="Could not enable" error={change.error} />}
+        {!webhook.enabled && (
+          <Group>
+            <BusyButton
+              size="xs"
+              variant="default"
+              isBusy={change.isPending}
+              onClick={() =>
+                change.mutate({ enabled: true }, { onSuccess: () => document.querySelector("main")?.focus() })
+              }
+            >
+              Enable endpoint
+            </BusyButton>
+          </Group>
+        )}
+      </Stack>
+    </Alert>
+  );
+}
+
+const ICON: Record<DeliveryStateKind, Icon> = {
+  waiting: IconClockHour4,
+  retrying: IconRefresh,
+  delivered: IconCheck,
+  exhausted: IconAlertTriangle,
+};
+
+export function OutcomeIcon({ kind, size = 16 }: { kind: DeliveryStateKind; size?: number }) {
+  const Mark = ICON[kind];
+  return <Mark size={size} aria-hidden className={classes[kind]} style={{ flexShrink: 0 }} />;
 }

@@ -1,20 +1,26 @@
-import { Center, Skeleton, Stack, Text } from "@mantine/core";
+import { Center, Skeleton, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import type { Webhook } from "../../../client/index.ts";
-import { ErrorNotice } from "../ui/ErrorNotice.tsx";
-import { EndpointState } from "./EndpointState.tsx";
-import { fillHours } from "./fill-hours.ts";
-import { HealthNumbers } from "./HealthNumbers.tsx";
-import { HourTable } from "./HourTable.tsx";
-import { LastSent } from "./LastSent.tsx";
-import { Panel } from "./Panel.tsx";
-import { sumHours } from "./sum-hours.ts";
-import { useHealth } from "./use-health.ts";
+import { ErrorNotice } from "../ui/messages.tsx";
+import { Panel } from "../ui/page-parts.tsx";
+import { Time } from "../ui/Time.tsx";
+import { attemptWords } from "./deliveries/delivery.ts";
+import { EndpointState, OutcomeIcon } from "./EndpointState.tsx";
+import classes from "./health.module.css";
+import {
+  type EndpointHealth,
+  fillHours,
+  type HealthHour,
+  type HealthSums,
+  hourWords,
+  OUTCOMES,
+  sumHours,
+  useHealth,
+} from "./health.ts";
 
 const HourChart = lazy(() => import("./HourChart.tsx"));
 const CHART_HEIGHT = 200;
 
-/** How the endpoint fared in the last 24 hours: numbers, and a chart by the hour. */
 export function HealthPanel({ webhook, isActive }: { webhook: Webhook; isActive: boolean }) {
   const { data, error, refetch } = useHealth(webhook.webhookId, isActive);
   const known = data?.endpoints[0];
@@ -24,12 +30,12 @@ export function HealthPanel({ webhook, isActive }: { webhook: Webhook; isActive:
     <Panel title="Last 24 hours" actions={<EndpointState webhook={webhook} sums={known && sumHours(known.hours)} />}>
       <Stack>
         {error !== null && (
-          <ErrorNotice title="The numbers could not be read" error={error} onRetry={() => void refetch()} />
+          <ErrorNotice title="Could not load the last 24 hours" error={error} onRetry={() => void refetch()} />
         )}
         <HealthNumbers sums={hours ? sumHours(hours) : error === null ? undefined : null} />
         {isEmpty ? (
           <Center h={CHART_HEIGHT}>
-            <Text c="dimmed">Nothing was sent in the last 24 hours.</Text>
+            <Text c="dimmed">No deliveries in the last 24 hours.</Text>
           </Center>
         ) : (
           <Suspense fallback={<Skeleton h={CHART_HEIGHT} />}>
@@ -40,5 +46,93 @@ export function HealthPanel({ webhook, isActive }: { webhook: Webhook; isActive:
         <LastSent last={data === undefined ? undefined : (known?.last ?? null)} />
       </Stack>
     </Panel>
+  );
+}
+
+const NUMBER = new Intl.NumberFormat();
+
+/** Deliveries of the last 24 hours by outcome; undefined while loading, null after an error. */
+export function HealthNumbers({ sums }: { sums: HealthSums | null | undefined }) {
+  return (
+    <dl className={classes.numbers} aria-label="Deliveries of the last 24 hours">
+      {OUTCOMES.map(({ kind, label }) => (
+        <div key={kind}>
+          <dt>
+            <OutcomeIcon kind={kind} size={14} />
+            {label}
+          </dt>
+          <dd>
+            {sums === undefined ? <Skeleton h={20} my={4} w={40} /> : sums === null ? "–" : NUMBER.format(sums[kind])}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const total = (hour: HealthHour): number => hour.delivered + hour.retrying + hour.exhausted;
+
+/** Decorative: the numbers beside the bars say the same. */
+export function HourBars({ hours }: { hours: HealthHour[] }) {
+  const most = Math.max(1, ...hours.map(total));
+  return (
+    <div className={classes.bars} aria-hidden>
+      {hours.map((hour) => (
+        <div key={hour.hour} className={classes.bar} style={{ height: `${(total(hour) / most) * 100}%` }}>
+          {OUTCOMES.map(({ kind }) => (
+            <span key={kind} className={classes[kind]} style={{ flexGrow: sumHours([hour])[kind], flexBasis: 0 }} />
+          ))}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** The chart as a table for screen readers: hours with deliveries. */
+function HourTable({ hours }: { hours: HealthHour[] }) {
+  return (
+    <VisuallyHidden>
+      <table>
+        <caption>Deliveries of the last 24 hours, by the hour of their last attempt</caption>
+        <thead>
+          <tr>
+            <th scope="col">Hour</th>
+            {OUTCOMES.map(({ kind, label }) => (
+              <th key={kind} scope="col">
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {hours
+            .filter(({ delivered, retrying, exhausted }) => delivered + retrying + exhausted > 0)
+            .map((hour) => (
+              <tr key={hour.hour}>
+                <th scope="row">{hourWords(hour.hour)}</th>
+                {OUTCOMES.map(({ kind }) => (
+                  <td key={kind}>{sumHours([hour])[kind]}</td>
+                ))}
+              </tr>
+            ))}
+        </tbody>
+      </table>
+    </VisuallyHidden>
+  );
+}
+
+/** The latest attempt; undefined while unknown. */
+export function LastSent({ last }: { last: EndpointHealth["last"] | undefined }) {
+  return (
+    <Text size="sm" c="dimmed">
+      {last === undefined && "\u00a0"}
+      {last === null && "No deliveries yet"}
+      {last && (
+        <>
+          Last sent <Time iso={last.at} />:{" "}
+          {attemptWords({ statusCode: last.status_code, error: last.error }).short.toLowerCase()}
+        </>
+      )}
+    </Text>
   );
 }

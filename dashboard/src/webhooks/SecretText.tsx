@@ -1,17 +1,17 @@
-import { Box, Group, Text } from "@mantine/core";
+import { Anchor, Box, Group, Stack, Text } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 import { IconCheck, IconCopy } from "@tabler/icons-react";
 import type { ReactNode } from "react";
+import { Link } from "react-router";
 import { BusyButton } from "../ui/BusyButton.tsx";
-import classes from "./secret.module.css";
+import classes from "./webhooks.module.css";
 
 type Props = {
   secret: string;
-  /** What else can be done with it. */
+  /** More buttons. */
   actions?: ReactNode;
 };
 
-/** A secret that may be seen now, to copy. */
 export function SecretText({ secret, actions }: Props) {
   const { copy, copied, error } = useClipboard({ timeout: 3_000 });
   return (
@@ -26,13 +26,42 @@ export function SecretText({ secret, actions }: Props) {
           leftSection={copied ? <IconCheck size={14} aria-hidden /> : <IconCopy size={14} aria-hidden />}
           onClick={() => copy(secret)}
         >
-          {copied ? "Copied" : "Copy the secret"}
+          {copied ? "Copied" : "Copy secret"}
         </BusyButton>
         {actions}
         <Text size="xs" role="status">
-          {error !== null && "Your browser does not let us copy. Select it and copy it yourself."}
+          {error !== null && "Copy failed. Select the secret and copy it."}
         </Text>
       </Group>
     </div>
+  );
+}
+
+const SAMPLE = `import { Webhook } from "standardwebhooks";
+
+const webhook = new Webhook(process.env.WEBHOOK_SECRET);
+// body: the bytes as they came, before any JSON.parse
+const event = webhook.verify(body, request.headers); // throws: answer 401`;
+
+export function HowToVerify() {
+  return (
+    <Stack gap="xs">
+      <Text size="sm">
+        Give it to your server as <code>WEBHOOK_SECRET</code>, like a password. Each request is signed with it, by{" "}
+        <Anchor inherit underline="always" href="https://www.standardwebhooks.com" target="_blank" rel="noreferrer">
+          Standard Webhooks
+        </Anchor>
+        : verify the raw body, store the event under its <code>webhook-id</code>, answer 204, and work afterwards.
+      </Text>
+      <pre className={classes.sample}>{SAMPLE}</pre>
+      <Text size="sm" c="dimmed">
+        Whole receivers in Node, Deno, Python, Go, Ruby and PHP are in <code>docs/receive-webhooks.md</code>; the
+        operations are in the{" "}
+        <Anchor inherit underline="always" component={Link} to="/docs">
+          API reference
+        </Anchor>
+        .
+      </Text>
+    </Stack>
   );
 }

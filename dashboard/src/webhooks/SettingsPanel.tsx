@@ -1,14 +1,18 @@
-import { Divider, Skeleton, Stack } from "@mantine/core";
+import { Button, Divider, Group, Modal, Skeleton, Stack, Switch, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconTrash } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
+import { useNavigate } from "react-router";
 import type { Webhook } from "../../../client/index.ts";
-import { EnabledSwitch } from "./EnabledSwitch.tsx";
-import { Panel } from "./Panel.tsx";
+import { BusyButton } from "../ui/BusyButton.tsx";
+import { ErrorNotice } from "../ui/messages.tsx";
+import { Panel } from "../ui/page-parts.tsx";
+import { useChangeWebhook, useDeleteWebhook } from "./webhook-queries.ts";
 
-// Loaded apart: it brings the contract's schemas with it.
-const SettingsForm = lazy(() => import("./SettingsForm.tsx"));
+// Lazy: it brings the contract's schemas.
+const SettingsForm = lazy(() => import("./WebhookForm.tsx").then((form) => ({ default: form.SettingsForm })));
 const FORM_HEIGHT = 340;
 
-/** Whether the endpoint gets anything, where it is, and what it gets. */
 export function SettingsPanel({ webhook }: { webhook: Webhook }) {
   return (
     <Panel title="Settings">
@@ -20,5 +24,81 @@ export function SettingsPanel({ webhook }: { webhook: Webhook }) {
         </Suspense>
       </Stack>
     </Panel>
+  );
+}
+
+function EnabledSwitch({ webhook }: { webhook: Webhook }) {
+  const change = useChangeWebhook(webhook.webhookId);
+  const isOn = change.isPending ? (change.variables.enabled ?? webhook.enabled) : webhook.enabled;
+  return (
+    <Stack gap="xs">
+      <Switch
+        label="Enabled"
+        description="Takes effect at once. Missed events can be recovered."
+        checked={isOn}
+        aria-busy={change.isPending}
+        onChange={(event) => {
+          if (!change.isPending) change.mutate({ enabled: event.currentTarget.checked });
+        }}
+      />
+      {change.error !== null && <ErrorNotice title="Could not change this" error={change.error} />}
+    </Stack>
+  );
+}
+
+export function DeletePanel({ webhook }: { webhook: Webhook }) {
+  const navigate = useNavigate();
+  const [isOpen, { open, close }] = useDisclosure(false);
+  return (
+    <Panel title="Delete">
+      <Text size="sm" c="dimmed" mb="md">
+        Also deletes its secrets and deliveries. To pause events, disable the endpoint instead.
+      </Text>
+      <Group>
+        <Button variant="default" size="xs" leftSection={<IconTrash size={16} aria-hidden />} onClick={open}>
+          Delete…
+        </Button>
+      </Group>
+      <DeleteWebhook
+        webhook={webhook}
+        isOpen={isOpen}
+        onClose={close}
+        onDeleted={() => void navigate("/webhooks", { replace: true })}
+      />
+    </Panel>
+  );
+}
+
+type Props = { webhook: Webhook; isOpen: boolean; onClose: () => void; onDeleted: () => void };
+
+function DeleteWebhook({ webhook, isOpen, onClose, onDeleted }: Props) {
+  const remove = useDeleteWebhook(webhook.webhookId, onDeleted);
+  const close = () => {
+    remove.reset();
+    onClose();
+  };
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={close}
+      title="Delete endpoint?"
+      centered
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <Stack>
+        <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+          {webhook.url} receives no more events, and its pending deliveries are dropped. This cannot be undone.
+        </Text>
+        {remove.error !== null && <ErrorNotice title="Could not delete the endpoint" error={remove.error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close} data-autofocus>
+            Cancel
+          </Button>
+          <BusyButton color="red.9" isBusy={remove.isPending} onClick={() => remove.mutate()}>
+            Delete endpoint
+          </BusyButton>
+        </Group>
+      </Stack>
+    </Modal>
   );
 }

@@ -1,15 +1,25 @@
-import { Button, Group, Stack, Textarea, TextInput } from "@mantine/core";
-import { useEffect } from "react";
+import { Button, Checkbox, Group, Radio, Stack, Textarea, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { useEffect, useRef } from "react";
 import type { Webhook } from "../../../client/index.ts";
-import { useServices } from "../app/services-context.ts";
+import { useServices } from "../services.ts";
+import { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
+import { checkUrl } from "../../../shared/webhooks/check-url.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
-import { ErrorNotice } from "../ui/ErrorNotice.tsx";
-import { useFocusOnMount } from "../ui/use-focus-on-mount.ts";
-import { EventChoice } from "./EventChoice.tsx";
-import { fieldErrors } from "./field-errors.ts";
-import { isLocalStack } from "./is-local-stack.ts";
-import { useWebhookForm } from "./use-webhook-form.ts";
-import { toSettings, type WebhookSettings } from "./webhook-settings.ts";
+import { ErrorNotice, notify } from "../ui/messages.tsx";
+import { useFocusOnMount } from "../ui/window-focus.ts";
+import { eventWords, isLocalStack } from "./endpoint.ts";
+import { useChangeWebhook } from "./webhook-queries.ts";
+import {
+  changesOf,
+  fieldErrors,
+  fromValues,
+  isSame,
+  toSettings,
+  toValues,
+  type WebhookSettings,
+  type WebhookValues,
+} from "./webhook-settings.ts";
 
 const NOTHING: WebhookSettings = { url: "", description: "", eventTypes: [] };
 
@@ -24,7 +34,7 @@ type Props = {
   onCancel?: () => void;
 };
 
-/** Where to send what, for a new endpoint or one that is there. */
+/** Settings of a new or existing endpoint. */
 export default function WebhookForm({ endpoint, submit, failed, isBusy, error, onSubmit, onCancel }: Props) {
   const isLocal = isLocalStack(useServices().config);
   const isNew = endpoint === undefined;
@@ -42,11 +52,9 @@ export default function WebhookForm({ endpoint, submit, failed, isBusy, error, o
       <Stack>
         <TextInput
           ref={address}
-          label="Address"
+          label="URL"
           description={
-            isLocal
-              ? "https and public, or, on this machine, http on loopback."
-              : "https, and reachable from the internet."
+            isLocal ? "https and public, or http on this machine." : "https and reachable from the internet."
           }
           placeholder="https://example.com/webhooks/keyframe"
           type="url"
@@ -59,7 +67,7 @@ export default function WebhookForm({ endpoint, submit, failed, isBusy, error, o
         <EventChoice form={form} />
         <Textarea
           label="Description"
-          description="What it is for. A short one is the endpoint's name here."
+          description="What it is for. A short description is shown as its name."
           autosize
           minRows={1}
           maxRows={6}
@@ -79,4 +87,91 @@ export default function WebhookForm({ endpoint, submit, failed, isBusy, error, o
       </Stack>
     </form>
   );
+}
+
+export function SettingsForm({ webhook }: { webhook: Webhook }) {
+  const change = useChangeWebhook(webhook.webhookId);
+  return (
+    <WebhookForm
+      endpoint={webhook}
+      submit="Save"
+      failed="Could not save the settings"
+      isBusy={change.isPending}
+      error={change.error}
+      onSubmit={(settings) =>
+        change.mutate(changesOf(toSettings(webhook), settings), { onSuccess: () => notify("Settings saved.") })
+      }
+    />
+  );
+}
+
+/** "All events" includes those of later versions. */
+function EventChoice({ form }: { form: EndpointForm }) {
+  const { isEvery } = form.getValues();
+  const chosen = form.getInputProps("eventTypes");
+  return (
+    <Stack gap="xs">
+      <Radio.Group
+        label="Events"
+        value={isEvery ? "every" : "chosen"}
+        onChange={(value) => {
+          form.setFieldValue("isEvery", value === "every");
+          form.clearFieldError("eventTypes");
+        }}
+      >
+        <Stack gap={6} mt={4}>
+          <Radio value="every" label="All events" />
+          <Radio value="chosen" label="Selected events" />
+        </Stack>
+      </Radio.Group>
+      {!isEvery && (
+        <Checkbox.Group aria-label="Events to send" {...chosen} ml="xl">
+          <Stack gap={8}>
+            {EVENT_TYPES.map((type) => (
+              <Checkbox key={type} value={type} label={type} description={eventWords(type)} />
+            ))}
+          </Stack>
+        </Checkbox.Group>
+      )}
+    </Stack>
+  );
+}
+
+const MOST_CHARACTERS = 500;
+
+/**
+ * Validates while typing, with the service's own rules. Follows `given` until the user changes a field.
+ */
+function useWebhookForm(given: WebhookSettings) {
+  const { config } = useServices();
+  const allowLocal = isLocalStack(config);
+  const form = useForm<WebhookValues, WebhookSettings>({
+    initialValues: toValues(given),
+    transformValues: fromValues,
+    validateInputOnChange: true,
+    validate: {
+      url: (url) => checkAddress(url.trim(), allowLocal),
+      description: (text) => ([...text].length > MOST_CHARACTERS ? `At most ${MOST_CHARACTERS} characters.` : null),
+      eventTypes: (types, { isEvery }) => (!isEvery && types.length === 0 ? "Choose at least one event." : null),
+    },
+  });
+
+  const followed = useRef(given);
+  useEffect(() => {
+    const before = followed.current;
+    if (isSame(before, given)) return;
+    followed.current = given;
+    const shown = fromValues(form.getValues());
+    if (isSame(shown, before) || isSame(shown, given)) form.setValues(toValues(given));
+  }, [given, form]);
+
+  return { form, isChanged: !isSame(fromValues(form.values), given) };
+}
+
+type EndpointForm = ReturnType<typeof useWebhookForm>["form"];
+
+function checkAddress(url: string, allowLocal: boolean): string | null {
+  if (url === "") return "Enter your server's URL.";
+  if ("https://".startsWith(url)) return null; // still typing; otherwise the service refuses it
+  return checkUrl(url, { allowLocal });
 }

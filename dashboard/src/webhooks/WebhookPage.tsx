@@ -1,21 +1,23 @@
-import { Anchor, Button, Group, Stack } from "@mantine/core";
+import { Anchor, Button, Grid, Group, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
 import { IconArrowLeft, IconMapSearch } from "@tabler/icons-react";
+import { useState } from "react";
 import { Link, useParams } from "react-router";
-import { KeyframeError } from "../../../client/index.ts";
-import { EmptyState } from "../ui/EmptyState.tsx";
-import { ErrorNotice } from "../ui/ErrorNotice.tsx";
-import { PageHead } from "../ui/PageHead.tsx";
-import { Endpoint } from "./Endpoint.tsx";
-import { EndpointSkeleton } from "./EndpointSkeleton.tsx";
-import { endpointName } from "./endpoint-name.ts";
-import { SendTest } from "./SendTest.tsx";
-import { useWebhook } from "./use-webhook.ts";
+import { KeyframeError, type Webhook } from "../../../client/index.ts";
+import { ErrorNotice } from "../ui/messages.tsx";
+import { EmptyState, PageHead } from "../ui/page-parts.tsx";
+import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";
+import { SendTest } from "./deliveries/SendTest.tsx";
+import { endpointName } from "./endpoint.ts";
+import { TroubleNotice } from "./EndpointState.tsx";
+import { HealthPanel } from "./HealthPanel.tsx";
+import { SecretPanel } from "./SecretPanel.tsx";
+import { DeletePanel, SettingsPanel } from "./SettingsPanel.tsx";
+import { useWebhook } from "./webhook-queries.ts";
 
-/** An address that names no endpoint of the person's, or one that is gone. */
+/** Unknown, deleted or malformed id. */
 const isMissing = (error: unknown): boolean =>
   error instanceof KeyframeError && ["not_found", "invalid_request"].includes(error.code);
 
-/** One endpoint: how it fares, what was sent, its settings and its secret. */
 export function Component() {
   const { webhookId = "" } = useParams();
   const { data: webhook, error, refetch } = useWebhook(webhookId);
@@ -33,11 +35,11 @@ export function Component() {
     return (
       <EmptyState
         Icon={IconMapSearch}
-        title="There is no such endpoint"
-        text="It was deleted, or it is not yours."
+        title="Endpoint not found"
+        text="It was deleted or belongs to another account."
         action={
           <Button component={Link} to="/webhooks">
-            To the endpoints
+            Go to endpoints
           </Button>
         }
       />
@@ -53,11 +55,57 @@ export function Component() {
       />
       <Stack gap="lg">
         {error !== null && (
-          <ErrorNotice title="The endpoint could not be read" error={error} onRetry={() => void refetch()} />
+          <ErrorNotice title="Could not load the endpoint" error={error} onRetry={() => void refetch()} />
         )}
         {webhook === undefined && error === null && <EndpointSkeleton />}
         {webhook !== undefined && <Endpoint key={webhookId} webhook={webhook} />}
       </Stack>
+    </>
+  );
+}
+
+function Endpoint({ webhook }: { webhook: Webhook }) {
+  const [isActive, setActive] = useState(false);
+  return (
+    <>
+      <TroubleNotice webhook={webhook} />
+      <Grid gap="lg">
+        <Grid.Col span={{ base: 12, md: 8 }}>
+          <Stack gap="lg">
+            <HealthPanel webhook={webhook} isActive={isActive} />
+            <DeliveriesPanel webhook={webhook} onActive={setActive} />
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 4 }}>
+          <Stack gap="lg">
+            <SettingsPanel webhook={webhook} />
+            <SecretPanel webhookId={webhook.webhookId} />
+            <DeletePanel webhook={webhook} />
+          </Stack>
+        </Grid.Col>
+      </Grid>
+    </>
+  );
+}
+
+function EndpointSkeleton() {
+  return (
+    <>
+      <VisuallyHidden role="status">Loading the endpoint</VisuallyHidden>
+      <Grid aria-hidden gap="lg">
+        <Grid.Col span={{ base: 12, md: 8 }}>
+          <Stack gap="lg">
+            <Skeleton h={370} />
+            <Skeleton h={400} />
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 4 }}>
+          <Stack gap="lg">
+            <Skeleton h={420} />
+            <Skeleton h={200} />
+          </Stack>
+        </Grid.Col>
+      </Grid>
     </>
   );
 }

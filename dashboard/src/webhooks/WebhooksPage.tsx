@@ -1,17 +1,18 @@
-import { Button, Stack } from "@mantine/core";
+import { Button, Card, Group, Modal, Skeleton, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus, IconWebhook } from "@tabler/icons-react";
-import { EmptyState } from "../ui/EmptyState.tsx";
-import { ErrorNotice } from "../ui/ErrorNotice.tsx";
-import { PageHead } from "../ui/PageHead.tsx";
+import { lazy, Suspense } from "react";
+import { Link } from "react-router";
+import type { CreatedWebhook as Created } from "../../../client/index.ts";
+import { ErrorNotice } from "../ui/messages.tsx";
+import { EmptyState, PageHead } from "../ui/page-parts.tsx";
+import { SendTest } from "./deliveries/SendTest.tsx";
 import { EndpointCard } from "./EndpointCard.tsx";
-import { EndpointSkeletons } from "./EndpointSkeletons.tsx";
-import { NewWebhook } from "./NewWebhook.tsx";
-import { useHealth } from "./use-health.ts";
-import { useWebhooks } from "./use-webhooks.ts";
+import { useHealth } from "./health.ts";
+import { HowToVerify, SecretText } from "./SecretText.tsx";
+import { useCreateWebhook, useWebhooks } from "./webhook-queries.ts";
 import classes from "./webhooks.module.css";
 
-/** The person's endpoints, and how each fared in the last 24 hours. */
 export function Component() {
   const { data: webhooks, error, refetch } = useWebhooks();
   const health = useHealth(null);
@@ -25,16 +26,16 @@ export function Component() {
     <>
       <PageHead
         title="Webhooks"
-        text="Your servers are told when a project is saved and when a frame or a video is done, with signed requests."
+        text="Signed requests to your servers when a project is saved and when a frame or video is done."
         actions={webhooks?.length === 0 ? null : add}
       />
       <Stack gap="lg">
         {error !== null && (
-          <ErrorNotice title="The endpoints could not be read" error={error} onRetry={() => void refetch()} />
+          <ErrorNotice title="Could not load endpoints" error={error} onRetry={() => void refetch()} />
         )}
         {health.error !== null && (
           <ErrorNotice
-            title="The numbers of the last 24 hours could not be read"
+            title="Could not load the last 24 hours"
             error={health.error}
             onRetry={() => void health.refetch()}
           />
@@ -43,8 +44,8 @@ export function Component() {
         {webhooks?.length === 0 && (
           <EmptyState
             Icon={IconWebhook}
-            title="Nobody is told yet"
-            text="Add the address of a server of yours. It gets a signed request for each event, again and again until it answers."
+            title="No endpoints yet"
+            text="Add your server's URL. It receives a signed request for each event, retried until it answers."
             action={add}
           />
         )}
@@ -62,5 +63,101 @@ export function Component() {
       </Stack>
       <NewWebhook isOpen={isNew} onClose={close} />
     </>
+  );
+}
+
+/** Placeholders of the final size, so that nothing jumps. */
+function EndpointSkeletons({ count }: { count: number }) {
+  return (
+    <>
+      <VisuallyHidden role="status">Loading endpoints</VisuallyHidden>
+      <div className={classes.list} aria-hidden>
+        {Array.from({ length: count }, (_, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+          <Card key={at} withBorder padding="lg">
+            <div className={classes.endpoint}>
+              <Stack gap={10}>
+                <Skeleton h={16} w={110} />
+                <Skeleton h={22} w="60%" />
+                <Skeleton h={14} w="85%" />
+                <Skeleton h={16} w={130} />
+              </Stack>
+              <Skeleton h={126} />
+            </div>
+          </Card>
+        ))}
+      </div>
+    </>
+  );
+}
+
+const WebhookForm = lazy(() => import("./WebhookForm.tsx"));
+
+/** The form's height, so that the modal does not grow. */
+const FORM_HEIGHT = 400;
+
+type Props = { isOpen: boolean; onClose: () => void };
+
+/** Registers an endpoint, then shows its secret. */
+function NewWebhook({ isOpen, onClose }: Props) {
+  const create = useCreateWebhook();
+  const close = () => {
+    create.reset();
+    onClose();
+  };
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={close}
+      title={create.data === undefined ? "Add endpoint" : "Endpoint added"}
+      size="lg"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      {create.data === undefined ? (
+        <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
+          <WebhookForm
+            submit="Add endpoint"
+            failed="Could not add the endpoint"
+            isBusy={create.isPending}
+            error={create.error}
+            onSubmit={(settings) => create.mutate(settings)}
+            onCancel={close}
+          />
+        </Suspense>
+      ) : (
+        <CreatedWebhook webhook={create.data} onClose={close} />
+      )}
+    </Modal>
+  );
+}
+
+function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () => void }) {
+  return (
+    <Stack>
+      <Text size="sm">
+        Events are now sent to <strong style={{ overflowWrap: "anywhere" }}>{webhook.url}</strong>.
+      </Text>
+      <div>
+        <Title order={3} size="h5" mb={6}>
+          Signing secret
+        </Title>
+        <SecretText secret={webhook.secret} />
+        <Text size="sm" c="dimmed" mt="xs">
+          You can see it again on the endpoint's page.
+        </Text>
+      </div>
+      <div>
+        <Title order={3} size="h5" mb={6}>
+          How to verify
+        </Title>
+        <HowToVerify />
+      </div>
+      <Group justify="flex-end">
+        <SendTest webhook={webhook} />
+        <Button component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose} data-autofocus>
+          Open endpoint
+        </Button>
+      </Group>
+    </Stack>
   );
 }

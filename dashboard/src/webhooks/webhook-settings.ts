@@ -1,15 +1,15 @@
-import type { Webhook } from "../../../client/index.ts";
+import { KeyframeError, type Webhook } from "../../../client/index.ts";
 import { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
 
-export type EventType = (typeof EVENT_TYPES)[number];
+type EventType = (typeof EVENT_TYPES)[number];
 
-/** What its owner says about an endpoint. An empty `eventTypes` means all events. */
+/** An empty `eventTypes` means all events. */
 export type WebhookSettings = { url: string; description: string; eventTypes: EventType[] };
 
-/** The same as a form holds it. */
+/** The form's values. */
 export type WebhookValues = WebhookSettings & { isEvery: boolean };
 
-/** An endpoint's settings in one order, so that they can be compared. Types that only SQL can set are left out. */
+/** Normalized, so that settings can be compared. Types that only SQL can set are left out. */
 export const toSettings = ({
   url,
   description,
@@ -31,9 +31,18 @@ export const fromValues = ({ isEvery, ...settings }: WebhookValues): WebhookSett
 export const isSame = (one: WebhookSettings, other: WebhookSettings): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
 
-/** Only what is other than before, so that a change made elsewhere meanwhile stays. */
+/** Only changed fields, so that a concurrent change elsewhere stays. */
 export const changesOf = (before: WebhookSettings, after: WebhookSettings): Partial<WebhookSettings> => ({
   ...(after.url === before.url ? {} : { url: after.url }),
   ...(after.description === before.description ? {} : { description: after.description }),
   ...(after.eventTypes.join() === before.eventTypes.join() ? {} : { eventTypes: after.eventTypes }),
 });
+
+const FIELDS = ["url", "description", "eventTypes"];
+
+/** Errors by field; null when an error concerns anything else. */
+export function fieldErrors(error: unknown): Record<string, string> | null {
+  if (!(error instanceof KeyframeError) || error.details.length === 0) return null;
+  const told = error.details.map(({ path, message }) => [path.split(".")[0] ?? "", message] as const);
+  return told.every(([field]) => FIELDS.includes(field)) ? Object.fromEntries(told) : null;
+}

@@ -1,0 +1,45 @@
+import { Alert, Button, Code, Group, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { IconAlertTriangle } from "@tabler/icons-react";
+import { KeyframeError } from "../../../client/index.ts";
+
+type Props = { title: string; error: unknown; onRetry?: () => void };
+
+/** An error with its request id and, where it can help, a retry button. */
+export function ErrorNotice({ title, error, onRetry }: Props) {
+  const requestId = error instanceof KeyframeError ? error.requestId : null;
+  return (
+    <Alert color="red" role="alert" title={title} icon={<IconAlertTriangle aria-hidden />}>
+      <Stack gap="xs">
+        <Text size="sm">{errorSentence(error)}</Text>
+        {requestId !== null && (
+          <Text size="xs">
+            Request <Code>{requestId}</Code>
+          </Text>
+        )}
+        {onRetry !== undefined && (
+          <Group>
+            <Button size="xs" variant="default" onClick={onRetry}>
+              Try again
+            </Button>
+          </Group>
+        )}
+      </Stack>
+    </Alert>
+  );
+}
+
+export function errorSentence(error: unknown): string {
+  if (!(error instanceof KeyframeError)) return error instanceof Error ? error.message : String(error);
+  if (error.code === "network" || error.code === "no_token")
+    return "Cannot reach the service. Check your connection, then try again.";
+  if (error.code === "invalid_request" && error.details.length > 0) {
+    return error.details.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join(" ");
+  }
+  return error.message;
+}
+
+/** A toast for success. Errors show where they happened. */
+export function notify(message: string): void {
+  notifications.show({ message, closeButtonProps: { "aria-label": "Dismiss" } });
+}

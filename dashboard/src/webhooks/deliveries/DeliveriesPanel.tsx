@@ -1,0 +1,172 @@
+import { Button, Center, Group, SegmentedControl, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconHistory, IconInbox } from "@tabler/icons-react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import type { Webhook } from "../../../../client/index.ts";
+import { BusyButton } from "../../ui/BusyButton.tsx";
+import { ErrorNotice } from "../../ui/messages.tsx";
+import { EmptyState, Panel } from "../../ui/page-parts.tsx";
+import type { DeliveryStatus } from "../webhook-queries.ts";
+import classes from "./deliveries.module.css";
+import { useDeliveries } from "./delivery-queries.ts";
+import { isSoon } from "./delivery.ts";
+import { DeliveryList } from "./DeliveryList.tsx";
+import { RecoverWindow } from "./RecoverWindow.tsx";
+import { useHeldList } from "./use-held-list.ts";
+
+const FILTERS: { value: DeliveryStatus | "all"; label: string }[] = [
+  { value: "all", label: "All" },
+  { value: "pending", label: "Pending" },
+  { value: "delivered", label: "Delivered" },
+  { value: "exhausted", label: "Failed" },
+];
+
+type Props = {
+  webhook: Webhook;
+  /** Called with whether a delivery is being sent. */
+  onActive: (isActive: boolean) => void;
+};
+
+export function DeliveriesPanel({ webhook, onActive }: Props) {
+  const [filter, setFilter] = useState<DeliveryStatus | "all">("all");
+  const [open, setOpen] = useState<string[]>([]);
+  const list = useRef<HTMLDivElement>(null);
+  const [isRecovering, recovery] = useDisclosure(false);
+  const deliveries = useDeliveries(webhook, filter === "all" ? null : filter);
+  const { data, error, isFetchNextPageError } = deliveries;
+  const read = useMemo(() => data?.pages.flatMap((page) => page.deliveries), [data]);
+  const { rows: shown, newer, showNewer } = useHeldList(read, open.length > 0);
+  const isActive = webhook.enabled && (read?.some((delivery) => isSoon(delivery, Date.now())) ?? false);
+  useEffect(() => onActive(isActive), [isActive, onActive]);
+  return (
+    <Panel
+      title="Deliveries"
+      actions={
+        <Group gap="xs" wrap="nowrap">
+          <NewerDeliveries
+            count={newer}
+            onShow={() => {
+              showNewer();
+              setOpen(open.filter((id) => read?.some(({ deliveryId }) => deliveryId === id)));
+            }}
+            onGoneWithFocus={() => list.current?.querySelector("button")?.focus()}
+          />
+          <Button
+            variant="default"
+            size="xs"
+            classNames={{ section: classes.roomy }}
+            leftSection={<IconHistory size={16} aria-hidden />}
+            onClick={recovery.open}
+          >
+            Recover…
+          </Button>
+        </Group>
+      }
+    >
+      <Stack>
+        <SegmentedControl
+          aria-label="Filter deliveries"
+          size="xs"
+          fullWidth
+          data={FILTERS}
+          value={filter}
+          onChange={(value) => {
+            setFilter(value as DeliveryStatus | "all"); // one of FILTERS
+            setOpen([]); // another list
+          }}
+        />
+        {error !== null && !isFetchNextPageError && (
+          <ErrorNotice title="Could not load deliveries" error={error} onRetry={() => void deliveries.refetch()} />
+        )}
+        {shown === undefined && error === null && <DeliverySkeletons />}
+        {shown?.length === 0 && <NoDeliveries filter={filter} />}
+        {shown !== undefined && shown.length > 0 && (
+          <DeliveryList
+            ref={list}
+            webhook={webhook}
+            deliveries={shown}
+            open={open}
+            onOpen={setOpen}
+            hasLeft={(delivery) => read?.includes(delivery) === false}
+            isStale={deliveries.isPlaceholderData}
+          />
+        )}
+        {isFetchNextPageError && <ErrorNotice title="Could not load more" error={error} />}
+        {deliveries.hasNextPage && (
+          <Center>
+            <BusyButton
+              variant="default"
+              isBusy={deliveries.isFetchingNextPage}
+              onClick={() => void deliveries.fetchNextPage()}
+            >
+              Load more
+            </BusyButton>
+          </Center>
+        )}
+      </Stack>
+      <RecoverWindow webhook={webhook} isOpen={isRecovering} onClose={recovery.close} />
+    </Panel>
+  );
+}
+
+type NewerDeliveriesProps = { count: number; onShow: () => void; onGoneWithFocus: () => void };
+
+/**
+ * Shows how many newer deliveries are hidden while the list is held. Short, to fit beside a heading on a phone.
+ */
+function NewerDeliveries({ count, onShow, onGoneWithFocus }: NewerDeliveriesProps) {
+  const button = useRef<HTMLButtonElement>(null);
+  const had = useRef(false);
+  useLayoutEffect(() => {
+    if (count === 0 && had.current) onGoneWithFocus();
+    had.current = false;
+  });
+  return (
+    <>
+      <VisuallyHidden role="status">
+        {count > 0 && (count === 1 ? "A new delivery" : `${count} new deliveries`)}
+      </VisuallyHidden>
+      {count > 0 && (
+        <Button
+          ref={button}
+          size="xs"
+          variant="light"
+          aria-label={`Show ${count} new`}
+          px="xs"
+          onClick={() => {
+            had.current = button.current === document.activeElement;
+            onShow();
+          }}
+        >
+          {count} new
+        </Button>
+      )}
+    </>
+  );
+}
+
+const WORDS: Record<DeliveryStatus | "all", [title: string, text: string]> = {
+  all: ["No deliveries yet", "Send a test or save a project: the event appears here with your server's answer."],
+  pending: ["No pending deliveries", "Deliveries that wait to be sent or retried appear here."],
+  delivered: ["No successful deliveries yet", "Deliveries that your server answered with 200 to 299 appear here."],
+  exhausted: [
+    "No failed deliveries",
+    "Deliveries that failed ten times over about 76 hours appear here. You can send them again.",
+  ],
+};
+
+function NoDeliveries({ filter }: { filter: DeliveryStatus | "all" }) {
+  const [title, text] = WORDS[filter];
+  return <EmptyState Icon={IconInbox} title={title} text={text} />;
+}
+
+function DeliverySkeletons() {
+  return (
+    <Stack gap={1}>
+      <VisuallyHidden role="status">Loading deliveries</VisuallyHidden>
+      {[0, 1, 2, 3, 4].map((row) => (
+        <Skeleton key={row} h={52} radius={0} aria-hidden />
+      ))}
+    </Stack>
+  );
+}

@@ -1,0 +1,113 @@
+import { Button, Group, Loader, Modal, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconSend } from "@tabler/icons-react";
+import { useEffect, useRef } from "react";
+import type { Delivery, Webhook } from "../../../../client/index.ts";
+import { OutcomeIcon } from "../EndpointState.tsx";
+import { BusyButton } from "../../ui/BusyButton.tsx";
+import { ErrorNotice } from "../../ui/messages.tsx";
+import { Time } from "../../ui/Time.tsx";
+import { useRefreshWebhook } from "../webhook-queries.ts";
+import { isGone, useSendTest, useWatchDelivery } from "./delivery-queries.ts";
+import { deliveryState } from "./delivery.ts";
+import { AttemptList } from "./DeliveryList.tsx";
+
+type Props = { webhook: Pick<Webhook, "webhookId" | "enabled"> };
+
+/** Sends a test event and shows its answer. */
+export function SendTest({ webhook }: Props) {
+  const test = useSendTest(webhook.webhookId);
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const send = () => {
+    open();
+    test.mutate();
+  };
+  return (
+    <>
+      <BusyButton
+        variant="default"
+        leftSection={<IconSend size={16} aria-hidden />}
+        isOff={!webhook.enabled}
+        title={webhook.enabled ? undefined : "Enable the endpoint first"}
+        onClick={send}
+      >
+        Send test
+      </BusyButton>
+      <Modal
+        opened={isOpen}
+        onClose={close}
+        title="Test event"
+        size="lg"
+        centered
+        closeButtonProps={{ "aria-label": "Close" }}
+      >
+        <TestResult sent={test.data} error={test.error} isSending={test.isPending} onSend={send} onClose={close} />
+      </Modal>
+    </>
+  );
+}
+
+type TestResultProps = {
+  sent: Delivery | undefined;
+  error: unknown;
+  isSending: boolean;
+  onSend: () => void;
+  onClose: () => void;
+};
+
+function TestResult({ sent, error, isSending, onSend, onClose }: TestResultProps) {
+  return (
+    <Stack>
+      <div style={{ minHeight: 150 }}>
+        {isSending && (
+          <Group gap="sm" role="status">
+            <Loader size="sm" aria-hidden />
+            <Text size="sm">Sending a test event…</Text>
+          </Group>
+        )}
+        {!isSending && error !== null && <ErrorNotice title="Could not send the test" error={error} />}
+        {!isSending && sent !== undefined && <WatchedDelivery key={sent.deliveryId} made={sent} />}
+      </div>
+      <Group justify="flex-end">
+        <BusyButton variant="default" isBusy={isSending} onClick={onSend}>
+          Send another
+        </BusyButton>
+        <Button onClick={onClose} data-autofocus>
+          Done
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+/** A new delivery and its attempts as they happen. */
+function WatchedDelivery({ made }: { made: Delivery }) {
+  const delivery = useWatchDelivery(made);
+  const refresh = useRefreshWebhook(made.webhookId);
+  const attempts = useRef(made.attempts);
+  useEffect(() => {
+    if (delivery.attempts === attempts.current) return;
+    attempts.current = delivery.attempts;
+    refresh(); // the page behind the modal
+  }, [delivery.attempts, refresh]);
+  const { kind } = deliveryState(delivery);
+  return (
+    <Stack gap="sm">
+      <Group gap="sm" wrap="nowrap" role="status">
+        {kind === "waiting" ? <Loader size="sm" aria-hidden /> : <OutcomeIcon kind={kind} size={20} />}
+        <Text size="sm" fw={600}>
+          {kind === "waiting" && "Waiting for your server's answer…"}
+          {kind === "delivered" && "Delivered."}
+          {kind === "exhausted" && "Failed after the last attempt."}
+          {kind === "retrying" && "Not delivered."}
+        </Text>
+      </Group>
+      <AttemptList attempts={delivery.attemptLog} />
+      {kind === "retrying" && delivery.nextAttemptAt !== null && !isGone(delivery) && (
+        <Text size="sm" c="dimmed">
+          It is retried automatically; the next attempt is <Time iso={delivery.nextAttemptAt} />.
+        </Text>
+      )}
+    </Stack>
+  );
+}

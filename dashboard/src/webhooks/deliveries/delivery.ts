@@ -1,0 +1,81 @@
+import type { Delivery } from "../../../../client/index.ts";
+
+export type DeliveryStateKind = "waiting" | "retrying" | "delivered" | "exhausted";
+type DeliveryState = { kind: DeliveryStateKind; label: string };
+
+export function deliveryState({ status, lastError }: Delivery): DeliveryState {
+  if (status === "delivered") return { kind: "delivered", label: "Delivered" };
+  if (status === "exhausted") return { kind: "exhausted", label: "Failed" };
+  return lastError === null ? { kind: "waiting", label: "Pending" } : { kind: "retrying", label: "Retrying" };
+}
+
+/** A delivery that is being sent has its next attempt in the past. */
+const SOON_MS = 90_000;
+
+/** Whether a delivery is being sent or is due soon. */
+export const isSoon = ({ status, nextAttemptAt }: Delivery, now: number): boolean =>
+  status === "pending" && nextAttemptAt !== null && Date.parse(nextAttemptAt) - now < SOON_MS;
+
+/** `error`: the class of failure, null when delivered. */
+type Outcome = { statusCode: number | null; error: string | null };
+type AttemptWords = { short: string; hint: string | null };
+
+const BY_CLASS: Record<string, AttemptWords> = {
+  timeout: {
+    short: "No answer in time",
+    hint: "Your server has 15 seconds. Answer first, then do the work.",
+  },
+  connection: { short: "Could not connect", hint: "Check that your server runs and that its port can be reached." },
+  dns: { short: "Host not found", hint: "The name in the address does not resolve. Check its spelling and its DNS." },
+  tls: {
+    short: "Certificate refused",
+    hint: "The certificate does not verify: expired, for another name, or without its chain.",
+  },
+  address: {
+    short: "Address not allowed",
+    hint: "The host resolves to an address that is not public. Use a public one.",
+  },
+  redirect: {
+    short: "Answered with a redirect",
+    hint: "Redirects are not followed. Register the address that it leads to.",
+  },
+  too_large: { short: "Answer too large", hint: "More than 64 KiB came back. An empty answer is enough." },
+};
+
+/** The outcome of an attempt and what to do about a failure. */
+export function attemptWords({ statusCode, error }: Outcome): AttemptWords {
+  const known = error === null ? undefined : BY_CLASS[error];
+  if (known !== undefined) return { ...known, short: withStatus(known.short, statusCode) };
+  if (statusCode === null) return { short: error ?? "Not sent yet", hint: null };
+  return { short: `Answered ${statusCode}`, hint: error === null ? null : hintFor(statusCode) };
+}
+
+const withStatus = (short: string, statusCode: number | null): string =>
+  statusCode === null ? short : `${short} (${statusCode})`;
+
+function hintFor(statusCode: number): string | null {
+  if (statusCode === 401 || statusCode === 403) {
+    return "Your server refused it. Check that it has this endpoint's secret, and that it verifies the raw body.";
+  }
+  if (statusCode === 404 || statusCode === 405) return "Your server does not accept POST there. Check the path.";
+  if (statusCode === 410) return "410 Gone: the endpoint is disabled.";
+  if (statusCode === 429 || statusCode === 503) return "Your server asked to retry later. Its Retry-After is followed.";
+  if (statusCode >= 500) return "Your server failed. Check its logs.";
+  return "Only an answer from 200 to 299 counts as delivered.";
+}
+
+/** Such as "42 ms" or "1.4 s". */
+export const formatDuration = (milliseconds: number): string =>
+  milliseconds < 1000 ? `${milliseconds} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
+
+/** For datetime-local: the user's time zone, to the minute. */
+export function toLocalTime(time: Date): string {
+  const shifted = new Date(time.getTime() - time.getTimezoneOffset() * 60_000);
+  return shifted.toISOString().slice(0, 16);
+}
+
+/** ISO 8601 in UTC; null for an invalid input. */
+export function fromLocalTime(local: string): string | null {
+  const time = new Date(local);
+  return Number.isNaN(time.getTime()) ? null : time.toISOString();
+}

@@ -1,0 +1,138 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useRef } from "react";
+import { type Delivery, type KeyframeClient, KeyframeError, type Webhook } from "../../../client/index.ts";
+import { randomKey } from "../../../client/random-key.ts";
+import { useKeyframe } from "../services.ts";
+import type { WebhookSettings } from "./webhook-settings.ts";
+
+export type DeliveryStatus = Delivery["status"];
+
+/** Query keys. Keys with the same beginning are invalidated together. */
+export const webhookKeys = {
+  list: ["webhooks"] as const,
+  one: (webhookId: string) => ["webhook", webhookId] as const,
+  /** Null: all endpoints. */
+  health: (webhookId: string | null) => ["webhook-health", webhookId] as const,
+  everyHealth: ["webhook-health"] as const,
+  deliveries: (webhookId: string, status: DeliveryStatus | null) => ["deliveries", webhookId, status] as const,
+  everyDelivery: (webhookId: string) => ["deliveries", webhookId] as const,
+  watch: (deliveryId: string) => ["watch-delivery", deliveryId] as const,
+};
+
+/** The user's endpoints, newest first. The number is limited, so there are no pages. */
+export function useWebhooks() {
+  const keyframe = useKeyframe();
+  return useQuery({
+    queryKey: webhookKeys.list,
+    queryFn: async ({ signal }) => (await keyframe.webhooks.list({ signal })).webhooks,
+    refetchInterval: 60_000, // the service may disable one
+  });
+}
+
+/** One endpoint; the list's copy while loading. */
+export function useWebhook(webhookId: string) {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  return useQuery({
+    queryKey: webhookKeys.one(webhookId),
+    queryFn: ({ signal }) => keyframe.webhooks.read(webhookId, { signal }),
+    placeholderData: () =>
+      queries.getQueryData<Webhook[]>(webhookKeys.list)?.find((webhook) => webhook.webhookId === webhookId),
+    refetchInterval: 30_000, // it may begin to fail, or be disabled
+  });
+}
+
+/** The answer holds the secret. */
+export function useCreateWebhook() {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  const { keyFor, forget } = useRepeatKey();
+  return useMutation({
+    mutationFn: (settings: WebhookSettings) => keyframe.webhooks.create(settings, { idempotencyKey: keyFor(settings) }),
+    gcTime: 0, // the secret is dropped when it is no longer shown
+    onSuccess: () => {
+      forget();
+      void queries.invalidateQueries({ queryKey: webhookKeys.list });
+      void queries.invalidateQueries({ queryKey: webhookKeys.everyHealth });
+    },
+  });
+}
+
+type Change = Parameters<KeyframeClient["webhooks"]["change"]>[1];
+
+/** Enabling an endpoint makes its waiting deliveries due. */
+export function useChangeWebhook(webhookId: string) {
+  const keyframe = useKeyframe();
+  const store = useStoreWebhook();
+  const refresh = useRefreshWebhook(webhookId);
+  return useMutation({
+    mutationFn: (change: Change) => keyframe.webhooks.change(webhookId, change),
+    onSuccess: async (changed, change) => {
+      await store(changed);
+      if (change.enabled !== undefined) refresh();
+    },
+  });
+}
+
+/** `not_found` counts as success: an earlier answer was lost. */
+export function useDeleteWebhook(webhookId: string, onDeleted: () => void) {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async () => {
+      await keyframe.webhooks.delete(webhookId).catch((error: unknown) => {
+        if (!(error instanceof KeyframeError) || error.code !== "not_found") throw error;
+      });
+    },
+    onSuccess: () => {
+      queries.setQueryData<Webhook[]>(webhookKeys.list, (list) => list?.filter((one) => one.webhookId !== webhookId));
+      void queries.invalidateQueries({ queryKey: webhookKeys.list });
+      onDeleted();
+    },
+  });
+}
+
+/** Writes the service's answer to the cache. */
+function useStoreWebhook() {
+  const queries = useQueryClient();
+  return useCallback(
+    async (webhook: Webhook) => {
+      // A read that began before would restore the old one.
+      await Promise.all([
+        queries.cancelQueries({ queryKey: webhookKeys.one(webhook.webhookId) }),
+        queries.cancelQueries({ queryKey: webhookKeys.list }),
+      ]);
+      queries.setQueryData<Webhook>(webhookKeys.one(webhook.webhookId), webhook);
+      queries.setQueryData<Webhook[]>(webhookKeys.list, (list) =>
+        list?.map((one) => (one.webhookId === webhook.webhookId ? webhook : one)),
+      );
+    },
+    [queries],
+  );
+}
+
+/** Invalidates what sending changes: deliveries, health and the endpoint's state. */
+export function useRefreshWebhook(webhookId: string) {
+  const queries = useQueryClient();
+  return useCallback(() => {
+    const { everyDelivery, everyHealth, one, list } = webhookKeys;
+    for (const queryKey of [everyDelivery(webhookId), everyHealth, one(webhookId), list]) {
+      void queries.invalidateQueries({ queryKey });
+    }
+  }, [queries, webhookId]);
+}
+
+/** One Idempotency-Key per request body until it is answered: a retry after a lost answer repeats nothing. */
+export function useRepeatKey() {
+  const sent = useRef<{ body: string; key: string } | null>(null);
+  const keyFor = useCallback((request: unknown): string => {
+    const body = JSON.stringify(request);
+    if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
+    return sent.current.key;
+  }, []);
+  /** Answered: the same request again is meant to happen again. */
+  const forget = useCallback(() => {
+    sent.current = null;
+  }, []);
+  return { keyFor, forget };
+}
