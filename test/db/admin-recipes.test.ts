@@ -155,12 +155,12 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect((await start(db, owner)).rate).toMatchObject({ remaining: 119 });
   },
 
-  "See how the endpoints fare": async () => {
+  "See the health of the endpoints": async () => {
     const well = await addEndpoint(db.sql, world.owner);
     const failing = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, failing, 1);
     await sendNext(db.sql, { error: "timeout" });
-    const rows = await run("See how the endpoints fare");
+    const rows = await run("See the health of the endpoints");
     expect(rows.map(({ endpoint_id, retrying, last_error }) => [endpoint_id, retrying, last_error])).toEqual([
       [failing, "1", "timeout"],
       [well, "0", null],
@@ -238,8 +238,8 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(before).not.toContain(row?.secret);
   },
 
-  "Rotate the secret of the kicks": async () => {
-    const [row] = await run("Rotate the secret of the kicks");
+  "Rotate the kick secret": async () => {
+    const [row] = await run("Rotate the kick secret");
     expect(row?.decrypted_secret).toMatch(/^whsec_[\w+/]{43}=$/);
     const [kicked] = await db.sql`select keyframe_private.kick('generate') as made`;
     expect(kicked).toEqual({ made: true });

@@ -1,0 +1,40 @@
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const inFolder = async (folder: string) => (await readdir(join(ROOT, folder))).map((name) => `${folder}/${name}`);
+const pages = [
+  ...["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "client/README.md", "examples/README.md"],
+  ...(await inFolder("docs")),
+  ...(await inFolder("docs/decisions")),
+].filter((path) => path.endsWith(".md"));
+
+/** The text without its code blocks: what looks like a link there is code. */
+const proseOf = async (path: string) => (await readFile(path, "utf8")).replaceAll(/^```.*?^```/gms, "");
+
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = (text: string) =>
+  [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+
+test.each(pages)(
+  "the links of %s within the project → lead to a file that is there, and to a heading of it",
+  async (page) => {
+    const text = await proseOf(join(ROOT, page));
+    const broken: string[] = [];
+    for (const [, target = ""] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      const [path = "", anchor] = target.split("#");
+      const file = path === "" ? join(ROOT, page) : join(ROOT, page, "..", path);
+      const found = existsSync(file) && (!anchor || anchorsOf(await proseOf(file)).includes(anchor));
+      if (!found) broken.push(target);
+    }
+    expect(broken).toEqual([]);
+  },
+);
