@@ -307,7 +307,7 @@ const BREAKAGES: [string, keyof typeof INVARIANTS | "constraints_hold", string][
   [
     "a lease on a delivery",
     "no_lease_is_left",
-    "insert into keyframe_private.delivery_leases (endpoint_id, place, delivery_id, token, leased_until) select endpoint_id, 50, id, gen_random_uuid(), now() + interval '1 minute' from keyframe.webhook_deliveries limit 1",
+    "insert into keyframe_private.delivery_leases (endpoint_id, slot, delivery_id, token, leased_until) select endpoint_id, 50, id, gen_random_uuid(), now() + interval '1 minute' from keyframe.webhook_deliveries limit 1",
   ],
   [
     "a lease on a removal",

@@ -55,7 +55,8 @@ const handler = createSignedHandler({
   maxBytes: MOST_KICK_BYTES,
   log,
   handle: () => {
-    EdgeRuntime?.waitUntil(kick());
+    const run = kick(); // apart: where EdgeRuntime is missing, its arguments are not evaluated
+    EdgeRuntime?.waitUntil(run);
     return Response.json(succeeded({ accepted: true }), { status: 202 });
   },
 });
