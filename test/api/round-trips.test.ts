@@ -4,8 +4,6 @@ import { createApiApp } from "../support/api-app.ts";
 import { type CallOptions, requestInit } from "../support/api-call.ts";
 import { openDatabase } from "../support/api-database.ts";
 import { readReply } from "../support/api-envelope.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { until } from "../support/until.ts";
 import { OPERATION_IDS, prepare, REQUESTS, type Scene, setScene } from "../support/api-requests.ts";
 
 // The function's own code in front of the running platform, with a fetch that notes each call and passes it on.
@@ -84,20 +82,6 @@ test("GET of one that succeeded, by somebody who has it → 304 after one call: 
   const ETag = (await send(statusOf(scene.finishedId))).headers.get("etag") ?? "";
   const response = await send(statusOf(scene.finishedId), { headers: { "if-none-match": ETag } });
   expect([response.status, calls]).toEqual([304, [rpc("read_prediction")]]);
-});
-
-test("GET of one that runs, by somebody who was told of it a moment ago → 304 without a call; a moment later one call", async () => {
-  const { user } = scene;
-  const running = await startStuck(sql, user, "last-frame", await user.createProject());
-  const query = new URLSearchParams({ projectId: running.projectId, predictionId: running.predictionId });
-  const path = `/api/projects/generate/last-frame?${query}`;
-  const headers = { "if-none-match": (await send(path)).headers.get("etag") ?? "" };
-  expect([(await send(path, { headers })).status, calls]).toEqual([304, []]);
-  await until("the moment named in Retry-After", async () => {
-    expect((await send(path, { headers })).status).toBe(304);
-    return calls.length > 0 ? true : undefined;
-  });
-  expect(calls).toEqual([rpc("read_prediction")]);
 });
 
 test("lists → one call, and one that signs all outputs of the page together", async () => {

@@ -82,14 +82,14 @@ test.for<[string, (doomed: Doomed) => Promise<unknown>]>([
   const account = await newFilmMaker(stack);
   const { made, prompt } = await startUnanswered(account);
   await remove({ account, made });
-  const sought = await stack.sql`
-    update keyframe_private.unanswered_submits set next_search_at = now() where prediction_id = ${made.predictionId} returning sought`;
-  expect(sought).toMatchObject([{ sought: { prompt } }]);
+  const searched = await stack.sql`
+    update keyframe_private.unanswered_submits set next_search_at = now() where prediction_id = ${made.predictionId} returning search_task`;
+  expect(searched).toMatchObject([{ search_task: { prompt } }]);
   await expectRunEnded(made.predictionId, prompt);
   await until("the prompt is forgotten", async () => {
     const [row] = await stack.sql`
-      select sought from keyframe_private.unanswered_submits where prediction_id = ${made.predictionId}`;
-    return row?.sought === null;
+      select search_task from keyframe_private.unanswered_submits where prediction_id = ${made.predictionId}`;
+    return row?.search_task === null;
   });
 });
 
