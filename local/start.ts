@@ -8,9 +8,9 @@ const HELP = `npm start -- [options]   starts Keyframe on this machine
   --data DIR    the folder for data, keys and logs (default .keyframe)
   --reset       delete the data first
 
-  KEYFRAME_DATABASE_URL   URL, with a superuser, of an empty Postgres 15 to 17 to use instead of the embedded one
-  KEYFRAME_REPLICATE_API_TOKEN     uses the real Replicate (it costs money) instead of the simulator, by polling and its Files API;
-                          with KEYFRAME_PUBLIC_URL and KEYFRAME_REPLICATE_WEBHOOK_SECRET, by callbacks`;
+  KEYFRAME_DATABASE_URL          an empty Postgres 15 to 17 instead of the embedded one: a URL with a superuser
+  KEYFRAME_REPLICATE_API_TOKEN   the real Replicate instead of the simulator (it costs money), by polling and its Files API;
+                                 with KEYFRAME_PUBLIC_URL and KEYFRAME_REPLICATE_WEBHOOK_SECRET, by callbacks`;
 
 async function main(): Promise<void> {
   const { stack: options, flag: reset, help } = readStackSettings(Deno.args, (name) => Deno.env.get(name), "reset");
