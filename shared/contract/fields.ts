@@ -6,8 +6,8 @@ export const step = z.enum(STEPS);
 export type Step = z.infer<typeof step>;
 
 /**
- * An identifier as Postgres writes it: any 32 hexadecimal digits. Administrators may choose those of rows they insert, and whoever is
- * imported into Auth brings one, so a version and a variant of RFC 9562 must not be asked for.
+ * An identifier as Postgres writes it: any 32 hexadecimal digits. Administrators may choose those of rows they insert, and users who
+ * are imported into Auth bring one, so a version and a variant of RFC 9562 must not be asked for.
  */
 export const id = z.guid({ error: ({ code }) => (code === "invalid_format" ? "Must be a UUID." : undefined) });
 

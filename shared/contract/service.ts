@@ -69,7 +69,7 @@ export const serviceFigures = z
         oldestUnsentSeconds: age("How long the oldest of those has been there."),
         accepted: count("Kicks that a function accepted."),
         refused: count("Kicks that a function refused: most often another keyframe_kick_secret."),
-        failed: count("Requests of pg_net without an answer, whoever made them."),
+        failed: count("Requests of pg_net without an answer, from all callers."),
         lastAcceptedSeconds: age("Since the last kick was accepted; null: none in the last hour."),
         servedDatabase: z.string().nullable().meta({
           description:
