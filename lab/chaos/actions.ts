@@ -5,7 +5,7 @@ import { codeOf, endOfAddress, forget, isUnanswered, recordStatus, poll } from "
 import { type OwnProject, pause, type User, type World } from "./world.ts";
 
 /** A user with this many open predictions reads them instead of starting more. */
-const MOST_OPEN = 20;
+const MAX_OPEN = 20;
 /** The share of POST requests that are sent twice at the same moment with the same key. */
 const TWICE = 0.15;
 /** The delay between the two starts of a pair, and the share of pairs of which one is cancelled at once. */
@@ -36,7 +36,7 @@ const WEIGHTS = {
 /** Does one random action of a user. Never throws: the outcome is counted. */
 export async function act(user: User, world: World): Promise<void> {
   const name =
-    user.open.size >= MOST_OPEN ? user.random.pick(["read", "poll"] as const) : user.random.weighted(WEIGHTS);
+    user.open.size >= MAX_OPEN ? user.random.pick(["read", "poll"] as const) : user.random.weighted(WEIGHTS);
   const actions = { ...projectActions(user, world), ...endpointActions(user, world) };
   try {
     await actions[name]();

@@ -152,12 +152,12 @@ async function keepProbing({ stack, ledger, sql }: World, until: AbortSignal): P
     if (isOurs) ledger.probes.push({ ms, status: response.status, retryAfter: response.headers.has("retry-after") });
     else if (ms >= LONGEST_MS) ledger.probes.push({ ms, status: 0, retryAfter: false });
     await response?.body?.cancel();
-    ledger.slotCounts.push(...(await withTimeout(mostSlots(sql), 5_000).catch(() => [])));
+    ledger.slotCounts.push(...(await withTimeout(maxSlots(sql), 5_000).catch(() => [])));
     await pause(EVERY_MS);
   }
 }
 
-async function mostSlots(sql: World["sql"]): Promise<number[]> {
+async function maxSlots(sql: World["sql"]): Promise<number[]> {
   const rows = await sql<{ slots: number }[]>`
     select count(*)::int as slots from keyframe.predictions
     where admitted_at is not null and is_active

@@ -90,7 +90,7 @@ export async function settleStarts({ starts }: Ledger): Promise<number> {
 }
 
 /** How many ended predictions of each user are polled again. */
-const MOST_POLLED_AGAIN = 10;
+const MAX_POLLED_AGAIN = 10;
 
 /**
  * Every user polls once more what has not ended as far as they know, with the ETag of the last answer. Returns how
@@ -101,7 +101,7 @@ export async function pollAtRest(world: World): Promise<number> {
   for (const user of world.users.filter(({ isDeleted }) => !isDeleted)) {
     const ended = [...user.lastAnswers].filter(([, { status }]) => hasEnded(status));
     const open = [...user.lastAnswers].filter(([, { status }]) => !hasEnded(status));
-    for (const [predictionId] of [...open, ...ended.slice(-MOST_POLLED_AGAIN)]) {
+    for (const [predictionId] of [...open, ...ended.slice(-MAX_POLLED_AGAIN)]) {
       polls += 1;
       await retry(
         () =>

@@ -138,14 +138,14 @@ describe("a lease", () => {
 
 describe("10 exchanges at once", () => {
   /** Each on a connection of its own, recording what it got and claiming again until nothing comes. */
-  async function drain(workers: number, maxRows: number): Promise<{ ids: string[]; mostAtOnce: number }> {
+  async function drain(workers: number, maxRows: number): Promise<{ ids: string[]; maxAtOnce: number }> {
     const inFlight = new Map<string, number>();
-    let mostAtOnce = 0;
+    let maxAtOnce = 0;
     const count = (deliveries: Leased[], by: number) => {
       for (const { endpoint_id } of deliveries) {
         const now = (inFlight.get(endpoint_id) ?? 0) + by;
         inFlight.set(endpoint_id, now);
-        mostAtOnce = Math.max(mostAtOnce, now);
+        maxAtOnce = Math.max(maxAtOnce, now);
       }
     };
     const all = await Promise.all(
@@ -169,26 +169,26 @@ describe("10 exchanges at once", () => {
         return ids;
       }),
     );
-    return { ids: all.flat(), mostAtOnce };
+    return { ids: all.flat(), maxAtOnce };
   }
 
   test("over one endpoint of 60 → each delivery once, never more than 8 under way", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 60);
-    const { ids, mostAtOnce } = await drain(10, 100);
+    const { ids, maxAtOnce } = await drain(10, 100);
     // Whoever found the endpoint taken may have gone home early; what they left, the next look brings.
     const rest = (await drain(1, 100)).ids;
     expect([...ids, ...rest].length).toBe(60);
     expect(new Set([...ids, ...rest]).size).toBe(60);
-    expect(mostAtOnce).toBeLessThanOrEqual(8);
+    expect(maxAtOnce).toBeLessThanOrEqual(8);
   });
 
   test("over 6 endpoints of 20 → each delivery once, none over its cap, each attempt logged once", async () => {
     for (const endpoint of await addEndpoints(6, { max_in_flight: 4 })) await seedDeliveries(db.sql, endpoint, 20);
-    const { ids, mostAtOnce } = await drain(10, 10);
+    const { ids, maxAtOnce } = await drain(10, 10);
     const rest = (await drain(1, 100)).ids;
     expect(new Set([...ids, ...rest]).size).toBe(120);
     expect([...ids, ...rest].length).toBe(120);
-    expect(mostAtOnce).toBeLessThanOrEqual(4);
+    expect(maxAtOnce).toBeLessThanOrEqual(4);
     const [row] =
       await db.sql`select count(*)::int as attempts, max(attempt) as highest from keyframe.webhook_attempts`;
     expect(row).toEqual({ attempts: 120, highest: 1 });

@@ -90,7 +90,7 @@ test("a run that does not end in time → cancelled, and told by its id", async 
   const { provider, ...steps } = makeSteps();
   const run = { model: "google/nano-banana", input: { prompt: "slow" }, cancelAfterSeconds: 300, webhook: null };
   const started = await provider.create(run, forever);
-  const waiting = waitForRun(started, { provider, ...steps, mostMs: 3_000 }, forever);
+  const waiting = waitForRun(started, { provider, ...steps, maxMs: 3_000 }, forever);
   await expect(waiting).rejects.toThrow(`The run ${started.id} did not end within 3 s.`);
   simulator.control.delays({ runMs: 0 });
   expect((await provider.get(started.id, forever)).status).toBe("canceled");

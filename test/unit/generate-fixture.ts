@@ -163,7 +163,7 @@ export function makeDeps(given: {
   publicUrl?: string | null;
   outputHosts?: string;
   database?: Partial<Database>;
-  mostBytes?: number;
+  maxBytes?: number;
   idleMs?: number;
   patienceMs?: number;
 }): Made {
@@ -184,7 +184,7 @@ export function makeDeps(given: {
     outputs: {
       isAllowed: parseOutputHosts(given.outputHosts ?? "replicate.delivery"),
       fetch,
-      ...(given.mostBytes === undefined ? {} : { mostBytes: given.mostBytes }),
+      ...(given.maxBytes === undefined ? {} : { maxBytes: given.maxBytes }),
       idleMs: given.idleMs ?? 5000,
     },
     publicUrl: given.publicUrl ?? null,

@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 afterAll(() => simulator.stop());
 
-type Options = { task?: Partial<StoreTask>; database?: Partial<Database>; mostBytes?: number; idleMs?: number };
+type Options = { task?: Partial<StoreTask>; database?: Partial<Database>; maxBytes?: number; idleMs?: number };
 
 async function run(url: string, { task = {}, ...options }: Options = {}, signal = kit.never()) {
   const outputHosts = `replicate.delivery,${new URL(url).origin}`;
@@ -115,7 +115,7 @@ test.each(["", "=chunked"])("an output of 300 MB%s → failed, nothing stays in 
     prompt: `Much [[fault:output_huge${how}]]`,
     output_format: "png",
   });
-  const { calls } = await run(url, { mostBytes: 3_000_000 });
+  const { calls } = await run(url, { maxBytes: 3_000_000 });
   expect(calls[0]).toEqual(failed("output_too_large"));
   expect(storage.files.size).toBe(0);
 });
@@ -137,7 +137,7 @@ test("a body that is larger than its server told → counted as it comes", async
     const body = new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });
     return new Response(body);
   });
-  expect((await run(url, { mostBytes: 100_000 })).calls[0]).toEqual(failed("output_too_large"));
+  expect((await run(url, { maxBytes: 100_000 })).calls[0]).toEqual(failed("output_too_large"));
   expect(storage.files.size).toBe(0);
 });
 

@@ -6,9 +6,9 @@ const KIB = 1024;
 const LIMITS: BodyLimits = { maxBytes: 100, maxMs: 30_000 };
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-function start(mostBytes = 1024 * KIB, mostSlow = Number.POSITIVE_INFINITY) {
+function start(maxTotalBytes = 1024 * KIB, maxSlow = Number.POSITIVE_INFINITY) {
   const clock = standingClock();
-  return { clock, read: createBodyReader({ ...clock, mostBytes, mostSlow }) };
+  return { clock, read: createBodyReader({ ...clock, maxTotalBytes, maxSlow }) };
 }
 
 /** A body that comes in pieces, of which it counts those that were taken. */

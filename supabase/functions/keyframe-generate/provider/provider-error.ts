@@ -18,7 +18,7 @@ export class ProviderError extends Error {
   }
 }
 
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 const LONGEST_WAIT_SECONDS = 3600;
 
 /** Reads an error response. Never throws, even when the body cannot be read. */
@@ -37,7 +37,7 @@ async function readBody(response: Response): Promise<string> {
   let text = "";
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > MOST_BYTES) break;
+    if (bytes > MAX_BYTES) break;
     text += decoder.decode(chunk, { stream: true });
   }
   return text;

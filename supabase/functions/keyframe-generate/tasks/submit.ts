@@ -10,8 +10,8 @@ import { StorageError } from "../files/storage.ts";
 import type { SubmitTask } from "./task.ts";
 
 /** The range that the provider accepts. */
-const LEAST_RUN_SECONDS = 5;
-const MOST_RUN_SECONDS = 24 * 3600;
+const MIN_RUN_SECONDS = 5;
+const MAX_RUN_SECONDS = 24 * 3600;
 
 /**
  * Creates a run at the provider, once: the provider has no idempotency key, so a run of an earlier unanswered submit is searched
@@ -55,7 +55,7 @@ function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, si
   const run = {
     model: task.model,
     input,
-    cancelAfterSeconds: Math.min(Math.max(left, LEAST_RUN_SECONDS), MOST_RUN_SECONDS),
+    cancelAfterSeconds: Math.min(Math.max(left, MIN_RUN_SECONDS), MAX_RUN_SECONDS),
     webhook: deps.publicUrl === null ? null : deps.publicUrl + callback,
   };
   return deps.provider.create(run, signal);
