@@ -35,8 +35,7 @@ const WEIGHTS = {
 
 /** Does one random action of a user. Never throws: the outcome is counted. */
 export async function act(user: User, world: World): Promise<void> {
-  const name =
-    user.open.size >= MAX_OPEN ? user.random.pick(["read", "poll"] as const) : user.random.weighted(WEIGHTS);
+  const name = user.open.size >= MAX_OPEN ? user.random.pick(["read", "poll"] as const) : user.random.weighted(WEIGHTS);
   const actions = { ...projectActions(user, world), ...endpointActions(user, world) };
   try {
     await actions[name]();

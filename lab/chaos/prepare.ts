@@ -15,7 +15,7 @@ export const SERVICE_WIDE = [
 /** Settings of a busy service with short retries. Every invariant holds with any settings. */
 export async function prepare({ sql, stack, receivers }: World): Promise<void> {
   await sql`
-    update keyframe_private.settings set max_active_per_owner = 12, poll_interval = '2 seconds', retry_base = '200 milliseconds', retry_most = '5 seconds',
+    update keyframe_private.settings set max_active_per_owner = 12, poll_interval = '2 seconds', retry_base = '200 milliseconds', retry_max = '5 seconds',
       webhook_retry_schedule = '{1s,1s,2s,2s,4s,4s,8s,8s,15s,15s,30s,30s}'`;
   await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
   await prepareErrors(sql);

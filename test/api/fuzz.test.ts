@@ -96,7 +96,7 @@ beforeAll(async () => {
   // What cannot be sampled is missed in the summary.
   if (isLong) memory = setInterval(() => watch.sample().catch(() => undefined), 1000);
   results = runPlans(plans, seed, {
-    patienceMs: isLong ? 2000 : 5000,
+    timeoutMs: isLong ? 2000 : 5000,
     longestMs: LONGEST_MS,
     onAnswer: watch.count,
   });

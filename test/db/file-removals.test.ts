@@ -45,7 +45,7 @@ const record = async (lease: string, refused: File[] = []) => {
   return row?.files;
 };
 const giveUp = async (lease: string | null) => {
-  const [row] = await db.sql<{ given: boolean }[]>`select keyframe_worker.give_up_output(${lease}) as given`;
+  const [row] = await db.sql<{ given: boolean }[]>`select keyframe_worker.discard_output(${lease}) as given`;
   return row?.given;
 };
 

@@ -92,7 +92,7 @@ describe("a deletion", () => {
 test("a worker discards an output it has written → one kick", async () => {
   const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
   await db.sql`select keyframe_private.mark_canceled(${id})`;
-  expect(await kicksOf(() => db.sql`select keyframe_worker.give_up_output(${lease})`)).toBe(1);
+  expect(await kicksOf(() => db.sql`select keyframe_worker.discard_output(${lease})`)).toBe(1);
   await db.sql`truncate keyframe_private.file_removals`;
 });
 

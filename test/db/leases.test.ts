@@ -85,7 +85,7 @@ test("a callback moves the prediction on under a poller → the poller comes too
 });
 
 describe("putting a task off", () => {
-  test("the waits double from retry_base up to retry_most, each ±20 % by chance", async () => {
+  test("the waits double from retry_base up to retry_max, each ±20 % by chance", async () => {
     await db.sql`update keyframe_private.settings set max_failures = 100`;
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
     for (const [failures, seconds] of [

@@ -63,7 +63,7 @@ describe.concurrent("a film from project to video", () => {
     const { url, publishableKey } = stack;
     const steps: DemoStep[] = [];
     const { signal } = new AbortController();
-    await runDemo({ url, publishableKey, patienceMs: 25_000, write: () => undefined, signal, steps });
+    await runDemo({ url, publishableKey, timeoutMs: 25_000, write: () => undefined, signal, steps });
     expect(steps.map(({ name }) => name)).toEqual([
       ...["sign up", "webhook", "project", "reference", "first-frame", "last-frame", "video"],
       ...["download", "check frames", "check video", "events"],

@@ -13,7 +13,7 @@ let stack: OwnStack;
 let maker: FilmMaker;
 beforeAll(async () => {
   stack = await startOwnStack();
-  await stack.sql`update keyframe_private.settings set retry_base = '1 minute', retry_most = '2 minutes' where only_row`;
+  await stack.sql`update keyframe_private.settings set retry_base = '1 minute', retry_max = '2 minutes' where only_row`;
   await stack.setRunDelay(120_000);
   maker = await newFilmMaker(stack);
 });

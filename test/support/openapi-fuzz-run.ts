@@ -9,7 +9,7 @@ const IN_FLIGHT = 8;
 
 export type FuzzLimits = {
   /** A request has to be answered within so long. */
-  patienceMs: number;
+  timeoutMs: number;
   /** One operation's requests, and looking for the smallest that fails, end then. */
   longestMs: number;
   /** Told of every answer. */
@@ -68,12 +68,12 @@ function reportOf(
 async function send(
   { method, path, headers: given, body }: FuzzRequest,
   token: string,
-  { patienceMs, onAnswer }: FuzzLimits,
+  { timeoutMs, onAnswer }: FuzzLimits,
 ): Promise<{ status: number; faults: string[] }> {
   const isSignedIn = given.authorization === SIGNED_IN;
   const headers = { ...given, ...(isSignedIn ? { authorization: `Bearer ${token}` } : {}) };
   const url = `${inject("stack").url}/functions/v1${path}`;
-  const init = { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(patienceMs) };
+  const init = { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(timeoutMs) };
   const began = performance.now();
   const response = await unwatchedFetch(url, init);
   const text = await response.text();

@@ -76,7 +76,7 @@ export function fakeDatabase(answers: Partial<Database> = {}): { database: Datab
     fail: async () => true,
     retryLater: async () => "later",
     pollLater: async () => {},
-    giveUpOutput: async () => true,
+    discardOutput: async () => true,
   };
   const noting = <Name extends keyof Database>(name: Name) => {
     const answer = answers[name] ?? usual[name];
@@ -165,7 +165,7 @@ export function makeDeps(given: {
   database?: Partial<Database>;
   maxBytes?: number;
   idleMs?: number;
-  patienceMs?: number;
+  timeoutMs?: number;
 }): Made {
   const { database, calls } = fakeDatabase(given.database);
   const lines: string[] = [];
@@ -178,7 +178,7 @@ export function makeDeps(given: {
       baseUrl,
       fetch,
       now: Date.now,
-      patienceMs: given.patienceMs ?? 5000,
+      timeoutMs: given.timeoutMs ?? 5000,
     }),
     storage: createStorage(platformUrl, "sb_secret_test", fetch),
     outputs: {

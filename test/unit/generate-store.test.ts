@@ -129,7 +129,7 @@ test("a video whose time scale is zero → failed, for no duration can be record
     answering(() => new Response(video)),
     { task: { step: "video" } },
   );
-  expect(calls).toEqual([failed("output_not_usable"), ["giveUpOutput"]]);
+  expect(calls).toEqual([failed("output_not_usable"), ["discardOutput"]]);
 });
 
 test("a body that is larger than its server told → counted as it comes", async () => {
@@ -143,7 +143,7 @@ test("a body that is larger than its server told → counted as it comes", async
 
 test("a file with a right beginning and a wrong end → failed, the upload never completes, a leftover is given up", async () => {
   const { calls } = await run(answering(() => new Response(kit.PNG.subarray(0, -16))));
-  expect(calls).toEqual([failed("output_not_usable"), ["giveUpOutput"]]);
+  expect(calls).toEqual([failed("output_not_usable"), ["discardOutput"]]);
   expect(storage.files.size).toBe(0);
 });
 
@@ -268,7 +268,7 @@ test("stored too late → the database is told that nothing more is written, so 
     answering(() => new Response(kit.PNG)),
     { database: { complete: async () => false } },
   );
-  expect(calls).toEqual([["complete", expect.anything()], ["giveUpOutput"]]);
+  expect(calls).toEqual([["complete", expect.anything()], ["discardOutput"]]);
 });
 
 test.each([
@@ -281,7 +281,7 @@ test.each([
     answering(() => new Response(kit.PNG)),
     { database: { retryLater: async () => verdict } },
   );
-  expect(calls).toEqual([later("storage_unavailable"), ...(given ? [["giveUpOutput"]] : [])]);
+  expect(calls).toEqual([later("storage_unavailable"), ...(given ? [["discardOutput"]] : [])]);
 });
 
 test("nothing was written → nothing is given up", async () => {

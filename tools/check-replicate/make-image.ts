@@ -5,7 +5,7 @@ import { type ProviderPrediction, providerState } from "../../shared/replicate/p
 import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/files/checked-copy.ts";
 import { type OutputSource, readOutput } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { ProviderError } from "../../supabase/functions/keyframe-generate/provider/provider-error.ts";
-import { laterVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
+import { retryVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
 import type { Provider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
 import type { ModelRow } from "../models-check/read-rows.ts";
 
@@ -105,6 +105,6 @@ export async function waitForRun(
 
 /** Everything but what a person has to correct. */
 function mayPass(error: ProviderError): boolean {
-  const { code } = laterVerdict(error).reason;
+  const { code } = retryVerdict(error).reason;
   return code !== "provider_unauthorized" && code !== "provider_payment_required" && error.status !== 404;
 }

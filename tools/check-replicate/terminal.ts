@@ -3,7 +3,7 @@ import { MEDIA_EXTENSIONS } from "../../shared/media/media.ts";
 import { UnsupportedInput } from "../../shared/replicate/build-input.ts";
 import { OutputError } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { ProviderError } from "../../supabase/functions/keyframe-generate/provider/provider-error.ts";
-import { createVerdict, laterVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
+import { createVerdict, retryVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
 import type { LiveImage } from "./make-image.ts";
 
 /** Standard output and input. `read` resolves with null at the end of the input, as Deno's does. */
@@ -62,7 +62,7 @@ type Reached = { stopped: boolean; runId: string | null };
 /** What went wrong and what to do, in one line without the token. */
 export function whatToDo(error: unknown, { stopped, runId }: Reached): string {
   // An unanswered create may have started a run.
-  const isLost = error instanceof ProviderError && runId === null && laterVerdict(error).answered === false;
+  const isLost = error instanceof ProviderError && runId === null && retryVerdict(error).answered === false;
   const look = isLost ? " It may have started a run all the same: see https://replicate.com/predictions." : "";
   if (stopped)
     return `It was asked to stop.${runId === null ? look : ` The run ${runId} was cancelled if it had not ended.`}`;

@@ -2,7 +2,7 @@ import { findRunningStack } from "../../local/stack/data-folder.ts";
 import { loadStackKeys } from "../../local/stack/stack-keys.ts";
 import type { StackOptions } from "../../local/stack/stack-settings.ts";
 
-const START_PATIENCE_MS = 60_000;
+const START_TIMEOUT_MS = 60_000;
 const LOOK_EVERY_MS = 200;
 
 type FoundStack = { url: string; publishableKey: string; simulated: boolean };
@@ -16,7 +16,7 @@ export async function findStack(
   say: (text: string) => void,
   signal: AbortSignal,
 ): Promise<FoundStack | null> {
-  const patience = performance.now() + START_PATIENCE_MS;
+  const patience = performance.now() + START_TIMEOUT_MS;
   let waiting = false;
   let running = findRunningStack(dataDir);
   while (running && !running.ready) {

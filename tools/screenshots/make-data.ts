@@ -72,7 +72,7 @@ async function makeFilm(keyframe: KeyframeClient, film: Film): Promise<string> {
 
 const TESTS = 26;
 const LOOK_EVERY_MS = 100;
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 /** Three endpoints: one that works, one that fails, one for a single event type. */
 type Endpoints = { webhookId: string; stop: () => Promise<void> };
@@ -97,7 +97,7 @@ export async function makeWebhooks(keyframe: KeyframeClient): Promise<Endpoints>
 /** Sends enough test events for the chart and waits until they are delivered. */
 export async function sendTests(keyframe: KeyframeClient, webhookId: string): Promise<void> {
   for (let sent = 0; sent < TESTS; sent++) await keyframe.webhooks.test(webhookId);
-  const end = performance.now() + PATIENCE_MS;
+  const end = performance.now() + TIMEOUT_MS;
   for (;;) {
     const { deliveries } = await keyframe.webhooks.deliveries(webhookId, { status: "pending" });
     if (deliveries.length === 0) return;

@@ -22,7 +22,7 @@ export function invalidRequest(error: z.ZodError): ApiError {
 
 /** invalid_request with one detail per field. */
 export const invalidFields = (details: ErrorDetail[]): ApiError =>
-  new ApiError("invalid_request", "The request does not fit. Correct the fields named in details and send it again.", {
+  new ApiError("invalid_request", "The request is invalid. Correct the fields named in details and send it again.", {
     details: details.slice(0, MAX_DETAILS),
   });
 

@@ -32,28 +32,29 @@ export async function* readOutput(url: string, source: OutputSource, signal: Abo
     throw new OutputError("output_not_usable", "The provider's output is at an address that is not allowed.", false);
   const idle = new AbortController();
   const ended = AbortSignal.any([signal, idle.signal]);
-  const patiently = async <Value>(next: Promise<Value>): Promise<Value> => {
+  const withinIdleLimit = async <Value>(next: Promise<Value>): Promise<Value> => {
     const timer = setTimeout(() => idle.abort(), idleMs);
     return await next.catch((cause) => Promise.reject(unreachable(cause))).finally(() => clearTimeout(timer));
   };
 
   const headers = { "accept-encoding": "identity" };
-  const response = await patiently(fetch(url, { redirect: "manual", headers, signal: ended }));
+  const response = await withinIdleLimit(fetch(url, { redirect: "manual", headers, signal: ended }));
   const reader = response.body?.getReader();
   try {
     requireOk(response.status);
-    const told = response.headers.get("content-length");
-    if (Number(told) > maxBytes) throw tooLarge(maxBytes);
+    const declared = response.headers.get("content-length");
+    if (Number(declared) > maxBytes) throw tooLarge(maxBytes);
     let bytes = 0;
     for (;;) {
-      const { done, value } = reader ? await patiently(reader.read()) : { done: true, value: undefined };
+      const { done, value } = reader ? await withinIdleLimit(reader.read()) : { done: true, value: undefined };
       if (done || value === undefined) break;
       bytes += value.byteLength;
       if (bytes > maxBytes) throw tooLarge(maxBytes);
       yield value;
     }
     const encoded = response.headers.has("content-encoding");
-    if (told !== null && !encoded && bytes !== Number(told)) throw unreachable(new Error(`${bytes} of ${told} bytes`));
+    if (declared !== null && !encoded && bytes !== Number(declared))
+      throw unreachable(new Error(`${bytes} of ${declared} bytes`));
   } finally {
     // Ends a transfer that is still in progress.
     await reader?.cancel().catch(() => undefined);
