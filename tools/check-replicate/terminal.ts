@@ -62,7 +62,7 @@ type Reached = { stopped: boolean; runId: string | null };
 /** What went wrong and what to do, in one line without the token. */
 export function whatToDo(error: unknown, { stopped, runId }: Reached): string {
   // An unanswered create may have started a run.
-  const isLost = error instanceof ProviderError && runId === null && retryVerdict(error).answered === false;
+  const isLost = error instanceof ProviderError && runId === null && retryVerdict(error).providerAnswered === false;
   const look = isLost ? " It may have started a run all the same: see https://replicate.com/predictions." : "";
   if (stopped)
     return `It was asked to stop.${runId === null ? look : ` The run ${runId} was cancelled if it had not ended.`}`;

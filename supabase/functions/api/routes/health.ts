@@ -91,7 +91,7 @@ function byStatus(name: string, status: number | null): string {
     return `keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again; if it stays so, their clocks are minutes apart.`;
   }
   if (status === 404) return `keyframe_functions_url in the Vault is wrong, or ${name} is not deployed. Deploy again.`;
-  if (status !== null && status >= 500) return `${name} fails: its log says why.`;
+  if (status !== null && status >= 500) return `${name} fails. Its log says why.`;
   return `another server answers there. keyframe_functions_url in the Vault is wrong: deploy again.`;
 }
 
