@@ -17,7 +17,7 @@ beforeAll(async () => {
 const cancel = (by: User, { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">) =>
   by.post("/api/projects/generate/cancel", { projectId, predictionId });
 
-test("a prediction that waits in line → 200 canceled; the provider never hears of it", async () => {
+test("a prediction that waits in line → 200 canceled; the provider gets no request", async () => {
   const busy = await signUp();
   const own = await busy.createProject();
   await Promise.all(Array.from({ length: 4 }, () => startStuck(sql, busy, "first-frame", own)));

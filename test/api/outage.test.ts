@@ -107,7 +107,7 @@ const BROKEN: Record<string, () => string> = {
 };
 
 test.each(Object.entries(BROKEN))(
-  "%s → 500 internal that tells nothing of it, on every user route",
+  "%s → 500 internal without a detail of it, on every user route",
   async (_name, address) => {
     const { ask, log } = apiBefore(address());
     for (const [path, options] of Object.values(USER_REQUESTS)) {

@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 const idsOf = (predictions: { predictionId: string }[]) => predictions.map(({ predictionId }) => predictionId);
 
-test("GET predictions → 200 with all that ran, newest first, each as its own status read tells it", async () => {
+test("GET predictions → 200 with all that ran, newest first, each as in its own status read", async () => {
   const { predictions, nextCursor } = await listPredictions(user, projectId);
   expect([idsOf(predictions), nextCursor]).toEqual([idsOf(made), null]);
   expect(predictions.map(({ status }) => status)).toEqual(["starting", "failed", "succeeded"]);

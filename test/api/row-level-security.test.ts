@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 const DENIED = "42501";
 
-test("select → each user sees their own projects and predictions, and nobody else's", async () => {
+test("select → each user sees their own projects and predictions, and no others", async () => {
   await stranger.createProject();
   for (const [reader, projects, predictions] of [
     [user, 1, 1],
@@ -35,7 +35,7 @@ test("select → each user sees their own projects and predictions, and nobody e
   }
 });
 
-test("select of somebody else's row by its identifier → nothing, not a refusal: existence is not told", async () => {
+test("select of somebody else's row by its identifier → nothing, not a refusal: existence is not revealed", async () => {
   const project = await stranger.supabase.from("projects").select().eq("id", projectId);
   expect([project.error, project.data]).toEqual([null, []]);
   const prediction = await stranger.supabase.from("predictions").select().eq("id", predictionId).maybeSingle();
@@ -47,7 +47,7 @@ test.each(["projects", "predictions", "models"])("anonymous select from %s → r
   expect([data, error?.code]).toEqual([null, DENIED]);
 });
 
-test("insert of a project → the caller's own, whoever it is", async () => {
+test("insert of a project → the caller's own, for every caller", async () => {
   const row = { title: "Harbour", text_prompt: "Dawn" };
   const { data, error } = await user.supabase.from("projects").insert(row).select("owner_id").single();
   expect([error, data]).toEqual([null, { owner_id: user.id }]);
@@ -166,7 +166,7 @@ test("update, upsert and delete of somebody else's project → nothing is found,
   expect([await wholeProject(projectId), await footprint(sql, user.id)]).toEqual(before);
 });
 
-test("update, insert and delete by nobody signed in → refused", async () => {
+test("update, insert and delete without a session → refused", async () => {
   const before = await wholeProject(projectId);
   const refusals = await Promise.all([
     anonymous.from("projects").update({ title: "Mine now" }).eq("id", projectId),
@@ -192,7 +192,7 @@ test("the rate limit → holds for inserts, updates and deletions past the API t
   expect([error?.code, error?.message]).toEqual(["KEYFR", "rate_limited"]);
 });
 
-test("every SQL function of the service → refused to users and to nobody signed in", async () => {
+test("every SQL function of the service → refused to users and without a session", async () => {
   const forUsers = [
     "create_project",
     "list_projects",

@@ -87,7 +87,7 @@ test("a generated frame → its owner downloads it; somebody else neither downlo
   expect((await bucket.list(`${user.id}/${projectId}`)).data).toEqual([]);
 });
 
-test("nobody signed in → no upload, no download, no list, in either bucket", async () => {
+test("without a session → no upload, no download, no list, in either bucket", async () => {
   const { url, publishableKey } = inject("stack");
   const { storage } = createClient(url, publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
   const name = uuidName();

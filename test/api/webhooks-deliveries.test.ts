@@ -59,7 +59,7 @@ test("POST test without a body → the same; of a disabled endpoint → 400, and
   expect(await inDatabase(off)).toEqual([]);
 });
 
-test("a delivery tells its attempts, first to last, with the beginning of each answer", async () => {
+test("a delivery lists its attempts, first to last, with the beginning of each answer", async () => {
   const webhookId = await quiet();
   await deliver(webhookId, [["2026-01-01T00:00:00Z", 1]]);
   const [deliveryId] = await inDatabase(webhookId);

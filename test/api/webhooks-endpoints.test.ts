@@ -91,7 +91,7 @@ test("enabled: false → disabled by its owner; true → enabled, and what is kn
 test("DELETE → 200 with what is gone; then 404, and neither its secret nor its deliveries are left", async () => {
   const { webhookId } = await register(user);
   await user.post(`/api/webhooks/${webhookId}/test`, {});
-  const before = await until("nobody to have listened", async () => {
+  const before = await until("a failed connection", async () => {
     const now = await read(webhookId);
     return now.failingSince === null ? undefined : now;
   });
@@ -104,7 +104,7 @@ test("DELETE → 200 with what is gone; then 404, and neither its secret nor its
     expect((await user.call(`/api/webhooks/${webhookId}`, { method })).error?.code).toBe("not_found");
   }
   expect((await sql`select from vault.secrets where id = ${vaulted?.id}`).count).toBe(0);
-  // Its deliveries and tests go with the job's next runs, which nobody waits for here.
+  // Its deliveries and tests go with the job's next runs, not awaited here.
   await until("the pruning", async () => {
     await sql`select keyframe_private.prune_webhooks()`;
     const left = await sql`
@@ -149,7 +149,7 @@ test("twenty-five at once → twenty are made", async () => {
 
 test.each([
   ["an event there is not", { eventTypes: ["project.created", "project.deleted"] }, "eventTypes.1"],
-  ["an event nobody can subscribe to", { eventTypes: ["webhook.test"] }, "eventTypes.0"],
+  ["an event without subscriptions", { eventTypes: ["webhook.test"] }, "eventTypes.0"],
   ["no address", { url: "" }, "url"],
   ["half an address", { url: "hooks.example.com" }, "url"],
   ["another protocol", { url: "ftp://hooks.example.com/" }, "url"],

@@ -194,7 +194,7 @@ describe("a submit task", () => {
   });
 });
 
-describe("the promise to look again", () => {
+describe("the heartbeat of a claim", () => {
   const looksUntil = async () => {
     const [row] = await db.sql`
       select alive_until > clock_timestamp() and alive_until <= clock_timestamp() + interval '5 seconds' as looking
@@ -202,7 +202,7 @@ describe("the promise to look again", () => {
     return row?.looking;
   };
 
-  test("is noted by a claim, and taken back by a last look", async () => {
+  test("is recorded by a claim, and cleared by a final claim", async () => {
     await claim(db.sql, 1, 60, 5_000);
     expect(await looksUntil()).toBe(true);
     await claim(db.sql, 1, 60, 0);

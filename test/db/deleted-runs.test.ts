@@ -211,7 +211,7 @@ test("the identifier is used again and deleted again → one row, of the later o
   expect(await providerSays(db.sql, { id, attempt: 3, run: "run-3" })).toBe("ended");
 });
 
-test("for a day → looked for no more, then forgotten", async () => {
+test("for a day → searched no more, then deleted", async () => {
   const { id } = await seedUnanswered();
   await db.sql`delete from keyframe.predictions where id = ${id}`;
   await db.sql`select keyframe_private.prune()`;

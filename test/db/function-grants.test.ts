@@ -192,7 +192,7 @@ const functions = () => db.sql<Found[]>`
 
 test("every function of our schemas → may be executed by exactly these roles, with the caller's or the owner's rights", async () => {
   const found = await functions();
-  expect(new Set(found.map(({ name }) => name)).size).toBe(found.length); // no overloads, which the names above could not tell apart
+  expect(new Set(found.map(({ name }) => name)).size).toBe(found.length); // no overloads, which have the same name
   const actual = Object.fromEntries(
     found.map(({ name, roles, definer }) => [name, definer ? { roles, definer } : { roles }]),
   );

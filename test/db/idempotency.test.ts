@@ -127,7 +127,7 @@ describe("keyframe_private.reserve_idempotency_key", () => {
       const [row] = await sql<Remembered[]>`select * from keyframe_private.reserve_idempotency_key(${key}, ${hash})`;
       return row;
     });
-  const forget = () => db.sql`delete from keyframe_private.idempotency_keys where owner_id is null`;
+  const deleteKeys = () => db.sql`delete from keyframe_private.idempotency_keys where owner_id is null`;
 
   test("with the secret key → keys of its own, beside a user's", async () => {
     const first = await remember("service_role", HASH);
@@ -136,14 +136,14 @@ describe("keyframe_private.reserve_idempotency_key", () => {
     expect([first?.replayed, again?.replayed, mine?.replayed]).toEqual([false, true, false]);
     expect(again?.resource_id).toBe(first?.resource_id);
     expect(await codeOf(remember("service_role", OTHER_HASH))).toBe("idempotency_mismatch");
-    await forget();
+    await deleteKeys();
   });
 
   test("with the secret key, 50 equal requests at once → one of them is the first", async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => remember("service_role", HASH)));
     expect(answers.filter((answer) => !answer?.replayed).length).toBe(1);
     expect(new Set(answers.map((answer) => answer?.resource_id)).size).toBe(1);
-    await forget();
+    await deleteKeys();
   });
 
   test("with a session that names no user → unauthorized: it must not write among the secret key's", async () => {
@@ -182,7 +182,7 @@ describe("keyframe_private.reserve_idempotency_key", () => {
     const kept = await db.sql`
       select key from keyframe_private.idempotency_keys where owner_id = ${world.owner} or owner_id is null`;
     expect(kept.map(({ key }) => key)).toEqual(["young", "young"]);
-    await forget();
+    await deleteKeys();
   });
 
   test("the user is deleted → so are their keys", async () => {

@@ -13,7 +13,7 @@ import {
 import { liftRateLimits } from "../support/db-user.ts";
 import { call, clearWebhooks, readDelivery, seedDeliveries } from "../support/db-webhooks.ts";
 
-// Every POST with an Idempotency-Key: one effect, however often and however many at once; a replay tells the first answer.
+// Every POST with an Idempotency-Key: one effect, however often and however many at once; a replay returns the first answer.
 
 let db: ClonedDatabase;
 let scene: Scene;
@@ -69,7 +69,7 @@ describe.each(posts(REQUESTS))("%s", (name) => {
     expect((await makeRequest<Answer>(db, scene, name)).replayed).toBe(false);
   });
 
-  test("50 equal requests at once → one does it, all tell the same", async () => {
+  test("50 equal requests at once → one does it, all answers are equal", async () => {
     const answers = await atOnce(50, () => makeRequest<Answer>(db, scene, name, KEY));
     expect(firstsOf(answers)).toBe(1);
     const told = answers.map(({ rate: _rate, replayed: _replayed, ...rest }) => rest);
@@ -78,7 +78,7 @@ describe.each(posts(REQUESTS))("%s", (name) => {
 });
 
 describe.each(posts(WEBHOOK_REQUESTS))("%s with the secret key", (name) => {
-  test("20 equal requests at once → one does it, all tell the same; another request with that key → a mismatch", async () => {
+  test("20 equal requests at once → one does it, all answers are equal; another request with that key → a mismatch", async () => {
     const service = await addServiceScene(db);
     const answers = await atOnce(20, () => makeRequest<Answer>(db, service, name, KEY));
     expect(firstsOf(answers)).toBe(1);

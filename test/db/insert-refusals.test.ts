@@ -55,7 +55,7 @@ describe("not_found", () => {
     expect(await refusalCode({ project: crypto.randomUUID() })).toBe("not_found");
   });
 
-  test("another user's project, told apart by nothing from one that does not exist", async () => {
+  test("another user's project, refused as one that does not exist", async () => {
     const other = await addWorld(db);
     const foreign = await refusalOf(start(db, world, { project: other.project }));
     expect(foreign).toEqual(await refusalOf(start(db, world, { project: crypto.randomUUID() })));
@@ -219,7 +219,7 @@ test("every column but the ones that say what to generate → a user cannot set 
   }
 });
 
-test("a project's owner → is the caller, whoever is named", async () => {
+test("a project's owner → is the caller, whatever the row names", async () => {
   const other = await db.addUser();
   const insert = db.as(
     { role: "authenticated", sub: world.owner },

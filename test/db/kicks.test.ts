@@ -167,7 +167,7 @@ describe("while a function's heartbeat is live", () => {
     expect(await kicksOf(() => start(db, world))).toBe(1);
   });
 
-  test("and the time of the promise has passed (it died) → kicks again", async () => {
+  test("and its heartbeat has expired (it died) → kicks again", async () => {
     await claim(db.sql, 1, 60, 60_000);
     await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() - interval '1 millisecond'`;
     expect(await kicksOf(() => start(db, world))).toBe(1);
@@ -197,7 +197,7 @@ describe("the last kick is kept", () => {
     expect(await lastKick()).toMatchObject({ request: await lastRequest(), acknowledged: false });
   });
 
-  test("of each function: a look for deliveries does not hear a kick to generate", async () => {
+  test("of each function: a claim of deliveries does not acknowledge a kick to generate", async () => {
     await start(db, world);
     await db.sql`select keyframe_private.record_heartbeat('deliver', 0)`;
     expect(await lastKick()).toMatchObject({ acknowledged: false });

@@ -131,7 +131,7 @@ describe("a callback that says nothing new", () => {
     expect([answer, written]).toEqual(["unchanged", false]);
   });
 
-  test("a replay of one that was news → duplicate, without waiting either", async () => {
+  test("a replay of one that changed something → duplicate, without waiting either", async () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
     const saying = { id, run: run ?? "", status: "processing", callback: "news" };
     expect(await providerSays(db.sql, saying)).toBe("recorded");

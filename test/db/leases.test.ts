@@ -157,7 +157,7 @@ describe("putting a task off", () => {
     expect(await readRow(db.sql, id)).toMatchObject({ failures: 0, retry_reason: null, lease_token: null });
   });
 
-  test("progress → the failures of the task before are forgotten", async () => {
+  test("progress → the failures of the previous task are reset", async () => {
     const { id, run } = await seedPrediction(db.sql, world, {
       status: "starting",
       columns: { failures: 5, retry_reason: "provider_unavailable" },

@@ -90,7 +90,7 @@ describe.each(Object.entries(REQUESTS).filter(([, { post }]) => post))("%s, repl
 });
 
 describe.each(Object.keys(WEBHOOK_REQUESTS))("%s with the secret key", (name) => {
-  test("→ is not limited and has no rate to tell", async () => {
+  test("→ is not limited and returns no rate", async () => {
     const service = await addServiceScene(db);
     const before = await db.sql`select owner_id, route_class, tokens from keyframe_private.rate_buckets order by 1, 2`;
     expect((await makeRequest<Answer>(db, service, name)).rate).toBe(null);

@@ -119,7 +119,7 @@ test("another prediction of the same owner with the same text → unproven as we
   expect(await found(await loseAnswer(ours))).toBe("unproven");
 });
 
-test("both look for their run at the same moment → neither takes it", async () => {
+test("both search for their run at the same moment → neither takes it", async () => {
   const ids = [await loseAnswer(ours), await loseAnswer(theirs)];
   expect(await Promise.all(ids.map((id) => found(id)))).toEqual(["unproven", "unproven"]);
 });
@@ -155,7 +155,7 @@ test("it follows a run by now → no other with its text is taken for a second o
   expect(await runsToCancel(db.sql)).toEqual([]);
 });
 
-test("the pruning forgets texts after three hours, not before", async () => {
+test("the pruning deletes texts after three hours, not before", async () => {
   const left = async () => (await db.sql`select from keyframe_private.text_submits`).count;
   await submit(ours);
   await letPass(2);

@@ -104,7 +104,7 @@ async function seedGivenUp(status: "failed" | "canceled", columns: Record<string
 }
 
 test.for(["failed", "canceled"] as const)(
-  "given up, %s → the next pruning forgets it, and changes and tells nothing else",
+  "given up, %s → the next pruning ends the search, and changes nothing else",
   async (status) => {
     const { id } = await seedGivenUp(status, { updated_at: new Date(0) });
     const rest = async () => {

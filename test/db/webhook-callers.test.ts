@@ -66,7 +66,7 @@ describe.each(Object.entries(FUNCTIONS))("%s", (name, argsOf) => {
   });
 
   test.each(FOREIGN)(
-    "of %s → not_found, told apart by nothing from one that does not exist, and nothing changes",
+    "of %s → not_found, as for one that does not exist, and nothing changes",
     async (_name, caller, whose) => {
       const theirs = await addFor(whose());
       const before = await everything();

@@ -175,7 +175,7 @@ describe("10 exchanges at once", () => {
   test("over one endpoint of 60 → each delivery once, never more than 8 under way", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 60);
     const { ids, maxAtOnce } = await drain(10, 100);
-    // Whoever found the endpoint taken may have gone home early; what they left, the next look brings.
+    // A worker that found the lane taken may have ended early; the next claim returns what it left.
     const rest = (await drain(1, 100)).ids;
     expect([...ids, ...rest].length).toBe(60);
     expect(new Set([...ids, ...rest]).size).toBe(60);
@@ -295,7 +295,7 @@ describe("a disabled endpoint", () => {
   });
 });
 
-test("the promise of deliver to look again → is noted by a claim, and taken back by a last look", async () => {
+test("the heartbeat of deliver → is recorded by a claim, and cleared by a final claim", async () => {
   const looking = async () => {
     const [row] = await db.sql`
       select alive_until > clock_timestamp() as looking from keyframe_private.worker_heartbeats where function_name = 'deliver'`;

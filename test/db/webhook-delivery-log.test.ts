@@ -75,7 +75,7 @@ describe("list_webhook_deliveries", () => {
     expect((await list({ status: "exhausted" })).map(({ id }) => id)).toEqual([failed]);
   });
 
-  test("a page of 100 and the one that tells of another page → 101 rows", async () => {
+  test("a page of 100 and the row that shows another page → 101 rows", async () => {
     await seedDeliveries(db.sql, endpoint, 102);
     expect((await list({ max_rows: 101 })).length).toBe(101);
     expect((await list()).length).toBe(20);

@@ -108,7 +108,7 @@ describe("while the heartbeat of deliver is live", () => {
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(1);
   });
 
-  test("generate's promise → is not deliver's", async () => {
+  test("generate's heartbeat → is not deliver's", async () => {
     await db.sql`select keyframe_worker.claim_predictions(1, 60, 60000)`;
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(1);
   });

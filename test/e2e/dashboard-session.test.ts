@@ -104,7 +104,7 @@ test("one click → in as the demo user; not where config.json names none", asyn
   expect(await hosted.getByText("demo user").count()).toBe(0);
 });
 
-test("signing out → every tab is out; whoever comes next starts at the projects and sees their own alone", async () => {
+test("signing out → every tab is out; the next user starts at the projects and sees only their own", async () => {
   const { session, keyframe } = await newPerson();
   await keyframe.createProject({ title: "Of the first", textPrompt: "A harbour at dawn" });
   const next = await newPerson();

@@ -16,7 +16,7 @@ const sql = connect(stack.databaseUrl);
 afterAll(() => sql.end({ timeout: 1 }));
 
 describe.concurrent("a film from project to video", () => {
-  test("reference image, first frame, last frame, video → three files as promised, one run each", async () => {
+  test("reference image, first frame, last frame, video → three files as documented, one run each", async () => {
     const maker = await newFilmMaker(stack);
     const photo = drawReferencePhoto(maker.projectId);
     const { referenceImagePath } = await maker.call(

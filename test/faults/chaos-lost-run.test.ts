@@ -7,7 +7,7 @@ import { letLeaseRunOut } from "../support/flow-restarts.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
 import { until } from "../support/until.ts";
 
-// A run that was paid for, and of which nobody here has heard: its answer was lost, and so is every callback. Its own stack,
+// A run that was paid for, and which no row names: its answer was lost, and so is every callback. Its own stack,
 // for tries come a minute apart: long enough for the prediction to end first.
 let stack: OwnStack;
 let maker: FilmMaker;
@@ -86,7 +86,7 @@ test.for<[string, (doomed: Doomed) => Promise<unknown>]>([
     update keyframe_private.unanswered_submits set next_search_at = now() where prediction_id = ${made.predictionId} returning search_task`;
   expect(searched).toMatchObject([{ search_task: { prompt } }]);
   await expectRunEnded(made.predictionId, prompt);
-  await until("the prompt is forgotten", async () => {
+  await until("the prompt is deleted", async () => {
     const [row] = await stack.sql`
       select search_task from keyframe_private.unanswered_submits where prediction_id = ${made.predictionId}`;
     return row?.search_task === null;

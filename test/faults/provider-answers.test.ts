@@ -48,7 +48,7 @@ describe.concurrent("an answer to a submit that is no success", () => {
     expect(runs).toHaveLength(1);
   });
 
-  test("accepted but the answer lost → the callbacks tell of the run, which is paid for once", async () => {
+  test("accepted but the answer lost → the callbacks name the run, which is paid for once", async () => {
     const { ended, runs } = await generate("lost_answer");
     expect(ended.status).toBe("succeeded");
     expect(runs).toHaveLength(1);

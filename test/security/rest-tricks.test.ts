@@ -177,7 +177,7 @@ test.each(["PATCH", "PUT", "DELETE"])(
   },
 );
 
-test("HEAD and an exact count → count only what the caller may see; anon is refused; OPTIONS tells nothing of rows", async () => {
+test("HEAD and an exact count → count only what the caller may see; anon is refused; OPTIONS reveals nothing of rows", async () => {
   for (const table of ["projects", "predictions", "webhook_events", "webhook_attempts"]) {
     const path = `/${table}?select=*&owner_id=eq.${scene.user.id}`;
     const reply = await rest(stranger, "HEAD", path, { headers: { prefer: "count=exact" } });
@@ -219,7 +219,7 @@ test("a header that names a role, an owner or a setting → changes nothing", as
 });
 
 describe("functions by GET and HEAD", () => {
-  test("every function that changes something → refused, and nothing changed, whoever asks", async () => {
+  test("every function that changes something → refused, and nothing changed, for every role", async () => {
     const functions = await sql<{ schema: string; name: string; names: string[] }[]>`
       select pronamespace::regnamespace::text as schema, proname as name, coalesce(proargnames[1:pronargs], '{}') as names from pg_proc
       where pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace) and provolatile = 'v' order by 1`;

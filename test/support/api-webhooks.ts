@@ -22,7 +22,7 @@ const exactPage = deliveryPage.extend({ deliveries: z.array(exactDelivery) }).st
 /** Nobody listens there, so what is sent fails at once. */
 export const SILENT = "http://127.0.0.1:65535/hooks";
 
-/** Whoever manages webhooks: a user, or the project by its secret key. */
+/** Manages webhooks: a user, or the project by its secret key. */
 export type Manager = Pick<User, "call" | "post">;
 
 /** The project itself, which manages the service-wide endpoints. */

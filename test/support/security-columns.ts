@@ -14,7 +14,7 @@ const readOnly = (columns: string): TableRights => ({
 
 /**
  * The specification: every column of every table of our schemas. A column that is not here fails the tests, so that
- * whoever adds one decides who may read and write it. Which rows a role sees is another matter: test/db/table-grants.test.ts.
+ * a new column needs a decision who may read and write it. Which rows a role sees is another matter: test/db/table-grants.test.ts.
  */
 export const TABLES: Record<string, TableRights> = {
   "keyframe.projects": {

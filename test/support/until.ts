@@ -15,7 +15,7 @@ export async function until<T>(
     // What is left after the three are ruled out; TypeScript cannot narrow an unresolved T.
     if (answer !== undefined && answer !== null && answer !== false)
       return answer as Exclude<T, undefined | null | false>;
-    if (performance.now() > end) throw new Error(`Waited ${limitMs} ms in vain for: ${what}`);
+    if (performance.now() > end) throw new Error(`Waited ${limitMs} ms without success for: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
 }

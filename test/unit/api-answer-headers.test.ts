@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { answerBase, answerHeaders } from "../../supabase/functions/api/http/answer-headers.ts";
 import { rate } from "./api-fixture.ts";
 
-test("RateLimit tells what remains and when it is full again, never below nothing", () => {
+test("RateLimit has what remains and when it is full again, never below nothing", () => {
   expect(answerHeaders({ rate: { ...rate, remaining: -3, reset_seconds: -1 } })).toEqual({
     "RateLimit-Policy": '"generate";q=60;w=60',
     RateLimit: '"generate";r=0;t=0',

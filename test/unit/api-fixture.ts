@@ -50,7 +50,7 @@ const stoppedClock: Clock = {
 };
 type Options = { clientUrl?: string; timeoutMs?: number; clock?: Clock };
 
-/** `connection`: the caller's port, which tells one connection from another. */
+/** `connection`: the caller's port, which identifies the connection. */
 type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<ArrayBuffer>; connection: number };
 
 /**

@@ -42,8 +42,8 @@ describe("no problem", () => {
   test.each<[string, Partial<LastKick>]>([
     ["no kick since the database started", NO_KICK],
     ["no answer yet, or not kept any more", { outcome: "unanswered", madeSeconds: 90_000 }],
-    ["accepted and heard", { outcome: "accepted", status: 202, acknowledgedAfterSeconds: 0.01 }],
-    ["accepted a moment ago, and not heard yet", { outcome: "accepted", status: 202, madeSeconds: 29 }],
+    ["accepted and acknowledged", { outcome: "accepted", status: 202, acknowledgedAfterSeconds: 0.01 }],
+    ["accepted a moment ago, and not acknowledged yet", { outcome: "accepted", status: 202, madeSeconds: 29 }],
     [
       "answered too late, and acknowledged",
       { outcome: "timed_out", error: "Timeout was reached", acknowledgedAfterSeconds: 6 },

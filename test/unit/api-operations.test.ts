@@ -10,7 +10,7 @@ beforeEach(() => {
   api.seen.length = 0;
 });
 
-// The keys of OPERATIONS are the OperationIds, which Object.keys forgets.
+// The keys of OPERATIONS are the OperationIds, but Object.keys returns strings.
 const IDS = Object.keys(OPERATIONS) as OperationId[];
 const operationOf = (id: OperationId): Operation => OPERATIONS[id];
 const POSTS = IDS.filter((id) => operationOf(id).method === "POST");

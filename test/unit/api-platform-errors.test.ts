@@ -115,7 +115,7 @@ test.each([
   expect(response.headers.get("www-authenticate")).toBe(wireCode === "unauthorized" ? "Bearer" : null);
 });
 
-test("the rule that a value breaks is told by its name, which is a sentence", async () => {
+test("a value that breaks a rule → the message names the rule", async () => {
   postgrest(400, "23514", 'new row for relation "projects" violates check constraint "title_has_1_to_200_characters"');
   expect((await expectError(await start(), 400, "invalid_request")).message).toMatch("title has 1 to 200 characters");
 });

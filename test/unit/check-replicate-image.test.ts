@@ -33,7 +33,7 @@ function makeSteps(fetcher: typeof fetch = fetch) {
   };
 }
 
-/** What a person is told when the one run suffers this. */
+/** The output when the run has this fault. */
 async function told(fault: FaultName, value?: string): Promise<string> {
   simulator.control.arm({ fault, value });
   const steps = makeSteps();
@@ -44,7 +44,7 @@ async function told(fault: FaultName, value?: string): Promise<string> {
   return whatToDo(error, { stopped: false, runId: steps.runId() });
 }
 
-describe("what a person is told when", () => {
+describe("the output when the run is", () => {
   test.each<[FaultName, string | undefined, RegExp]>([
     ["rejected", undefined, /^The provider rejected the input\..*npm run models:check/],
     ["rate_limited", "7", /^The provider admits no more requests just now\..*Wait a minute and run it again\.$/],
@@ -85,7 +85,7 @@ test("answers that break while the run goes on → asked again, and the image co
   expect([image.type, image.facts.width, image.bytes.byteLength > 1000]).toEqual(["image/png", 640, true]);
 });
 
-test("a run that does not end in time → cancelled, and told by its id", async () => {
+test("a run that does not end in time → cancelled, and named by its id", async () => {
   simulator.control.delays({ runMs: 3_600_000 });
   const { provider, ...steps } = makeSteps();
   const run = { model: "google/nano-banana", input: { prompt: "slow" }, cancelAfterSeconds: 300, webhook: null };
@@ -96,7 +96,7 @@ test("a run that does not end in time → cancelled, and told by its id", async 
   expect((await provider.get(started.id, forever)).status).toBe("canceled");
 });
 
-test("the token is refused while the run goes on → told at once, not asked again", async () => {
+test("the token is refused while the run goes on → reported at once, not retried", async () => {
   simulator.control.delays({ runMs: 3_600_000 });
   let gets = 0;
   const steps = makeSteps((input, init) => {

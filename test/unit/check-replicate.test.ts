@@ -29,7 +29,7 @@ test("neither --yes nor a terminal → exit 1, and nothing is run", async () => 
   expect(creates()).toBe(before);
 });
 
-test("--yes, with the model that the migrations ship → one image: checked, kept, told; exit 0", {
+test("--yes, with the model that the migrations ship → one image: checked, kept, reported; exit 0", {
   timeout: 90_000,
 }, async () => {
   const before = creates();

@@ -114,7 +114,7 @@ test("waitFor, aborted in the pause between two looks → the reason", async () 
   await abortInPause(turn, (client, signal) => client.waitFor(REF, { signal }));
 }, 20_000);
 
-test("waitFor of what is known, or has ended, aborted before → the reason, no progress told", async () => {
+test("waitFor of what is known, or has ended, aborted before → the reason, and no call of onProgress", async () => {
   let told = 0;
   const onProgress = () => void told++;
   for (const status of ["starting", "succeeded"] as const) {

@@ -122,7 +122,7 @@ test("what generate answered without a tag → not asked before its Retry-After"
   expect(gaps()).toEqual([3000]);
 });
 
-test("progress is watched → the hold is as short as the pace, and every change is told once", async () => {
+test("progress is watched → the hold is as short as the pace, and onProgress gets every change once", async () => {
   const told: unknown[] = [];
   const onProgress = ({ status, progress, queuePosition }: Prediction) =>
     void told.push([status, progress, queuePosition]);
@@ -147,7 +147,7 @@ test("progress is watched → the hold is as short as the pace, and every change
   expect(gaps()).toEqual([2000, 2000, 2000, 700, 2000, 2000]);
 });
 
-test("a prediction that is known → told first; one that has ended → returned without asking", async () => {
+test("a known prediction → reported first; one that has ended → returned without asking", async () => {
   const told: string[] = [];
   const onProgress = ({ status }: Prediction) => void told.push(status);
   server.play(state(ended));
@@ -214,7 +214,7 @@ test("a session that ends while it waits → goes on with the new one", async ()
   expect(headersOf("authorization")).toEqual(["Bearer old", "Bearer new", "Bearer new"]);
 });
 
-test("timeoutMs → timeout when it is over, no look earlier than told, and no hold beyond it", async () => {
+test("timeoutMs → timeout when it is over, no poll before Retry-After, and no hold beyond it", async () => {
   server.play(state({}, { tag: "a" }), same({ held: 4000 }), same({ held: 1000 }), state(ended));
   const began = server.time.clock.now();
   const wait = server.client({ random: () => 0 }).waitFor(REF, { timeoutMs: 7500 });

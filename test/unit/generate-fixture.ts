@@ -63,7 +63,7 @@ export const storeTask = (url: string, change: Partial<StoreTask> = {}): StoreTa
 /** What was called, with its arguments but for the task. */
 export type Call = [name: keyof Database, ...args: unknown[]];
 
-/** A database that notes what is asked of it. Answers as for a row that nobody else touches, unless told otherwise. */
+/** A database that records its calls. By default it answers as for a row that no other worker changes. */
 export function fakeDatabase(answers: Partial<Database> = {}): { database: Database; calls: Call[] } {
   const calls: Call[] = [];
   const usual: Database = {

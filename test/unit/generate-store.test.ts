@@ -132,7 +132,7 @@ test("a video whose time scale is zero → failed, for no duration can be record
   expect(calls).toEqual([failed("output_not_usable"), ["discardOutput"]]);
 });
 
-test("a body that is larger than its server told → counted as it comes", async () => {
+test("a body that is larger than its Content-Length → counted as it arrives", async () => {
   const url = answering(() => {
     const body = new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });
     return new Response(body);
@@ -263,7 +263,7 @@ test("Storage is away → tried again", async () => {
   expect(calls).toEqual([later("storage_unavailable")]);
 });
 
-test("stored too late → the database is told that nothing more is written, so that it can have the file removed", async () => {
+test("stored too late → the task discards its output, so that the file is removed", async () => {
   const { calls } = await run(
     answering(() => new Response(kit.PNG)),
     { database: { complete: async () => false } },
@@ -289,7 +289,7 @@ test("nothing was written → nothing is given up", async () => {
   expect(calls).toEqual([failed("output_not_usable")]);
 });
 
-test("it is unknown whether the row was completed → nothing is given up, for the file may be promised by now", async () => {
+test("it is unknown whether the row was completed → nothing is discarded, because an event may name the file", async () => {
   const complete = () => Promise.reject(new DatabaseError("complete_prediction", 503, ""));
   const made = kit.makeDeps({ storageUrl: storage.url, outputHosts: "http://127.0.0.1", database: { complete } });
   const url = answering(() => new Response(kit.PNG));

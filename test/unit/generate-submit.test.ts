@@ -307,7 +307,7 @@ test("refused after an unanswered submit → the search stays due all the same",
 });
 
 test.each(["ended", "stale", "unknown"] as const)(
-  "the database says %s after the create → nothing more; the log tells",
+  "the database says %s after the create → nothing more, and a log line",
   async (outcome) => {
     const { calls, lines } = await run({}, { database: { recordState: async () => outcome } });
     expect(calls.map(([name]) => name)).toEqual(["recordState"]);
@@ -339,7 +339,7 @@ test("poll → the run's state is recorded; nothing new → asked again later", 
   expect(second.calls.map(([name]) => name)).toEqual(["recordState", "pollLater"]);
 });
 
-test("poll of a run that the provider forgot → failed, worth another try", async () => {
+test("poll of a run that the provider lost → failed, retryable", async () => {
   const { deps, calls } = kit.makeDeps({ provider: simulated() });
   await poll(pollTask("gone"), deps, kit.never());
   expect(calls).toEqual([["fail", expect.objectContaining({ code: "provider_lost" }), true]]);

@@ -14,7 +14,7 @@ if (hostedDenoMissing !== undefined) {
   console.warn(`NOT RUN: the functions on the hosted platform's Deno. ${hostedDenoMissing}.`);
 }
 
-/** What comes of posts made there, over a lookup that gives 127.0.0.1 unless told otherwise. */
+/** The outcomes of posts made there; by default the lookup returns 127.0.0.1. */
 const post = (posts: Partial<HostedPosts> & { urls: string[] }) =>
   runHosted("test/support/hosted-posts.ts", "keyframe-deliver", "anywhere", [
     JSON.stringify({ resolvesTo: ["127.0.0.1"], allowLocal: true, ...posts } satisfies HostedPosts),

@@ -91,7 +91,7 @@ test("SIGTERM during the start → exit 0, no process left; the next start on th
   expect(await first.ended).toMatchObject({ code: 0, lastLine: "Stopped." });
   await allGone(children, 0);
 
-  // npm runs the script in a shell; whoever kills npm may reach that alone.
+  // npm runs the script in a shell; a signal to npm may reach only the shell.
   const script = `"${Deno.execPath()}" run -A local/start.ts ${args.join(" ")}; exit 1`;
   const npm = runProgram("/bin/sh", ["-c", script], { npm_lifecycle_event: "start" });
   await npm.printed("Ctrl-C ends everything");
