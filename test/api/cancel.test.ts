@@ -78,7 +78,7 @@ test.each([
   expect(done).toMatchObject(after);
 });
 
-test("somebody else's prediction → 404, and it goes on", async () => {
+test("another user's prediction → 404, and it goes on", async () => {
   const stranger = await signUp();
   const running = await startStuck(sql, user, "first-frame", projectId);
   const reply = await cancel(stranger, running);

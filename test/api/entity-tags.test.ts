@@ -77,7 +77,7 @@ test("the ETag of another prediction → 200", async () => {
   expect((await read(running, tag)).data.predictionId).toBe(running.predictionId);
 });
 
-test("somebody else with the right ETag → 404", async () => {
+test("another user with the right ETag → 404", async () => {
   const { tag } = await read(running);
   const stranger = await signUp();
   const response = await sendToApi(pathOf(running), { token: stranger.token, headers: { "if-none-match": tag } });

@@ -70,7 +70,7 @@ beforeAll(async () => {
     // One that may be switched off gets no tests.
     changeWebhook: { webhookId: webhooks.slice(1, 2) },
     deleteWebhook: { webhookId: webhooks.slice(2) },
-    // Few may reach the provider: the others ask for somebody else's project.
+    // Few may reach the provider: the others ask for another user's project.
     startFirstFrame: { projectId: [projectId, ...foreign] },
     startLastFrame: { projectId: [projectId, ...foreign], firstFramePredictionId: [firstFrameId] },
     startVideo: {

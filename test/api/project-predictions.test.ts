@@ -83,7 +83,7 @@ test("page by page, of all or of one step → each once, though many share a mom
   }
 });
 
-test("of somebody else's project, with or without a cursor → 404, word for word as for one that never was", async () => {
+test("of another user's project, with or without a cursor → 404, word for word as for one that never was", async () => {
   const stranger = await signUp();
   const { nextCursor } = await listPredictions(user, projectId, { limit: "1" });
   for (const query of ["", `?${new URLSearchParams({ cursor: nextCursor ?? "" })}`, "?step=video"]) {

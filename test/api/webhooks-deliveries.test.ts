@@ -107,7 +107,7 @@ test("page after page → every delivery once, newest first, though many share a
   }
 });
 
-test("what comes while somebody pages → neither shifts the pages nor stands in them twice", async () => {
+test("new rows while a client pages → neither shift the pages nor appear twice", async () => {
   const webhookId = await quiet();
   await deliver(webhookId, [["2026-01-01T00:00:00Z", 10]]);
   const expected = await inDatabase(webhookId);

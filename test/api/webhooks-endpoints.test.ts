@@ -17,7 +17,7 @@ const change = async (id: string, json: unknown) =>
 const list = async (one: User) =>
   z.strictObject({ webhooks: z.array(exactWebhook) }).parse(dataOf(await one.call("/api/webhooks"), 200)).webhooks;
 
-test("POST an address alone → 201: enabled, for all events, one's own, with a secret of 32 bytes", async () => {
+test("POST an address alone → 201: enabled, for all events, the caller's own, with a secret of 32 bytes", async () => {
   const { secret, ...created } = await register(user);
   expect(created).toMatchObject({
     url: SILENT,
@@ -46,7 +46,7 @@ test("the secret is not in GET, PATCH, DELETE or the list", async () => {
   }
 });
 
-test("GET /api/webhooks → one's own, newest first", async () => {
+test("GET /api/webhooks → the caller's own, newest first", async () => {
   const one = await signUp();
   expect(await list(one)).toEqual([]);
   const first = await register(one, { description: "first" });
@@ -157,7 +157,7 @@ test.each([
   ["a fragment in the address", { url: "https://hooks.example.com/#here" }, "url"],
   ["a space in the address", { url: "https://hooks.example.com/a b" }, "url"],
   ["a description of 501 characters", { description: "🎬".repeat(501) }, "description"],
-  ["somebody else as owner", { ownerId: null }, "ownerId"],
+  ["another user as owner", { ownerId: null }, "ownerId"],
 ])("%s → 400 that names the field, for POST and PATCH, and nothing is changed", async (_what, fields, field) => {
   const one = await signUp();
   const created = await register(one);

@@ -65,7 +65,7 @@ describe("20 claims at once over 200 due predictions", () => {
   });
 });
 
-test("a row that somebody holds locked → the claim passes it over instead of waiting", async () => {
+test("a row that another transaction has locked → the claim passes it over instead of waiting", async () => {
   const held = await seedPrediction(db.sql, world, unclaimed());
   const free = await seedPrediction(db.sql, world, unclaimed());
   await db.sql.begin(async (sql) => {
@@ -94,7 +94,7 @@ test("what is not due yet, or waits in line → is not handed out", async () => 
 });
 
 describe("a lease", () => {
-  test("that holds → nobody else gets the row; it is due again when the lease runs out", async () => {
+  test("that holds → no other worker gets the row; it is due again when the lease runs out", async () => {
     const { id } = await seedPrediction(db.sql, world, unclaimed());
     const [task] = await claim(db.sql, 10, 90);
     expect(task).toMatchObject({ id, task: "submit", attempt: 1, failures: 0 });

@@ -60,7 +60,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.rate_state": { roles: USER, definer: true },
   "keyframe_private.set_request_hash": { roles: USER, definer: true },
   "keyframe_private.reserve_idempotency_key": { roles: BOTH, definer: true },
-  // Triggers, helpers and what cron runs: nobody's.
+  // Triggers, helpers and what cron runs: no role.
   "keyframe_private.add_webhook_secret": { roles: [], definer: true },
   "keyframe_private.emit_event": { roles: [], definer: true },
   "keyframe_private.emit_generation_ended": { roles: [], definer: true },
@@ -203,7 +203,7 @@ test("no function → is open to public, which every new role would inherit", as
   expect((await functions()).filter(({ open }) => open)).toEqual([]);
 });
 
-test("every function → has an empty search_path, so nobody can slip another table under it", async () => {
+test("every function → has an empty search_path, so that no other table can take a name", async () => {
   expect((await functions()).filter(({ settings }) => !settings?.includes('search_path=""'))).toEqual([]);
 });
 
@@ -213,7 +213,7 @@ test("definer functions → belong to the role that runs migrations, not to an A
   for (const role of ["anon", "authenticated", "service_role", "authenticator"]) expect(owners).not.toContain(role);
 });
 
-test("the schema keyframe_private → closed to anon; nobody of the API may create in any of ours", async () => {
+test("the schema keyframe_private → closed to anon; no role of the API may create in any of ours", async () => {
   const rows = await db.sql`
     select r as role, has_schema_privilege(r, 'keyframe_private', 'usage') as usage,
       (select bool_or(has_schema_privilege(r, s, 'create')) from unnest(array['keyframe', 'keyframe_worker', 'keyframe_private']) as s) as creates

@@ -92,7 +92,7 @@ describe.each(posts(WEBHOOK_REQUESTS))("%s with the secret key", (name) => {
 
 describe("what is refused", () => {
   test.each(["rotate_webhook_secret", "test_webhook_endpoint", "recover_webhook_endpoint"])(
-    "%s of somebody else's endpoint → not_found, and the key stays free",
+    "%s of another user's endpoint → not_found, and the key stays free",
     async (name) => {
       const theirs = await addScene(db, await db.addUser());
       const { caller } = scene;
@@ -101,7 +101,7 @@ describe("what is refused", () => {
     },
   );
 
-  test("redeliver_webhook of somebody else's delivery, with a key that was used for an own one → not_found", async () => {
+  test("redeliver_webhook of another user's delivery, with a key that was used for an own one → not_found", async () => {
     const theirs = await addScene(db, await db.addUser());
     await makeRequest(db, scene, "redeliver_webhook", KEY);
     const { caller } = scene;

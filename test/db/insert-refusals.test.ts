@@ -229,7 +229,7 @@ test("a project's owner → is the caller, whatever the row names", async () => 
   expect((await refusalOf(insert)).sqlstate).toBe("42501");
 });
 
-test("a session that names nobody → unauthorized, and nothing is inserted", async () => {
+test("a session without a user → unauthorized, and nothing is inserted", async () => {
   const before = await db.sql`select from keyframe.projects union all select from keyframe.predictions`;
   const asNobody = (statement: string) => codeOf(db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement)));
   expect(await asNobody("select keyframe.create_project('t', 'p')")).toBe("unauthorized");

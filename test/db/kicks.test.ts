@@ -161,7 +161,7 @@ describe("while a function's heartbeat is live", () => {
     expect(await kicksOf(() => start(db, world))).toBe(0);
   });
 
-  test("and then looked for the last time → kicks again", async () => {
+  test("and then made its final claim → kicks again", async () => {
     await claim(db.sql, 1, 60, 60_000);
     await claim(db.sql, 1, 60, 0);
     expect(await kicksOf(() => start(db, world))).toBe(1);
@@ -243,7 +243,7 @@ describe("the last kick is kept", () => {
     ["after others", async () => void (await start(db, world))],
     ["as the first of all", async () => void (await db.sql`delete from keyframe_private.last_kicks`)],
   ])(
-    "a kick made by hand in a transaction that stays open, %s → neither a look nor another kick waits for it",
+    "a kick made by hand in a transaction that stays open, %s → neither a claim nor another kick waits for it",
     async (_, before) => {
       await before();
       await db.sql.begin(async (sql) => {
@@ -257,7 +257,7 @@ describe("the last kick is kept", () => {
     },
   );
 
-  test("a transaction with an older snapshot → its kick goes out, though it may not be noted", async () => {
+  test("a transaction with an older snapshot → its kick goes out, though it may not be recorded", async () => {
     await start(db, world);
     const before = (await kicks()).length;
     await db.sql.begin("isolation level repeatable read", async (sql) => {
@@ -277,7 +277,7 @@ describe("what makes a kick", () => {
     expect(await kicksOf(() => providerSays(db.sql, { id: task?.id ?? "", run: "run-1", status: "failed" }))).toBe(1);
   });
 
-  test("progress at the provider → no; an output to store → yes; its end with nobody waiting → no", async () => {
+  test("progress at the provider → no; an output to store → yes; its end with no prediction waiting → no", async () => {
     const { id } = await seedPrediction(db.sql, world);
     const says = (status: string) => () => providerSays(db.sql, { id, run: "run-1", status });
     expect(await kicksOf(says("starting"))).toBe(0);

@@ -147,7 +147,7 @@ describe("putting a task off", () => {
     });
   });
 
-  test("a poll with nothing new → looked at again after poll_interval, and failures before it no longer count", async () => {
+  test("a poll with nothing new → polled again after poll_interval, and failures before it no longer count", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, {
       status: "processing",
       columns: { failures: 7, retry_reason: "provider_unavailable" },

@@ -114,7 +114,7 @@ test("every POST, and nothing else → takes an Idempotency-Key", async () => {
   expect(rows.map(({ name }) => name).sort()).toEqual(posts.map(([name]) => name).sort());
 });
 
-test("what is read and is not there → not_found, and with an empty bucket rate_limited before anything is looked for", async () => {
+test("what is read and is not there → not_found, and with an empty bucket rate_limited before anything is read", async () => {
   const missing = { ...scene, project: crypto.randomUUID() };
   expect((await refusalOf(makeRequest(db, missing, "read_prediction"))).message).toBe("not_found");
   await makeRequest(db, scene, "read_prediction");

@@ -155,7 +155,7 @@ test("a class without a row → has no limit", async () => {
   await db.sql`insert into keyframe_private.rate_limits values ('upload', 3, 0.1)`;
 });
 
-test("an administrator's insert → is not limited and takes nobody's tokens", async () => {
+test("an administrator's insert → is not limited and takes no tokens", async () => {
   for (let i = 0; i < 5; i++) {
     await db.sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
   }

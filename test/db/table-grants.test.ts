@@ -248,7 +248,7 @@ test("the policies → are these and no others", async () => {
   ]);
 });
 
-test("a table that a later migration creates in our schemas → is open to nobody until it grants it", async () => {
+test("a table that a later migration creates in our schemas → is closed until it grants access", async () => {
   await rolledBack(db.sql, async (sql) => {
     const [migrator] = await sql<
       { role: string }[]

@@ -57,7 +57,7 @@ describe.each(Object.entries(FUNCTIONS))("%s", (name, argsOf) => {
   const attempt = (caller: Caller, { endpoint, delivery }: { endpoint: string; delivery: string }) =>
     call<object>(db, caller, name, argsOf(endpoint, delivery));
 
-  test("of one's own endpoint → goes through", async () => {
+  test("of the caller endpoint → goes through", async () => {
     expect(await attempt(owner, await addFor(owner))).toEqual(expect.any(Object));
   });
 

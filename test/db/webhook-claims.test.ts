@@ -70,7 +70,7 @@ describe("what a claim brings", () => {
 });
 
 describe("the cap of an endpoint", () => {
-  test("100 due → as many as max_in_flight, however often somebody asks", async () => {
+  test("100 due → as many as max_in_flight, however many claims", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 100);
     expect((await exchange(db.sql)).deliveries.length).toBe(8);
@@ -110,7 +110,7 @@ describe("the cap of an endpoint", () => {
 });
 
 describe("a lease", () => {
-  test("that holds → nobody else gets the delivery", async () => {
+  test("that holds → no other worker gets the delivery", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const at = new Date();
     expect((await exchange(db.sql, { leaseSeconds: 60, at })).deliveries.length).toBe(1);

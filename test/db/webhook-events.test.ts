@@ -80,7 +80,7 @@ describe("a new project", () => {
     expect(await receivers()).toEqual([]);
   });
 
-  test("with nobody listening → the event is kept all the same, so that it can be recovered", async () => {
+  test("without endpoints → the event is kept, so that it can be recovered", async () => {
     await addProject(db, world.owner);
     expect(await types()).toEqual(["project.created"]);
     expect(await receivers()).toEqual([]);

@@ -226,7 +226,7 @@ test("a session that the service refuses while a page is open → told, and back
   await heading(page, "Webhooks");
 });
 
-test("Auth is away when somebody signs in → said in words, and works when it is back", async () => {
+test("Auth is away at a sign-in → a message, and it works when Auth is back", async () => {
   const person = await newPerson();
   const { page, watch } = await visit();
   watch.allow(/Failed to load resource/);

@@ -147,7 +147,7 @@ describe("when things go wrong", () => {
   );
 
   test.each([409, 400] as const)(
-    "somebody else creates the same between look and create → %i, and theirs is used",
+    "another user creates the same between look and create → %i, and theirs is used",
     async (status) => {
       await hubspot.stop();
       hubspot = await startHubSpot(status);

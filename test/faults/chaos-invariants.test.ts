@@ -194,7 +194,7 @@ const BREAKAGES: [string, keyof typeof INVARIANTS | "constraints_hold", string][
     "update keyframe.webhook_endpoints set url = 'http://127.0.0.1:1/hooks/changing-two?v=1', event_types = '{project.created}', updated_at = created_at where url like '%steady%'; delete from keyframe.webhook_deliveries where event_type = 'project.created'",
   ],
   [
-    "a delivery of somebody else's event",
+    "a delivery of another user's event",
     "events_reach_their_own",
     "update keyframe.webhook_events set owner_id = gen_random_uuid()",
   ],

@@ -45,14 +45,14 @@ async function expectRunEnded(predictionId: string, prompt: string): Promise<voi
   });
 }
 
-test("cancelled before the lost answer was looked for → its run is found and cancelled", async () => {
+test("cancelled before the search for the lost answer → its run is found and cancelled", async () => {
   const { made, prompt } = await startUnanswered();
   expect(await maker.cancel(made)).toMatchObject({ status: "canceled" });
   await stack.sql`update keyframe.predictions set next_attempt_at = now() where id = ${made.predictionId}`;
   await expectRunEnded(made.predictionId, prompt);
 });
 
-test("past its deadline before the lost answer was looked for → its run is found and cancelled", async () => {
+test("past its deadline before the search for the lost answer → its run is found and cancelled", async () => {
   const { made, prompt } = await startUnanswered();
   await stack.sql`
     update keyframe.predictions set deadline_at = now(), next_attempt_at = now() + interval '1 second' where id = ${made.predictionId}`;
@@ -78,7 +78,7 @@ test.for<[string, (doomed: Doomed) => Promise<unknown>]>([
     "its owner's account deleted",
     async ({ account }) => await stack.sql`delete from auth.users where id = ${account.userId}`,
   ],
-])("%s before the lost answer was looked for → its run is found and cancelled", async ([, remove]) => {
+])("%s before the search for the lost answer → its run is found and cancelled", async ([, remove]) => {
   const account = await newFilmMaker(stack);
   const { made, prompt } = await startUnanswered(account);
   await remove({ account, made });

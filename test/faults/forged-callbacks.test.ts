@@ -186,7 +186,7 @@ describe("a callback that comes too late or too often → 200, so that it is not
   });
 });
 
-test("a signed success with its output at an address that is not the provider's → failed, and nobody fetched it", async () => {
+test("a signed success with its output at an address that is not the provider's → failed, and not fetched", async () => {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(request.url ?? "");

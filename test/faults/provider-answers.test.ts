@@ -55,7 +55,7 @@ describe.concurrent("an answer to a submit that is no success", () => {
     await download(ended);
   });
 
-  test("accepted, the answer and every callback lost → the orphan is found in the list by its text, which nobody else submitted, and adopted: no second run", async () => {
+  test("accepted, the answer and every callback lost → the orphan is found in the list by its text, which no other prediction submitted, and adopted: no second run", async () => {
     const { ended, runs } = await generate("lost_answer", "callback_lost");
     expect(ended).toMatchObject({ status: "succeeded", attempt: 2 });
     expect(runs).toHaveLength(1);

@@ -33,7 +33,7 @@ export function asProject(): Manager {
   return { call, post: (path, json, given = {}) => call(path, { json, headers: given }) };
 }
 
-/** Registers an endpoint; a service-wide one must go after the test file, or it gets everybody's events from then on. */
+/** Registers an endpoint; a service-wide one must go after the test file, or it gets the events of all users from then on. */
 export async function register(by: Manager, fields: Record<string, unknown> = {}) {
   return exactCreated.parse(dataOf(await by.post("/api/webhooks", { url: SILENT, ...fields }), 201));
 }

@@ -116,7 +116,7 @@ describe("holding", () => {
     expect([clock.elapsed(), clock.pauses]).toEqual([3000, [200, 300, 450, 675, 1000, 375]]);
   });
 
-  test("the longest wait, 25 seconds → 28 looks, so as many tokens of the caller", async () => {
+  test("the longest wait, 25 seconds → 28 reads, so as many tokens of the caller", async () => {
     const { held, looks, clock } = watch();
     await held();
     expect([looks(), clock.elapsed()]).toEqual([28, 25_000]);
@@ -137,7 +137,7 @@ describe("holding", () => {
   });
 });
 
-describe("a look that fails", () => {
+describe("a read that fails", () => {
   const error = (code: ErrorCode) => new ApiError(code, "A sentence.");
   test.each<ErrorCode>(["rate_limited", "unavailable", "unauthorized"])(
     "%s → the wait is over, and the last state is the answer",

@@ -168,7 +168,7 @@ describe("what fails at the platform → one line with the code, and none of the
     }
   });
 
-  test("nobody listens → no address", async () => {
+  test("nothing listens → no address", async () => {
     const gone = await startApi(() => new Response());
     await gone.stop();
     for (const id of IDS) {

@@ -129,7 +129,7 @@ describe("Idempotency-Key", () => {
 });
 
 describe("without a session", () => {
-  test.each(IDS)("%s → 401, or its answer where nobody needs one; nothing else reaches the platform", async (id) => {
+  test.each(IDS)("%s → 401, or its answer where none is needed; nothing else reaches the platform", async (id) => {
     const { caller, status } = operationOf(id);
     const response = await send(id, { authorization: "" });
     expect([response.status, api.seen.length]).toEqual(caller === "nobody" ? [status, 1] : [401, 0]);

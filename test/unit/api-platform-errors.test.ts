@@ -134,7 +134,7 @@ test.each([502, 503, 504, 429])("a gateway that answers %i without JSON of Postg
   await expectError(await start(), 503, "unavailable");
 });
 
-test("nobody listens → 503, and no address in the answer or the log", async () => {
+test("nothing listens → 503, and no address in the answer or the log", async () => {
   const gone = await startApi(() => new Response());
   await gone.stop();
   const response = await gone.post("/api/projects/generate/first-frame", { projectId: PROJECT });

@@ -87,7 +87,7 @@ describe("a status read with Prefer: wait", () => {
     expect(response.headers.get("ratelimit")).toBe(`"read";r=${100 - reads};t=1`);
   });
 
-  test("it stays as it is → 200 with what was seen last, after N seconds and no more than 28 looks", async () => {
+  test("it stays as it is → 200 with the last state, after N seconds and at most 28 reads", async () => {
     rowAt = (elapsed) => predictionRow({ ...running, progress: elapsed / 100_000 });
     const response = await read({ prefer: "wait=25" });
     expect([response.status, (await response.json()).data.progress]).toEqual([200, 0.25]);

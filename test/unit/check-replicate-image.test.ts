@@ -115,7 +115,7 @@ describe("may it cost money?", () => {
     agrees: async (question: string) => asked.push(question) > 0 && agrees,
   });
 
-  test("--yes → yes, nobody is asked; a person → what they say, of this model; nobody → refused at once", async () => {
+  test("--yes → no question; a terminal → the answer decides, for this model; no terminal → refused at once", async () => {
     const asked: string[] = [];
     expect(await maySpend(true, answering(false, false, asked))("owner/name")).toBe(true);
     expect(asked).toEqual([]);

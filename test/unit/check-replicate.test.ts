@@ -15,7 +15,7 @@ const run = (args: string[], environment: Record<string, string> = {}) =>
 const creates = () => scene.simulator.control.state().creates;
 const latest = async () => (await scene.runs()).at(0);
 
-test("no token → one loud line, exit 0, nobody is asked", async () => {
+test("no token → one loud line, exit 0, no question", async () => {
   const { code, said, error } = await run(["--yes"], { KEYFRAME_REPLICATE_API_TOKEN: "" });
   expect([code, said]).toEqual([0, ""]);
   expect(error).toMatch(/^SKIPPED: nothing was checked\. KEYFRAME_REPLICATE_API_TOKEN is not set[^\n]+\n$/);

@@ -109,7 +109,7 @@ test.each(CALLS)(
   20_000,
 );
 
-test("waitFor, aborted in the pause between two looks → the reason", async () => {
+test("waitFor, aborted in the pause between two polls → the reason", async () => {
   const turn = { data: predictionWith(), headers: { "retry-after": "30" } };
   await abortInPause(turn, (client, signal) => client.waitFor(REF, { signal }));
 }, 20_000);

@@ -102,7 +102,7 @@ test.each<[what: string, turn: Turn]>([
   expect(error.message).toContain("GET /projects/p");
 });
 
-test("nobody listens → network", async () => {
+test("nothing listens → network", async () => {
   expect(await refused(hang, { url: "http://127.0.0.1:1" })).toMatchObject({ code: "network", status: null });
 });
 

@@ -67,7 +67,7 @@ test("a service that neither tags nor holds → asked at its own pace, never ear
   }
 });
 
-test("no Retry-After at all → a second between two looks", async () => {
+test("no Retry-After at all → a second between two polls", async () => {
   server.play({ data: predictionWith() }, state(ended));
   await server.client({ random: () => 0 }).waitFor(REF);
   expect(gaps()).toEqual([1000]);
@@ -195,7 +195,7 @@ test("failures with successes between them → never given up", async () => {
 
 test.each<[what: string, turn: Turn, code: string]>([
   ["not_found", refusal(404, "not_found"), "not_found"],
-  ["a page of somebody else", { text: "<h1>Log in</h1>" }, "not_an_envelope"],
+  ["a page of another user", { text: "<h1>Log in</h1>" }, "not_an_envelope"],
   ["a session that ended for good", refusal(401, "unauthorized"), "unauthorized"],
 ])("%s → thrown at once", async (_, turn, code) => {
   server.play(state({}), turn, state(ended));

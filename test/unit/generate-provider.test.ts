@@ -104,7 +104,7 @@ test("a kept-alive connection closes under a create → the create is not sent a
   expect(server.requests.filter((request) => request === "POST /drop")).toHaveLength(2);
 });
 
-test("create without anybody listening → no answer", async () => {
+test("create without a listener → no answer", async () => {
   const provider = createProvider({ token: "t", baseUrl: "http://127.0.0.1:1/v1", fetch, now: () => AT });
   expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: null });
 });

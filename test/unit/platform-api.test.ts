@@ -238,7 +238,7 @@ describe("REST", () => {
     expect(performance.now() - begun).toBeLessThan(4_000);
   });
 
-  test("60 requests of three callers mixed with errors → nobody gets another's role or claims", async () => {
+  test("60 requests of three callers mixed with errors → no caller gets another's role or claims", async () => {
     const [one, two] = await Promise.all([platform.signedIn(), platform.signedIn()]);
     const anon = { client: platform.client(), userId: null };
     const callers = [one, two, anon];

@@ -69,7 +69,7 @@ test.each(["postgres://boss:sekret@127.0.0.1:1/film", "nonsense:sekret"])(
   },
 );
 
-test("--reset with KEYFRAME_DATABASE_URL → refused: somebody else's database is never emptied", async () => {
+test("--reset with KEYFRAME_DATABASE_URL → refused: another user's database is never emptied", async () => {
   const { code, said } = await refusal(["--reset"], {
     KEYFRAME_DATABASE_URL: "postgres://boss:sekret@127.0.0.1:1/film",
   });
