@@ -7,7 +7,7 @@ import type { Sync } from "./sync.ts";
 
 /** An event has at most 20 kB. */
 const MAX_BYTES = 64 * 1024;
-/** Keyframe waits 15 s for the answer. Whatever is not done by now comes again. */
+/** Keyframe waits 15 s for the answer. An event that is not saved by then is sent again. */
 const PATIENCE_MS = 12_000;
 
 type Settings = { webhooks: readonly Webhook[]; sync: Sync; log(line: string): void; patienceMs?: number };

@@ -1,7 +1,7 @@
 import type { Step } from "../../shared/contract/fields.ts";
 import { endpointActions } from "./endpoint-actions.ts";
 import { pairPrompt, planPrompt } from "./plan.ts";
-import { codeOf, endOfAddress, forget, isUnanswered, recordStatus, poll } from "./users.ts";
+import { codeOf, endOfAddress, removePrediction, isUnanswered, recordStatus, poll } from "./users.ts";
 import { type OwnProject, pause, type User, type World } from "./world.ts";
 
 /** A user with this many open predictions reads them instead of starting more. */
@@ -55,7 +55,7 @@ function projectActions(user: User, world: World) {
     const prompt = given ?? planPrompt(random, key);
     const body = { projectId, prompt, ...(reference === undefined ? {} : { referenceImagePath: reference }) };
     const repeat = () => client.generate(step, body, { idempotencyKey: key });
-    const noted = {
+    const recorded = {
       key,
       prompt,
       projectId,
@@ -64,7 +64,7 @@ function projectActions(user: User, world: World) {
       repeat,
       outcome: "unanswered" as const,
     };
-    const entry: (typeof ledger.starts)[number] = noted;
+    const entry: (typeof ledger.starts)[number] = recorded;
     ledger.starts.push(entry);
     try {
       const made = await twice(user, world, key, "prediction", repeat, ({ predictionId }) => predictionId);
@@ -140,7 +140,7 @@ function projectActions(user: User, world: World) {
         const { output } = read;
         if (output) ledger.addresses.push({ stated: output.expiresAt, ends: endOfAddress(output.url) });
       } catch (error) {
-        if (codeOf(error) === "not_found") forget(user, predictionId);
+        if (codeOf(error) === "not_found") removePrediction(user, predictionId);
         throw error;
       }
     },

@@ -25,7 +25,7 @@ export async function prepare({ sql, stack, receivers }: World): Promise<void> {
   // Hourly by default; here the unused images of deleted accounts must be gone at the end.
   await owner`select cron.schedule('keyframe-prune-references', '10 seconds', 'select keyframe_private.queue_unused_references()')`;
   await owner.end();
-  // Endpoints that get everybody's events, as an administrator adds them in Studio.
+  // Service-wide endpoints, as an administrator adds them in Studio.
   for (const { hook, types } of SERVICE_WIDE) {
     await sql`
       insert into keyframe.webhook_endpoints (url, event_types, max_in_flight)

@@ -1,6 +1,6 @@
 import type { Step } from "../../shared/contract/fields.ts";
 import { shiftTime } from "./database-faults.ts";
-import { codeOf, endOfAddress, forget, hasEnded, isUnanswered, pollOnce } from "./users.ts";
+import { codeOf, endOfAddress, removePrediction, hasEnded, isUnanswered, pollOnce } from "./users.ts";
 import { retry, type Ledger, pause, type World } from "./world.ts";
 
 const CHECK_EVERY_MS = 1_000;
@@ -22,7 +22,7 @@ type OpenWork = {
  * Waits until no work is left, for at most so many seconds. When all that is left waits for leases or back-offs, the
  * times are moved by two minutes (shiftTime). Returns what is left.
  */
-export async function drain({ sql }: World, seconds: number, say: (line: string) => void): Promise<OpenWork> {
+export async function waitUntilIdle({ sql }: World, seconds: number, say: (line: string) => void): Promise<OpenWork> {
   const end = performance.now() + seconds * 1000;
   let last = "";
   let changedAt = performance.now();
@@ -107,7 +107,7 @@ export async function pollAtRest(world: World): Promise<number> {
         () =>
           pollOnce(user, world, predictionId, true).catch((error) => {
             if (codeOf(error) !== "not_found") throw error;
-            forget(user, predictionId);
+            removePrediction(user, predictionId);
           }),
         10,
       );

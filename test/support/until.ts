@@ -1,4 +1,4 @@
-const LOOK_EVERY_MS = 20;
+const CHECK_EVERY_MS = 20;
 
 /**
  * Asks again and again until the answer is neither undefined, null nor false, and returns it.
@@ -16,6 +16,6 @@ export async function until<T>(
     if (answer !== undefined && answer !== null && answer !== false)
       return answer as Exclude<T, undefined | null | false>;
     if (performance.now() > end) throw new Error(`Waited ${limitMs} ms without success for: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
   }
 }

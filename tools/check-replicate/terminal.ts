@@ -48,8 +48,8 @@ const REMEDY: Record<string, string> = {
   provider_unauthorized:
     "Make a token at https://replicate.com/account/api-tokens and set it as KEYFRAME_REPLICATE_API_TOKEN.",
   provider_payment_required: "Look at https://replicate.com/account/billing.",
-  provider_model_not_found: "npm run models:check tells which row of models is wrong.",
-  provider_rejected_input: "npm run models:check tells whether the model's inputs have changed.",
+  provider_model_not_found: "npm run models:check shows which row of models is wrong.",
+  provider_rejected_input: "npm run models:check shows whether the model's inputs have changed.",
   provider_rate_limited: "Wait a minute and run it again.",
   provider_unavailable: "Look at https://www.replicatestatus.com and run it again.",
   provider_unreachable: "Is there a network, and is KEYFRAME_REPLICATE_API_BASE_URL right?",
@@ -71,7 +71,7 @@ export function whatToDo(error: unknown, { stopped, runId }: Reached): string {
     return `${reason.message} ${REMEDY[reason.code] ?? ""}${look}`;
   }
   if (error instanceof OutputError) return `${error.message} ${REMEDY[error.code] ?? ""}`.trim();
-  if (error instanceof UnsupportedInput) return `${error.message} npm run models:check may tell more.`;
+  if (error instanceof UnsupportedInput) return `${error.message} npm run models:check may show more.`;
   return oneLine(error);
 }
 

@@ -27,8 +27,8 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
         receiver.events.filter(
           ({ event, duplicate }) => !duplicate && "projectId" in event.data && event.data.projectId === projectId,
         );
-      const patience = performance.now() + TIMEOUT_MS;
-      while (!isWholeFilm(ofFilm()) && performance.now() < patience) {
+      const end = performance.now() + TIMEOUT_MS;
+      while (!isWholeFilm(ofFilm()) && performance.now() < end) {
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, 50));
       }

@@ -72,7 +72,7 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
   const answer = keyed.safeParse(await response.json().catch(() => undefined));
   if (response.ok && answer.success) return answer.data.key;
   throw new DeployError(
-    `Replicate did not tell its signing secret (HTTP ${response.status}): look at https://replicatestatus.com and run the command again.`,
+    `Replicate did not return its signing secret (HTTP ${response.status}): look at https://replicatestatus.com and run the command again.`,
   );
 }
 

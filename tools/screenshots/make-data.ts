@@ -71,7 +71,7 @@ async function makeFilm(keyframe: KeyframeClient, film: Film): Promise<string> {
 }
 
 const TESTS = 26;
-const LOOK_EVERY_MS = 100;
+const CHECK_EVERY_MS = 100;
 const TIMEOUT_MS = 30_000;
 
 /** Three endpoints: one that works, one that fails, one for a single event type. */
@@ -102,7 +102,7 @@ export async function sendTests(keyframe: KeyframeClient, webhookId: string): Pr
     const { deliveries } = await keyframe.webhooks.deliveries(webhookId, { status: "pending" });
     if (deliveries.length === 0) return;
     if (performance.now() > end) throw new Error("The test events were not delivered in time.");
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
   }
 }
 
