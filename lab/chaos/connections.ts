@@ -45,7 +45,8 @@ const PG_NET = "scheduler";
 type Target = Pick<World, "stack" | "sql"> & { receivers?: Pick<World["receivers"], "port"> };
 
 /**
- * Waits until no unneeded connection is left, at most as long as connections are kept for reuse. Returns those that are left. `pool`: how many connections the gateway could use just after the start.
+ * Waits until no unneeded connection is left, at most as long as connections are kept for reuse. Returns those that are
+ * left. `pool`: how many connections the gateway could use just after the start.
  */
 export async function connectionsLeft(
   world: Target,
@@ -87,7 +88,7 @@ async function inPostgres({ sql }: Target, pool: number): Promise<LeftConnection
 }
 
 /**
- * An idle stack's processes may hold connections to Postgres alone. pg_net also keeps the connections on which it sent
+ * An idle stack's processes may hold connections only to Postgres. pg_net also keeps the connections on which it sent
  * kicks to the gateway.
  */
 async function sockets({ stack, receivers }: Target): Promise<LeftConnection[]> {
