@@ -50,7 +50,12 @@ test("a claim among 100,000 delivered and 10,000 due → goes through the index 
 test("recording a batch of 28 in it → finds each by its key", async () => {
   const { deliveries } = await exchange(db.sql, { maxRows: 100 });
   const results = deliveries.map((delivery) => resultOf(delivery, { status_code: 200 }));
-  const plans = await plansOf(db.url, (sql) => exchange(sql, { results, maxRows: 0 }));
+  let recorded = 0;
+  const plans = await plansOf(db.url, async (sql) => {
+    ({ recorded } = await exchange(sql, { results, maxRows: 0 }));
+  });
+  expect(recorded).toBe(28);
+  expect(plans.some((plan) => plan.includes("webhook_deliveries_pkey"))).toBe(true);
   for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_deliveries");
 });
 
