@@ -1,8 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// In CI a test that fails is run once more, and the report says so: thousands of tests against real processes on two busy
-// cores meet a scheduling accident now and then. On a person's machine it fails at once.
-const patience = { testTimeout: 30_000, hookTimeout: 90_000, retry: Deno.env.get("CI") ? 1 : 0 };
+const patience = { testTimeout: 30_000, hookTimeout: 90_000 };
 
 // Every answer of the API that any test gets is held against openapi.json.
 const setupFiles = ["test/support/openapi-setup.ts"];
