@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { startVideoBody } from "../../shared/contract/predictions.ts";
 import { createProjectBody } from "../../shared/contract/projects.ts";
 import { createWebhookBody } from "../../shared/contract/webhooks.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld, type World } from "../support/db-predictions.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
@@ -10,13 +10,11 @@ import { rolledBack } from "../support/db-rolled-back.ts";
 // The rules for texts exist twice: in the contract, for the API, and in checks, for the Data
 // API. They must say the same.
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 type Schema = { safeParse(value: unknown): { success: boolean } };
 const project = createProjectBody.shape;

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
 
 // 100,000 delivered, 10,000 due at one endpoint, and a few at ten others.
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let flood: string;
 const quiet: string[] = [];
 beforeAll(async () => {
-  db = await cloneDatabase();
   flood = await addEndpoint(db.sql, null);
   for (let i = 0; i < 10; i++) quiet.push(await addEndpoint(db.sql, null));
   const [id = ""] = await seedDeliveries(db.sql, flood, 1);
@@ -26,7 +25,6 @@ beforeAll(async () => {
   });
   await db.sql`analyze keyframe.webhook_deliveries, keyframe.webhook_events, keyframe.webhook_endpoints, keyframe.webhook_attempts`;
 });
-afterAll(() => db.drop());
 
 test("a claim among 100,000 delivered and 10,000 due → goes through the index of what is due, and reads a few rows", async () => {
   for (const endpoint of quiet) await seedDeliveries(db.sql, endpoint, 2);
