@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { until } from "../support/until.ts";
-import { allGone, descendantsOf, runProgram } from "./stack-process.ts";
+import { allGone, descendantsOf, runProgram } from "../unit/stack-process.ts";
 
 const STACK_MS = 90_000;
 
