@@ -1,20 +1,29 @@
 import { PgBoss } from "pg-boss";
 import type postgres from "postgres";
 import { sign } from "../../../shared/webhooks/signature.ts";
+import { type JobProcess, startJobProcess } from "../processes.ts";
 import type { Shot } from "./peers/fetch-loop.ts";
 import { type Job, PATIENCE_MS, PG_BOSS_QUEUE } from "./peers/post-event.ts";
 import type { Scene } from "./scene.ts";
-import { startProcess } from "./start-process.ts";
 
 /** A way of delivering events: from rows committed in a transaction to recorded outcomes. */
 export type Way = {
   name: string;
+  /** The process that sends; absent where it is the stack's. */
+  pid?: number;
   /** Commits events in one transaction, spread over these endpoints. Returns when COMMIT was sent, in ms since 1970. */
   commit(events: number, endpoints: number[]): Promise<number>;
   /** Whether an outcome is still unrecorded. */
   isOpen(): Promise<boolean>;
   close(): Promise<void>;
 };
+
+/** A sender of a peer, once it is ready. */
+async function startPeer(file: string, env: Record<string, string>): Promise<JobProcess> {
+  const peer = startJobProcess(new URL(`peers/${file}`, import.meta.url), env);
+  await peer.run("ready");
+  return peer;
+}
 
 /** The time in ms since 1970, with fractions. */
 export const wallClock = (): number => performance.timeOrigin + performance.now();
@@ -98,12 +107,13 @@ const INSERT_AT_ONCE = 1_000;
 
 /** Jobs of pg-boss, inserted in the transaction; its own worker signs and posts. */
 export async function pgBossWay({ databaseUrl, sql }: Scene): Promise<Way> {
-  const worker = await startProcess(new URL("peers/pg-boss-worker.ts", import.meta.url), { DATABASE_URL: databaseUrl });
+  const worker = await startPeer("pg-boss-worker.ts", { DATABASE_URL: databaseUrl });
   const boss = new PgBoss({ connectionString: databaseUrl, supervise: false, schedule: false, max: 1 });
   boss.on("error", (error: unknown) => console.error("pg-boss:", error));
   await boss.start();
   return {
     name: "pg-boss + fetch",
+    pid: worker.pid,
     commit: async (events, endpoints) => {
       let sent = 0;
       await sql.begin(async (sql) => {
@@ -130,17 +140,16 @@ export async function pgBossWay({ databaseUrl, sql }: Scene): Promise<Way> {
     close: async () => {
       await boss.stop({ graceful: false });
       await worker.close();
-      await sql`drop schema pgboss cascade`;
     },
   };
 }
 
 /** Jobs of Graphile Worker, added in the transaction; its own worker signs and posts. */
 export async function graphileWay({ databaseUrl, sql }: Scene): Promise<Way> {
-  const module = new URL("peers/graphile-worker-process.ts", import.meta.url);
-  const worker = await startProcess(module, { DATABASE_URL: databaseUrl });
+  const worker = await startPeer("graphile-worker-process.ts", { DATABASE_URL: databaseUrl });
   return {
     name: "graphile-worker + fetch",
+    pid: worker.pid,
     commit: async (events, endpoints) => {
       let sent = 0;
       await sql.begin(async (sql) => {
@@ -155,10 +164,7 @@ export async function graphileWay({ databaseUrl, sql }: Scene): Promise<Way> {
     },
     // A succeeded job is deleted.
     isOpen: async () => (await sql`select from graphile_worker._private_jobs limit 1`).length > 0,
-    close: async () => {
-      await worker.close();
-      await sql`drop schema graphile_worker cascade`;
-    },
+    close: worker.close,
   };
 }
 
@@ -167,8 +173,7 @@ const CHANNEL = "bench_happenings";
 
 /** NOTIFY with the event in the transaction; a listener signs and posts, and records nothing. */
 export async function notifyWay({ databaseUrl, sql }: Scene): Promise<Way> {
-  const module = new URL("peers/notify-listener.ts", import.meta.url);
-  const listener = await startProcess(module, { DATABASE_URL: databaseUrl, CHANNEL });
+  const listener = await startPeer("notify-listener.ts", { DATABASE_URL: databaseUrl, CHANNEL });
   return {
     name: "LISTEN/NOTIFY + fetch",
     commit: async (events, endpoints) => {
@@ -187,23 +192,20 @@ export async function notifyWay({ databaseUrl, sql }: Scene): Promise<Way> {
 
 /** No queue: a process posts signed requests from its memory. The limit of the others. */
 export async function fetchLoopWay({ sql, receiver, secrets }: Scene): Promise<Way> {
-  const { port, close } = await startProcess(new URL("peers/fetch-loop.ts", import.meta.url));
-  const url = `http://127.0.0.1:${port}/`;
+  const loop = startJobProcess(new URL("peers/fetch-loop.ts", import.meta.url));
   return {
     name: "bare fetch loop",
+    pid: loop.pid,
     commit: async (events, endpoints) => {
       const happenings = await recordHappenings(sql, events, endpoints);
       const shots = happenings.map(({ id, endpoint, body }): Shot => {
         const signed = sign(secrets[endpoint] ?? "", id, new Date(), body);
         return { url: receiver.url(endpoint), headers: { ...signed, "content-type": "application/json" }, body };
       });
-      await (await fetch(url, { method: "PUT", body: JSON.stringify(shots) })).body?.cancel();
-      const response = await fetch(url, { method: "POST" });
-      if (!response.ok) throw new Error(`The fetch loop answered ${response.status}.`);
-      const { began }: { began: number } = await response.json();
-      return began;
+      await loop.run(shots);
+      return await loop.run<number>("fire");
     },
     isOpen: async () => false,
-    close,
+    close: loop.close,
   };
 }

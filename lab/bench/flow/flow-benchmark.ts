@@ -1,134 +1,186 @@
-import postgres from "postgres";
-import { startLoad } from "../api/load.ts";
-import { startByApi } from "../api/operations.ts";
-import type { Benchmark, Result } from "../benchmark.ts";
+import { readFrame, startFrame, storeFrame } from "../api/operations.ts";
+import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
+import { FUNCTION_NAMES } from "../../../local/stack/function-arguments.ts";
+import { type Load, startLoad } from "../load.ts";
+import { measureInTurn, ratioOf, spreadOf, waitUntil } from "../measure.ts";
+import { type Cpu, openCpuMeter } from "../memory/process-usage.ts";
 import type { BenchStack } from "../stack.ts";
-import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
-import { openOurWay, openProviderWay, openScriptWay, untilIdle } from "./frame-ways.ts";
-import type { ScriptSettings } from "./script-process.ts";
-import { startJobProcess } from "../job-process.ts";
+import { type BenchUser, makeProjects, makeUsers } from "../users.ts";
+import { makeWrittenProjects, openWritten } from "../written/open-written.ts";
 
-const TABLE = "bench_frames";
-const WARM_UP_ROUNDS = { full: 3, quick: 1 };
+const FULL = { atOnce: 50, warmUps: 3, ones: 15, manies: 5 };
+const QUICK = { atOnce: 6, warmUps: 1, ones: 1, manies: 1 };
+/** Frequent polls for one frame; fewer for many, so that polling costs less than the work. */
+const POLL_MS = { one: 3, many: 20 };
+/** After this the workers have ended and pg_net sends at once. */
+const QUIET_MS = 4_000;
 
-export const flowBenchmark: Benchmark = {
-  name: "flow",
-  title: "From start to stored",
-  work:
-    "From the start of a first frame until it has succeeded: submitted, called back, copied into Storage, hashed, recorded. The provider is the " +
-    "simulator, which takes as long as it takes to draw the picture. Beside it a single script, in a process of its own, that asks the same " +
-    "provider for the same picture, waits for the answer, copies the file into Storage and writes a row. At once: each of a user of its own.",
+export const flowBenchmark: Benchmark = { name: "flow", run: measureFlow };
 
-  async run({ quick, stack: open, progress }) {
-    const stack = await open();
-    const atOnce = quick ? 8 : 50;
-    const sql = postgres(stack.databaseUrl, { max: 4, onnotice: () => undefined });
-    const load = startLoad();
-    await makeTable(sql);
-    const settings = JSON.stringify(await scriptSettings(stack, sql));
-    const script = startJobProcess(new URL("script-process.ts", import.meta.url), "-A", { SCRIPT: settings });
-    try {
-      const { make, expectReadable } = await openOurWay(stack, sql, load, atOnce);
-      const scripted = openScriptWay(sql, script, TABLE);
-      const provider = openProviderWay(script);
-      // Warms up until each of the gateway's connections has planned each statement.
-      for (let round = 0; round < WARM_UP_ROUNDS[quick ? "quick" : "full"]; round++)
-        await Promise.all([make(atOnce), scripted(atOnce)]);
+/** Makes and stores so many first frames at once, each of another user; returns ms until the last is stored. */
+type Make = (atOnce: number) => Promise<number>;
 
-      const one = await measureInTurn(
-        {
-          woken: () => untilIdle(sql).then(() => make(1)),
-          script: () => scripted(1),
-          provider: () => provider(1),
-          awake: () => make(1),
-        },
-        quick ? 1 : 15,
-        (text) => progress(`one, ${text}`),
-      );
-      const many = await measureInTurn(
-        { ours: () => make(atOnce), script: () => scripted(atOnce), provider: () => provider(atOnce) },
-        quick ? 1 : 5,
-        (text) => progress(`${atOnce} at once, ${text}`),
-      );
-      await expectReadable();
-      return describe(one, many, atOnce);
-    } finally {
-      await script.close();
-      await load.close();
-      await sql`drop table if exists ${sql(TABLE)}`;
-      await sql.end({ timeout: 1 });
+async function measureFlow({ quick, openStack, progress }: BenchContext): Promise<Result> {
+  const { atOnce, warmUps, ones, manies } = quick ? QUICK : FULL;
+  const stack = await openStack();
+  const load = startLoad();
+  const written = await openWritten(stack);
+  try {
+    const users = await makeUsers(stack, atOnce);
+    const theirProjects = await makeWrittenProjects(stack, users);
+    const { make, expectReadable } = await openFrames(stack, users, load);
+    const makeWritten: Make = async (count) => {
+      const requests = users.slice(0, count).map((user, at) => storeFrame(written.url, user, theirProjects[at] ?? ""));
+      const began = performance.now();
+      await load.run({ requests, clients: count, count, warmUp: 0 });
+      return performance.now() - began;
+    };
+    // Until each of the gateway's connections has planned each statement.
+    for (let round = 0; round < warmUps; round++) {
+      await make(atOnce);
+      await makeWritten(atOnce);
     }
-  },
-};
+    const one = await measureInTurn(
+      {
+        awake: async () => {
+          await make(1);
+          return await make(1);
+        },
+        written: () => makeWritten(1),
+      },
+      ones,
+      (text) => progress(`one, ${text}`),
+    );
+    const woken: number[] = [];
+    for (let time = 0; time < Math.ceil(ones / 3); time++) {
+      await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
+      woken.push(await make(1));
+    }
+    const used = { ours: [] as (Cpu | null)[], written: [] as (Cpu | null)[] };
+    const many = await measureInTurn(
+      {
+        ours: metered(stack, functionPids(stack), () => make(atOnce), used.ours),
+        written: metered(stack, [written.pid], () => makeWritten(atOnce), used.written),
+      },
+      manies,
+      (text) => progress(`${atOnce} at once, ${text}`),
+    );
+    await expectReadable();
+    return describe(atOnce, one, woken, many, costOf(used.ours, atOnce), costOf(used.written, atOnce));
+  } finally {
+    await written.close();
+    await load.close();
+  }
+}
 
-type One = Record<"woken" | "awake" | "script" | "provider", number[]>;
-type Many = Record<"ours" | "script" | "provider", number[]>;
+const functionPids = ({ children }: BenchStack) => FUNCTION_NAMES.flatMap((name) => children.get(name)?.pid ?? []);
 
-function describe(one: One, many: Many, atOnce: number): Result {
+function metered(stack: BenchStack, pids: number[], work: () => Promise<number>, used: (Cpu | null)[]) {
+  const meter = openCpuMeter(stack.sql, pids);
+  return async () => {
+    const { result, cpu } = await meter.during(work);
+    used.push(cpu);
+    return result;
+  };
+}
+
+/** ms of processor time for one frame; null where it cannot be read. */
+function costOf(used: (Cpu | null)[], atOnce: number): Cpu | null {
+  const known = used.filter((cpu) => cpu !== null);
+  if (known.length === 0) return null;
+  const each = (key: keyof Cpu) => spreadOf(known.map((cpu) => cpu[key] / atOnce)).median;
+  return { postgres: each("postgres"), functions: each("functions") };
+}
+
+function describe(
+  atOnce: number,
+  one: Record<"awake" | "written", number[]>,
+  woken: number[],
+  many: Record<"ours" | "written", number[]>,
+  cost: Cpu | null,
+  writtenCost: Cpu | null,
+): Result {
   const perSecond = (took: number[]) => took.map((ms) => (atOnce / ms) * 1000);
+  const single = (value: number | undefined) => (value === undefined ? null : spreadOf([value]));
   return {
+    aims: [
+      { name: "one, right after another: time", value: ratioOf(one.awake, one.written), atMost: 1.5 },
+      {
+        name: `${atOnce} at once: per second`,
+        value: ratioOf(perSecond(many.ours), perSecond(many.written)),
+        atLeast: 0.9,
+      },
+      ...(cost === null
+        ? []
+        : [
+            { name: "processor time of Postgres for one, ms", value: spreadOf([cost.postgres]), atMost: 7 },
+            { name: "processor time of the functions for one, ms", value: spreadOf([cost.functions]), atMost: 6 },
+          ]),
+    ],
     tables: [
       {
-        caption: "one first frame",
-        unit: "ms",
-        columns: ["start to stored"],
+        caption: "first frames, from start to stored",
+        columns: ["one, ms", "one after quiet, ms", `${atOnce} at once, per second`, "Postgres, ms", "functions, ms"],
         rows: [
-          { name: "Keyframe, nothing running before", cells: [spreadOf(one.woken)] },
-          { name: "Keyframe, right after another", cells: [spreadOf(one.awake)] },
-          { name: "the script", cells: [spreadOf(one.script)] },
-          { name: "the provider alone, nothing stored", cells: [spreadOf(one.provider)] },
-        ],
-      },
-      {
-        caption: `${atOnce} first frames at once`,
-        unit: "per second",
-        columns: ["stored"],
-        rows: [
-          { name: "Keyframe", cells: [spreadOf(perSecond(many.ours))] },
-          { name: "the script", cells: [spreadOf(perSecond(many.script))] },
-          { name: "the provider alone, nothing stored", cells: [spreadOf(perSecond(many.provider))] },
+          {
+            name: "Keyframe",
+            cells: [
+              ...[spreadOf(one.awake), spreadOf(woken), spreadOf(perSecond(many.ours))],
+              ...[single(cost?.postgres), single(cost?.functions)],
+            ],
+          },
+          {
+            name: "the written function",
+            cells: [
+              ...[spreadOf(one.written), null, spreadOf(perSecond(many.written))],
+              ...[single(writtenCost?.postgres), single(writtenCost?.functions)],
+            ],
+          },
         ],
       },
     ],
-    aims: [
-      {
-        name: "one, nothing running before: time beside the script",
-        ratio: ratioOf(one.woken, one.script),
-        atMost: 1.5,
-      },
-      { name: "one, right after another: time beside the script", ratio: ratioOf(one.awake, one.script), atMost: 1.5 },
-      {
-        name: `${atOnce} at once: per second beside the script`,
-        ratio: ratioOf(perSecond(many.ours), perSecond(many.script)),
-        atLeast: 1,
-      },
-    ],
+    costs: cost === null ? [] : [{ name: "a first frame, from start to stored", ...cost }],
   };
 }
 
-/** The script's table. */
-async function makeTable(sql: postgres.Sql): Promise<void> {
-  await sql`create table ${sql(TABLE)} (
-    id uuid primary key default gen_random_uuid(), path text not null, bytes bigint not null, created_at timestamptz not null default now())`;
-  await sql`alter table ${sql(TABLE)} enable row level security`;
-  await sql`grant select, insert on ${sql(TABLE)} to service_role`;
-}
-
-/** The same model and input as our own submit. */
-async function scriptSettings(stack: BenchStack, sql: postgres.Sql): Promise<ScriptSettings> {
-  if (!stack.simulator) throw new Error("There is no simulator on this stack.");
-  const [model] = await sql<{ model: `${string}/${string}`; extras: Record<string, unknown>; prompt_field: string }[]>`
-    select model, extras, prompt_field from keyframe.models where step = 'first-frame' and is_default`;
-  if (!model) throw new Error("There is no default model for first frames.");
-  const { prompt }: { prompt: string } = JSON.parse(startByApi(stack.caller, "").body ?? "");
-  return {
-    url: stack.url,
-    secretKey: stack.keys.secretKey,
-    provider: `${stack.simulator.url}/v1`,
-    token: stack.keys.replicateToken,
-    model: model.model,
-    input: { ...model.extras, [model.prompt_field]: prompt },
-    bucket: "keyframe-outputs",
-    table: TABLE,
+/** Through the API. Polls the table, which costs less than the API; `expectReadable` asks the API once for each user's last frame. */
+export async function openFrames(stack: BenchStack, users: BenchUser[], load: Load) {
+  const { sql } = stack;
+  const api = `${stack.functionUrls.api}/api`;
+  const projects = await makeProjects(stack, users);
+  let started = 0;
+  const make: Make = async (atOnce) => {
+    const requests = Array.from({ length: atOnce }, () => {
+      const at = started++ % users.length;
+      return startFrame(api, users[at] as BenchUser, projects[at] ?? ""); // at is below the number of users
+    });
+    const began = performance.now();
+    const asked = load.run({ requests, clients: atOnce, count: atOnce, warmUp: 0 });
+    const stored = async () => {
+      const [row] = await sql<{ open: number; lost: number; stored: number }[]>`
+        select count(*) filter (where is_active)::int as open, count(*) filter (where status in ('failed', 'canceled'))::int as lost,
+          count(*) filter (where status = 'succeeded')::int as stored
+        from keyframe.predictions where project_id in ${sql(projects)}`;
+      if (row?.lost) throw new Error(`${row.lost} first frames have failed.`);
+      return row?.open === 0 && row.stored === started;
+    };
+    await waitUntil(stored, {
+      what: `${atOnce} first frames are stored`,
+      everyMs: POLL_MS[atOnce === 1 ? "one" : "many"],
+    });
+    const took = performance.now() - began;
+    await asked;
+    return took;
   };
+  const expectReadable = async () => {
+    const rows = await sql<{ id: string; project_id: string; owner_id: string }[]>`
+      select distinct on (owner_id) id, project_id, owner_id from keyframe.predictions
+      where project_id in ${sql(projects)} order by owner_id, created_at desc`;
+    const requests = rows.map(({ id, project_id, owner_id }) => {
+      const caller = users.find((user) => user.id === owner_id) ?? stack.caller;
+      return { ...readFrame(api, caller, project_id, id), contains: `"url":"${stack.url}` };
+    });
+    await load.run({ requests, clients: users.length, count: users.length, warmUp: 0 });
+  };
+  return { make, expectReadable };
 }

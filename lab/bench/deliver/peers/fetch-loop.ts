@@ -1,20 +1,16 @@
-import { untilStdinEnds } from "../start-process.ts";
+import { answerJobs } from "../../processes.ts";
 
 /** The best of 20, 50, 100, 200 and 400. */
 const AT_ONCE = 100;
 
+/** A request that is made and signed beforehand. */
 export type Shot = { url: string; headers: Record<string, string>; body: string };
 
-/**
- * The limit of fetch: posts requests that are made and signed beforehand. PUT takes them as JSON; POST sends them all
- * and answers when that began and ended, in ms since 1970.
- */
-let shots: Shot[] = [];
-
-async function fire(): Promise<{ began: number; ended: number }> {
+/** The limit of fetch: posts the shots of the job before. Answers when that began, in ms since 1970. */
+async function fire(shots: Shot[]): Promise<number> {
   const began = performance.timeOrigin + performance.now();
   let next = 0;
-  const lane = async () => {
+  const sendNext = async () => {
     for (let shot = shots[next++]; shot !== undefined; shot = shots[next++]) {
       const { url, headers, body } = shot;
       const response = await fetch(url, { method: "POST", headers, body });
@@ -22,17 +18,12 @@ async function fire(): Promise<{ began: number; ended: number }> {
       if (!response.ok) throw new Error(`The receiver answered ${response.status}.`);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, lane));
-  return { began, ended: performance.timeOrigin + performance.now() };
+  await Promise.all(Array.from({ length: AT_ONCE }, sendNext));
+  return began;
 }
 
-Deno.serve(
-  { hostname: "127.0.0.1", port: 0, onListen: ({ port }) => console.log(JSON.stringify({ ready: true, port })) },
-  async (request) => {
-    if (request.method === "POST") return Response.json(await fire());
-    shots = await request.json();
-    return new Response(null, { status: 204 });
-  },
-);
-await untilStdinEnds();
-Deno.exit(0);
+let loaded: Shot[] = [];
+await answerJobs((shots: Shot[] | "fire") => {
+  if (shots === "fire") return fire(loaded);
+  loaded = shots;
+});

@@ -1,0 +1,111 @@
+import { join } from "node:path";
+import { freePort } from "../../../local/network.ts";
+import { functionArguments, HOSTED_DENO, hostedDenoMissing } from "../../../local/stack/function-arguments.ts";
+import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+import { sign } from "../../../shared/webhooks/signature.ts";
+import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
+import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
+import { cpuOfProcess } from "../memory/process-usage.ts";
+import { startFunction } from "../processes.ts";
+import type { BenchStack } from "../stack.ts";
+import { runBurst } from "./burst.ts";
+import { ENDPOINTS, openScene } from "./scene.ts";
+import { keyframeWay } from "./ways.ts";
+
+const FULL = { events: 4_000, rounds: 3 };
+const QUICK = { events: 400, rounds: 1 };
+const WARM_UP_EVENTS = 400;
+/** What the hosted platform allows one request, waiting excluded. */
+const ALLOWED_MS = 2_000;
+/** The sweep would send one every five seconds. */
+const KICK_EVERY_MS = 1_000;
+
+export const hostedBenchmark: Benchmark = { name: "hosted", run: measureHosted };
+
+async function measureHosted({ quick, openStack, progress }: BenchContext): Promise<Result> {
+  if (hostedDenoMissing !== undefined) throw new Error(`${hostedDenoMissing}.`);
+  const { events, rounds } = quick ? QUICK : FULL;
+  const stack = await openStack();
+  const scene = await openScene(stack.databaseUrl);
+  // The other process of keyframe-deliver takes all work.
+  stack.children.get("keyframe-deliver")?.kill("SIGSTOP");
+  try {
+    const cost = (isHosted: boolean) => async () => {
+      const deliver = await startDeliver(stack, isHosted);
+      const kicks = setInterval(() => void deliver.kick().catch(() => undefined), KICK_EVERY_MS);
+      const drain = (count: number) => runBurst(scene, keyframeWay(scene), { events: count, endpoints: ENDPOINTS });
+      try {
+        await deliver.kick();
+        await drain(WARM_UP_EVENTS);
+        const before = await cpuOfProcess(deliver.pid);
+        await drain(events);
+        return ((await cpuOfProcess(deliver.pid)) - before) / events;
+      } finally {
+        clearInterval(kicks);
+        await deliver.close();
+      }
+    };
+    const { hosted, local } = await measureInTurn({ hosted: cost(true), local: cost(false) }, rounds, progress);
+    const row = (name: string, ms: number[]) => ({
+      ...{ name, cells: [spreadOf(ms), spreadOf(ms.map((each) => ALLOWED_MS / each))] },
+    });
+    return {
+      aims: [],
+      tables: [
+        {
+          caption: "keyframe-deliver",
+          columns: ["processor time for one delivery, ms", "deliveries in 2 s of processor time"],
+          rows: [
+            row("the hosted platform's Deno", hosted),
+            row("the Deno of the other benchmarks", local),
+            { name: "ratio", cells: [ratioOf(hosted, local), null] },
+          ],
+        },
+      ],
+    };
+  } finally {
+    stack.children.get("keyframe-deliver")?.kill("SIGCONT");
+    await scene.close();
+  }
+}
+
+/** One more keyframe-deliver with the rights of the stack's own. `kick` wakes it as Postgres does. */
+async function startDeliver({ url, keys }: BenchStack, isHosted: boolean) {
+  const file = await Deno.makeTempFile({ prefix: "keyframe-bench-", suffix: ".ts" });
+  const imports = ["local/stack/hosted-serve.ts", "supabase/functions/keyframe-deliver/index.ts"];
+  await Deno.writeTextFile(
+    file,
+    imports.map((path) => `import ${JSON.stringify(join(PROJECT_ROOT, path))};\n`).join(""),
+  );
+  const port = freePort();
+  const env = {
+    SUPABASE_URL: url,
+    SUPABASE_SECRET_KEYS: JSON.stringify({ default: keys.secretKey }),
+    KEYFRAME_KICK_SECRET: keys.kickSecret,
+    KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1",
+  };
+  const deliver = await startFunction({
+    port,
+    // The port, because the hosted platform's version does not know DENO_SERVE_ADDRESS.
+    args: [...functionArguments("keyframe-deliver", port, "anywhere").slice(0, -1), file, String(port)],
+    env,
+    ...(isHosted ? { deno: HOSTED_DENO } : {}),
+  });
+  return {
+    ...deliver,
+    kick: async () => {
+      const headers = sign(keys.kickSecret, `kick_${crypto.randomUUID()}`, new Date(), "{}");
+      const response = await fetch(`http://127.0.0.1:${port}/keyframe-deliver`, {
+        method: "POST",
+        headers,
+        body: "{}",
+      });
+      await response.body?.cancel();
+      if (response.status !== 202) throw new Error(`keyframe-deliver answered ${response.status} to a kick.`);
+    },
+    close: async () => {
+      await deliver.close();
+      await Deno.remove(file);
+    },
+  };
+}
