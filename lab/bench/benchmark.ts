@@ -1,4 +1,5 @@
 import type { Spread } from "./measure.ts";
+import type { Cpu } from "./memory/process-usage.ts";
 import type { BenchStack, StackSettings } from "./stack.ts";
 
 /** A benchmark of `npm run bench`: does the same work in several ways, in turn, and compares them. */
@@ -24,14 +25,14 @@ export type Table = {
   /** What the rows are, with the unit when all columns have the same. */
   caption: string;
   columns: string[];
-  rows: { name: string; cells: (Spread | string | null)[] }[];
+  rows: { name: string; cells: (Spread | number | string | null)[] }[];
 };
 
 /** A figure and its bound. A ratio is of two measurements in the same run. */
 export type Aim = { name: string; value: Spread; atMost?: number; atLeast?: number };
 
 /** ms of processor time for one of something, for docs/scale.md. */
-export type Cost = { name: string; postgres: number; functions: number };
+export type Cost = { name: string } & Cpu;
 
 export const isMet = ({ value, atMost = Number.POSITIVE_INFINITY, atLeast = 0 }: Aim): boolean =>
   value.median <= atMost && value.median >= atLeast;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { type Aim, type Cost, isMet, type Result, type Table } from "./benchmark.ts";
-import { type Machine, type Spread, spreadOf } from "./measure.ts";
+import type { Machine, Spread } from "./measure.ts";
 
 /** Writes a result into a page of docs/, between the two comments with its name. Other text stays. */
 export async function writeBlock(page: string, name: string, block: string): Promise<void> {
@@ -34,8 +34,8 @@ const aimsTable = (aims: Aim[]): Table => ({
 
 function markdownOf({ caption, columns, rows }: Table): string {
   const line = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
-  const text = (cell: Spread | string | null) =>
-    cell === null ? "–" : typeof cell === "string" ? cell : spreadText(cell);
+  const text = (cell: Spread | number | string | null) =>
+    cell === null ? "–" : typeof cell === "string" ? cell : typeof cell === "number" ? figure(cell) : spreadText(cell);
   return [
     line([caption, ...columns]),
     `|${"---|".repeat(columns.length + 1)}`,
@@ -53,22 +53,20 @@ export const costsTable = (costs: Cost[]): Table => ({
   columns: ["Postgres, ms", "functions, ms", ...CORES.map((cores) => `${cores} cores`)],
   rows: costs.map(({ name, postgres, functions }) => ({
     name,
-    cells: [postgres, functions, ...CORES.map((cores) => (cores * SHARE * 1000) / postgres)].map((value) =>
-      spreadOf([value]),
-    ),
+    cells: [postgres, functions, ...CORES.map((cores) => (cores * SHARE * 1000) / postgres)],
   })),
 });
 
 /** Three significant digits: 3,150 · 228 · 14.2 · 0.675. */
-export function figure(value: number): string {
+function figure(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en-US");
   return String(Number(value.toPrecision(3)));
 }
 
 /** `14.2 (11 to 19)` */
-export const spreadText = ({ median, min, max }: Spread): string =>
+const spreadText = ({ median, min, max }: Spread): string =>
   min === max ? figure(median) : `${figure(median)} (${figure(min)} to ${figure(max)})`;
 
 /** `≥ 1.5` */
-export const boundOf = ({ atMost, atLeast }: Aim): string =>
+const boundOf = ({ atMost, atLeast }: Aim): string =>
   [...(atLeast === undefined ? [] : [`≥ ${atLeast}`]), ...(atMost === undefined ? [] : [`≤ ${atMost}`])].join(", ");

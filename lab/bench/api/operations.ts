@@ -32,8 +32,8 @@ export async function listOperations(stack: BenchStack, written: string, users: 
   return [
     {
       name: "create",
-      api: each((user) => post(user, `${api}/projects`, { title: "Bench", textPrompt: PROMPT }, 201)),
-      written: each((user) => post(user, `${written}/projects`, { title: "Bench", textPrompt: PROMPT }, 201)),
+      api: each((user) => createProject(api, user)),
+      written: each((user) => createProject(written, user)),
       atMost: 0.75,
     },
     {
@@ -64,6 +64,9 @@ export const get = (caller: Caller, url: string, contains: string): LoadRequest 
 });
 const query = (projectId: string, predictionId: string) => new URLSearchParams({ projectId, predictionId });
 
+/** By the API or the written function. */
+export const createProject = (to: string, caller: Caller): LoadRequest =>
+  post(caller, `${to}/projects`, { title: "Bench", textPrompt: PROMPT }, 201);
 export const startFrame = (api: string, caller: Caller, projectId: string): LoadRequest =>
   post(caller, `${api}/projects/generate/first-frame`, { projectId, prompt: PROMPT }, 202);
 export const storeFrame = (written: string, caller: Caller, projectId: string): LoadRequest =>

@@ -1,6 +1,6 @@
 import type { Aim, BenchContext, Benchmark, Result } from "../benchmark.ts";
-import { measureInTurn, quantile, ratioOf, type Spread, spreadOf } from "../measure.ts";
-import { type Cpu, openCpuMeter } from "../memory/process-usage.ts";
+import { measureInTurn, quantile, ratioOf, spreadOf } from "../measure.ts";
+import { CpuMeter } from "../memory/process-usage.ts";
 import type { BenchStack } from "../stack.ts";
 import { runBurst } from "./burst.ts";
 import { ENDPOINTS, openScene, type Scene } from "./scene.ts";
@@ -55,35 +55,27 @@ async function measureRates(
 ): Promise<Result> {
   const { rounds, events, pgNetEvents } = quick ? QUICK : FULL;
   const names = Object.keys(ways) as (keyof Ways)[]; // its keys are all there is in it
-  const used: Record<string, Cpu[]> = {};
-  const rate = (name: keyof Ways, count: number) => async () => {
-    const pid = name === "keyframe" ? stack.children.get("keyframe-deliver")?.pid : ways[name].pid;
-    const meter = openCpuMeter(stack.sql, pid === undefined ? [] : [pid]);
-    const burst = () => runBurst(scene, ways[name], { events: count, endpoints: ENDPOINTS });
-    const { result, cpu } = await meter.during(burst);
-    if (cpu) used[name] = [...(used[name] ?? []), { postgres: cpu.postgres / count, functions: cpu.functions / count }];
-    return (count / result.took) * 1000;
+  const deliver = stack.children.get("keyframe-deliver")?.pid;
+  const meters = names.map((name) => {
+    const pid = name === "keyframe" ? deliver : ways[name].pid;
+    return [name, new CpuMeter(stack.sql, pid === undefined ? [] : [pid])] as const;
+  });
+  const rate = async (name: keyof Ways, count: number) => {
+    const { took } = await runBurst(scene, ways[name], { events: count, endpoints: ENDPOINTS });
+    return (count / took) * 1000;
   };
   for (const name of names) {
     progress(`${name} warms up`);
-    await rate(name, name === "pgNet" ? 1 : Math.min(WARM_UP_EVENTS, events))();
-    used[name] = [];
+    await rate(name, name === "pgNet" ? 1 : Math.min(WARM_UP_EVENTS, events));
   }
-  const counts = (name: keyof Ways) => (name === "pgNet" ? pgNetEvents : events);
-  const found: Record<string, number[]> = await measureInTurn(
-    Object.fromEntries(names.map((name) => [name, rate(name, counts(name))])),
-    rounds,
-    progress,
-  );
+  const measures = meters.map(([name, meter]) => {
+    const count = name === "pgNet" ? pgNetEvents : events;
+    return [name, () => meter.during(count, () => rate(name, count))] as const;
+  });
+  const found: Record<string, number[]> = await measureInTurn(Object.fromEntries(measures), rounds, progress);
   const beside = (name: keyof Ways) => ratioOf(found.keyframe ?? [], found[name] ?? []);
   const best = beside("pgBoss").median < beside("graphile").median ? "pgBoss" : "graphile";
-  const cost = (name: keyof Ways, key: keyof Cpu): Spread | null => {
-    const each = used[name] ?? [];
-    return each.length === 0 || (key === "functions" && name === "pgNet")
-      ? null
-      : spreadOf(each.map((cpu) => cpu[key]));
-  };
-  const [postgres, functions] = [cost("keyframe", "postgres"), cost("keyframe", "functions")];
+  const cost = new Map(meters).get("keyframe")?.cost;
   return {
     aims: [
       { name: "events per second ÷ those of the best peer with a queue", value: beside(best), atLeast: 1.2 },
@@ -94,16 +86,17 @@ async function measureRates(
       {
         caption: `${events.toLocaleString("en-US")} events over 20 endpoints`,
         columns: ["per second", "Postgres, ms for one", "the sender, ms for one"],
-        rows: names.map((name) => ({
+        rows: meters.map(([name, { cost }]) => ({
           name: name === "pgNet" ? `pg_net (${stack.extensions.pg_net}), ${pgNetEvents} events` : ways[name].name,
-          cells: [spreadOf(found[name] ?? []), cost(name, "postgres"), cost(name, "functions")],
+          cells: [
+            spreadOf(found[name] ?? []),
+            cost?.postgres ?? null,
+            name === "pgNet" ? null : (cost?.functions ?? null),
+          ],
         })),
       },
     ],
-    costs:
-      postgres && functions
-        ? [{ name: "an event with one delivery", postgres: postgres.median, functions: functions.median }]
-        : [],
+    costs: cost ? [{ name: "an event with one delivery", ...cost }] : [],
   };
 }
 

@@ -28,6 +28,16 @@ async function startPeer(file: string, env: Record<string, string>): Promise<Job
 /** The time in ms since 1970, with fractions. */
 export const wallClock = (): number => performance.timeOrigin + performance.now();
 
+/** Runs a transaction. Returns when its COMMIT was sent. */
+async function commit(sql: postgres.Sql, work: (sql: postgres.TransactionSql) => Promise<unknown>): Promise<number> {
+  let sent = 0;
+  await sql.begin(async (transaction) => {
+    await work(transaction);
+    sent = wallClock();
+  });
+  return sent;
+}
+
 /** What the application writes in a peer's transaction. */
 async function recordHappenings(
   sql: postgres.Sql | postgres.TransactionSql,
@@ -45,18 +55,14 @@ async function recordHappenings(
 export function keyframeWay({ sql }: Pick<Scene, "sql">): Way {
   return {
     name: "Keyframe",
-    commit: async (events, endpoints) => {
-      let sent = 0;
-      await sql.begin(async (sql) => {
+    commit: (events, endpoints) =>
+      commit(sql, async (sql) => {
         await sql`
           insert into keyframe.projects (owner_id, title, text_prompt)
           select e.owner_id, 'Event ' || n, repeat('A harbour at dawn. ', 36)
           from generate_series(1, ${events}::int) n
           join bench.endpoints e on e.number = (${endpoints}::int[])[1 + n % cardinality(${endpoints}::int[])]`;
-        sent = wallClock();
-      });
-      return sent;
-    },
+      }),
     // Uses the index of due deliveries for each endpoint, so that polling costs the database little.
     isOpen: async () => {
       const found = await sql`
@@ -82,9 +88,8 @@ export async function pgNetWay({ sql }: Pick<Scene, "sql">): Promise<Way> {
     $$`);
   return {
     name: "pg_net",
-    commit: async (events, endpoints) => {
-      let sent = 0;
-      await sql.begin(async (sql) => {
+    commit: (events, endpoints) =>
+      commit(sql, async (sql) => {
         await sql`
           with happenings as (
             insert into bench.happenings (id, endpoint, body)
@@ -93,10 +98,7 @@ export async function pgNetWay({ sql }: Pick<Scene, "sql">): Promise<Way> {
             returning id, endpoint, body
           )
           select count(bench.post(h.id, h.endpoint, h.body)) from happenings h`;
-        sent = wallClock();
-      });
-      return sent;
-    },
+      }),
     // Requests leave the queue when their batch ends.
     isOpen: async () => (await sql`select from net.http_request_queue limit 1`).length > 0,
     close: async () => undefined,
@@ -114,9 +116,8 @@ export async function pgBossWay({ databaseUrl, sql }: Scene): Promise<Way> {
   return {
     name: "pg-boss + fetch",
     pid: worker.pid,
-    commit: async (events, endpoints) => {
-      let sent = 0;
-      await sql.begin(async (sql) => {
+    commit: (events, endpoints) =>
+      commit(sql, async (sql) => {
         const happenings: Job[] = await recordHappenings(sql, events, endpoints);
         const db = {
           // Its values are text, numbers and null, as unsafe accepts them.
@@ -128,10 +129,7 @@ export async function pgBossWay({ databaseUrl, sql }: Scene): Promise<Way> {
           const jobs = happenings.slice(from, from + INSERT_AT_ONCE).map((data) => ({ data }));
           await boss.insert(PG_BOSS_QUEUE, jobs, { db });
         }
-        sent = wallClock();
-      });
-      return sent;
-    },
+      }),
     isOpen: async () => {
       const found =
         await sql`select from pgboss.job j where j.name = ${PG_BOSS_QUEUE} and j.state < 'completed' limit 1`;
@@ -150,18 +148,14 @@ export async function graphileWay({ databaseUrl, sql }: Scene): Promise<Way> {
   return {
     name: "graphile-worker + fetch",
     pid: worker.pid,
-    commit: async (events, endpoints) => {
-      let sent = 0;
-      await sql.begin(async (sql) => {
+    commit: (events, endpoints) =>
+      commit(sql, async (sql) => {
         const happenings = await recordHappenings(sql, events, endpoints);
         const specs = happenings.map((payload) => ({ identifier: "send", payload }));
         await sql`
           select count(*) from graphile_worker.add_jobs(array(
             select s from json_populate_recordset(null::graphile_worker.job_spec, ${JSON.stringify(specs)}::text::json) s))`;
-        sent = wallClock();
-      });
-      return sent;
-    },
+      }),
     // A succeeded job is deleted.
     isOpen: async () => (await sql`select from graphile_worker._private_jobs limit 1`).length > 0,
     close: worker.close,
@@ -176,15 +170,11 @@ export async function notifyWay({ databaseUrl, sql }: Scene): Promise<Way> {
   const listener = await startPeer("notify-listener.ts", { DATABASE_URL: databaseUrl, CHANNEL });
   return {
     name: "LISTEN/NOTIFY + fetch",
-    commit: async (events, endpoints) => {
-      let sent = 0;
-      await sql.begin(async (sql) => {
+    commit: (events, endpoints) =>
+      commit(sql, async (sql) => {
         for (const happening of await recordHappenings(sql, events, endpoints))
           await sql`select pg_notify(${CHANNEL}, ${JSON.stringify(happening)})`;
-        sent = wallClock();
-      });
-      return sent;
-    },
+      }),
     isOpen: async () => false,
     close: listener.close,
   };

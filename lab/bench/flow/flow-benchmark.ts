@@ -1,9 +1,9 @@
 import { readFrame, startFrame, storeFrame } from "../api/operations.ts";
-import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
+import type { Aim, BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { FUNCTION_NAMES } from "../../../local/stack/function-arguments.ts";
 import { type Load, startLoad } from "../load.ts";
 import { measureInTurn, ratioOf, spreadOf, waitUntil } from "../measure.ts";
-import { type Cpu, openCpuMeter } from "../memory/process-usage.ts";
+import { type Cpu, CpuMeter } from "../memory/process-usage.ts";
 import type { BenchStack } from "../stack.ts";
 import { type BenchUser, makeProjects, makeUsers } from "../users.ts";
 import { makeWrittenProjects, openWritten } from "../written/open-written.ts";
@@ -56,90 +56,67 @@ async function measureFlow({ quick, openStack, progress }: BenchContext): Promis
       await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
       woken.push(await make(1));
     }
-    const used = { ours: [] as (Cpu | null)[], written: [] as (Cpu | null)[] };
+    const ours = new CpuMeter(
+      stack.sql,
+      FUNCTION_NAMES.flatMap((name) => stack.children.get(name)?.pid ?? []),
+    );
+    const theirs = new CpuMeter(stack.sql, [written.pid]);
     const many = await measureInTurn(
       {
-        ours: metered(stack, functionPids(stack), () => make(atOnce), used.ours),
-        written: metered(stack, [written.pid], () => makeWritten(atOnce), used.written),
+        ours: () => ours.during(atOnce, () => make(atOnce)),
+        written: () => theirs.during(atOnce, () => makeWritten(atOnce)),
       },
       manies,
       (text) => progress(`${atOnce} at once, ${text}`),
     );
     await expectReadable();
-    return describe(atOnce, one, woken, many, costOf(used.ours, atOnce), costOf(used.written, atOnce));
+    return describe(atOnce, { ...one, woken }, many, ours.cost, theirs.cost);
   } finally {
     await written.close();
     await load.close();
   }
 }
 
-const functionPids = ({ children }: BenchStack) => FUNCTION_NAMES.flatMap((name) => children.get(name)?.pid ?? []);
-
-function metered(stack: BenchStack, pids: number[], work: () => Promise<number>, used: (Cpu | null)[]) {
-  const meter = openCpuMeter(stack.sql, pids);
-  return async () => {
-    const { result, cpu } = await meter.during(work);
-    used.push(cpu);
-    return result;
-  };
-}
-
-/** ms of processor time for one frame; null where it cannot be read. */
-function costOf(used: (Cpu | null)[], atOnce: number): Cpu | null {
-  const known = used.filter((cpu) => cpu !== null);
-  if (known.length === 0) return null;
-  const each = (key: keyof Cpu) => spreadOf(known.map((cpu) => cpu[key] / atOnce)).median;
-  return { postgres: each("postgres"), functions: each("functions") };
-}
-
 function describe(
   atOnce: number,
-  one: Record<"awake" | "written", number[]>,
-  woken: number[],
+  one: Record<"awake" | "woken" | "written", number[]>,
   many: Record<"ours" | "written", number[]>,
   cost: Cpu | null,
   writtenCost: Cpu | null,
 ): Result {
   const perSecond = (took: number[]) => took.map((ms) => (atOnce / ms) * 1000);
-  const single = (value: number | undefined) => (value === undefined ? null : spreadOf([value]));
+  const [ours, theirs] = [perSecond(many.ours), perSecond(many.written)];
+  const cells = (rate: number[], cpu: Cpu | null) => [spreadOf(rate), cpu?.postgres ?? null, cpu?.functions ?? null];
+  const aims: Aim[] = [
+    {
+      name: "one, right after another: time ÷ that of the written function",
+      value: ratioOf(one.awake, one.written),
+      atMost: 1.5,
+    },
+    {
+      name: `${atOnce} at once: per second ÷ those of the written function`,
+      value: ratioOf(ours, theirs),
+      atLeast: 0.9,
+    },
+  ];
+  if (cost)
+    aims.push(
+      { name: "processor time of Postgres for one, ms", value: spreadOf([cost.postgres]), atMost: 7 },
+      { name: "processor time of the functions for one, ms", value: spreadOf([cost.functions]), atMost: 6 },
+    );
   return {
-    aims: [
-      { name: "one, right after another: time", value: ratioOf(one.awake, one.written), atMost: 1.5 },
-      {
-        name: `${atOnce} at once: per second`,
-        value: ratioOf(perSecond(many.ours), perSecond(many.written)),
-        atLeast: 0.9,
-      },
-      ...(cost === null
-        ? []
-        : [
-            { name: "processor time of Postgres for one, ms", value: spreadOf([cost.postgres]), atMost: 7 },
-            { name: "processor time of the functions for one, ms", value: spreadOf([cost.functions]), atMost: 6 },
-          ]),
-    ],
+    aims,
     tables: [
       {
         caption: "first frames, from start to stored",
         columns: ["one, ms", "one after quiet, ms", `${atOnce} at once, per second`, "Postgres, ms", "functions, ms"],
         rows: [
-          {
-            name: "Keyframe",
-            cells: [
-              ...[spreadOf(one.awake), spreadOf(woken), spreadOf(perSecond(many.ours))],
-              ...[single(cost?.postgres), single(cost?.functions)],
-            ],
-          },
-          {
-            name: "the written function",
-            cells: [
-              ...[spreadOf(one.written), null, spreadOf(perSecond(many.written))],
-              ...[single(writtenCost?.postgres), single(writtenCost?.functions)],
-            ],
-          },
+          { name: "Keyframe", cells: [spreadOf(one.awake), spreadOf(one.woken), ...cells(ours, cost)] },
+          { name: "the written function", cells: [spreadOf(one.written), null, ...cells(theirs, writtenCost)] },
         ],
       },
     ],
-    costs: cost === null ? [] : [{ name: "a first frame, from start to stored", ...cost }],
+    costs: cost ? [{ name: "a first frame, from start to stored", ...cost }] : [],
   };
 }
 

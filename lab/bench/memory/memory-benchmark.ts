@@ -7,7 +7,7 @@ import { keyframeWay } from "../deliver/ways.ts";
 import { ratioOf, spreadOf } from "../measure.ts";
 import type { BenchStack, Caller } from "../stack.ts";
 import { residentMb, watchMemory } from "./process-usage.ts";
-import { type Attack, medianOf, startAttacker, unfinishedBodies } from "./unfinished-bodies.ts";
+import { medianOf, openUnfinishedBodies, unfinishedBodies } from "./unfinished-bodies.ts";
 
 const FULL = { deliveries: 60_000, videoMb: 200, times: 3, innocent: 200 };
 const QUICK = { deliveries: 1_000, videoMb: 20, times: 1, innocent: 20 };
@@ -49,11 +49,12 @@ async function measureMemory({ quick, openStack, progress }: BenchContext): Prom
     progress(name);
     const before: number[] = [];
     const during: number[] = [];
-    const ask = () => medianOf(attack.ask, (asked) => asked >= innocent);
+    const ask = () => medianOf(attack.ask, innocent);
     await ask(); // warms up
     const peaks = await watchDuring(stack, attack.name, times, async () => {
       before.push(await ask());
-      during.push(await askBeside(attack, innocent));
+      const bodies = await openUnfinishedBodies(attack.unfinished);
+      during.push(await ask().finally(bodies.close));
     });
     measured.push({ name, ...peaks, atMost: 64 });
     innocents.push({ name, before, during });
@@ -101,21 +102,6 @@ async function watchDuring(stack: BenchStack, name: FunctionName, times: number,
   }
   if (stack.children.get(name)?.pid !== pid) throw new Error(`${name} was restarted meanwhile.`);
   return { idle, peaks };
-}
-
-/** p50 of innocent requests while the bodies of an attack are unfinished. */
-async function askBeside(attack: Attack, requests: number): Promise<number> {
-  const { opened, end } = startAttacker(attack.unfinished);
-  let isOpen = false;
-  try {
-    const asking = medianOf(attack.ask, (asked) => isOpen && asked >= requests);
-    asking.catch(() => undefined); // awaited below
-    await opened;
-    isOpen = true;
-    return await asking;
-  } finally {
-    end();
-  }
 }
 
 const VIDEO_TIMEOUT_MS = 180_000;

@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { spreadOf } from "../measure.ts";
 
 const LOOK_EVERY_MS = 20;
 const KB = 1024 / 1_000_000;
@@ -43,24 +44,40 @@ async function fromPs(pid: number): Promise<number> {
 /** ms of processor time. */
 export type Cpu = { postgres: number; functions: number };
 
-/** Measures the processor time of Postgres and of other processes. Null off Linux, and for a Postgres elsewhere. */
-export function openCpuMeter(sql: postgres.Sql, pids: number[]) {
-  const read = async (): Promise<Cpu | null> => {
-    const postgres = await cpuOfPostgres(sql);
+/** Measures what one of something costs Postgres and other processes, over several rounds. */
+export class CpuMeter {
+  readonly #sql: postgres.Sql;
+  readonly #pids: number[];
+  readonly #rounds: Cpu[] = [];
+
+  constructor(sql: postgres.Sql, pids: number[]) {
+    this.#sql = sql;
+    this.#pids = pids;
+  }
+
+  /** A round of `work`, which does `count` of them. */
+  async during<Value>(count: number, work: () => Promise<Value>): Promise<Value> {
+    const before = await this.#read();
+    const value = await work();
+    const after = await this.#read();
+    const each = (key: keyof Cpu) => ((after?.[key] ?? 0) - (before?.[key] ?? 0)) / count;
+    if (before && after) this.#rounds.push({ postgres: each("postgres"), functions: each("functions") });
+    return value;
+  }
+
+  /** The medians. Null without rounds, off Linux, and for a Postgres elsewhere. */
+  get cost(): Cpu | null {
+    if (this.#rounds.length === 0) return null;
+    const each = (key: keyof Cpu) => spreadOf(this.#rounds.map((round) => round[key])).median;
+    return { postgres: each("postgres"), functions: each("functions") };
+  }
+
+  async #read(): Promise<Cpu | null> {
+    const postgres = await cpuOfPostgres(this.#sql);
     if (postgres === null) return null;
-    const each = await Promise.all(pids.map(cpuOfProcess));
+    const each = await Promise.all(this.#pids.map(cpuOfProcess));
     return { postgres, functions: each.reduce((sum, ms) => sum + ms, 0) };
-  };
-  return {
-    async during<Value>(work: () => Promise<Value>): Promise<{ result: Value; cpu: Cpu | null }> {
-      const before = await read();
-      const result = await work();
-      const after = await read();
-      const cpu = before &&
-        after && { postgres: after.postgres - before.postgres, functions: after.functions - before.functions };
-      return { result, cpu };
-    },
-  };
+  }
 }
 
 /** ms of processor time that a process has used. Throws when there is no such process. */
