@@ -15,7 +15,7 @@ export function replaceBlock(page: string, name: string, block: string): string 
   const from = page.indexOf(begin);
   const to = page.indexOf(end);
   if (from === -1 || to < from) throw new Error(`The page has no block for ${name}: "${begin}" … "${end}".`);
-  return `${page.slice(0, from)}${begin}\n\n${block}\n\n${page.slice(to)}`;
+  return `${page.slice(0, from)}${begin}\n${block}\n${page.slice(to)}`;
 }
 
 /** When and where it was measured, the aims and the tables. */

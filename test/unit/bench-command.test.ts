@@ -14,8 +14,8 @@ test("--help → the benchmarks, each with a block for its tables in docs/benchm
   const [, names = ""] = /one of: ([a-z, ]+);/.exec(output) ?? [];
   expect(names.split(", ")).toContain("deliver");
   const page = await readPage("benchmarks.md");
-  for (const name of names.split(", ")) expect(replaceBlock(page, name, "new")).toContain("\n\nnew\n\n");
-  expect(replaceBlock(await readPage("scale.md"), "costs", "new")).toContain("\n\nnew\n\n");
+  for (const name of names.split(", ")) expect(replaceBlock(page, name, "new")).toContain("\nnew\n");
+  expect(replaceBlock(await readPage("scale.md"), "costs", "new")).toContain("\nnew\n");
 });
 
 test.each([

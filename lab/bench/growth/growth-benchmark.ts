@@ -1,11 +1,11 @@
 import { createProject, get, readFrame } from "../api/operations.ts";
-import type { Aim, BenchContext, Benchmark, Result } from "../benchmark.ts";
+import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { runBurst } from "../deliver/burst.ts";
 import { ENDPOINTS, openScene } from "../deliver/scene.ts";
 import { keyframeWay } from "../deliver/ways.ts";
 import { openFrames } from "../flow/flow-benchmark.ts";
 import { type Load, type LoadRequest, startLoad } from "../load.ts";
-import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
+import { measureInTurn, ratioOf, type Spread, spreadOf } from "../measure.ts";
 import type { BenchStack } from "../stack.ts";
 import { makeUsers, openSession } from "../users.ts";
 
@@ -37,18 +37,23 @@ async function measureGrowth({ quick, openStack, progress }: BenchContext): Prom
       });
     }
     const [small = {}, large = {}] = each;
-    const aims: Aim[] = [];
-    const rows = [];
+    const rows: { name: string; cells: Spread[] }[] = [];
+    const ratios: [string, Spread][] = [];
     for (const [name, inSmall] of Object.entries(small)) {
       progress(name);
       const ways = { small: inSmall, large: large[name] ?? inSmall };
       await measureInTurn(ways, 2, () => undefined); // fills the caches and makes the plans
       const ms = await measureInTurn(ways, rounds, () => undefined);
-      aims.push({ name: `${name}: large ÷ small`, value: ratioOf(ms.large, ms.small), atMost: 1.3 });
-      rows.push({ name, cells: [spreadOf(ms.small), spreadOf(ms.large)] });
+      const ratio = ratioOf(ms.large, ms.small);
+      ratios.push([name, ratio]);
+      rows.push({ name, cells: [spreadOf(ms.small), spreadOf(ms.large), ratio] });
     }
-    const columns = sizes.map((size) => `${size.toLocaleString("en-US")} predictions`);
-    return { aims, tables: [{ caption: "ms", columns, rows }] };
+    const [[worst, value] = ["", spreadOf([1])]] = ratios.toSorted(([, a], [, b]) => b.median - a.median);
+    const columns = [...sizes.map((size) => `${size.toLocaleString("en-US")} predictions`), "ratio"];
+    return {
+      aims: [{ name: `the largest ratio (${worst})`, value, atMost: 1.3 }],
+      tables: [{ caption: "ms", columns, rows }],
+    };
   } finally {
     for (const close of closes) await close();
   }

@@ -80,11 +80,6 @@ function describe(measured: Measured[], innocents: { name: string; before: numbe
         columns: ["idle", "at most"],
         rows: measured.map(({ name, idle, peaks }) => ({ name, cells: [spreadOf([idle]), spreadOf(peaks)] })),
       },
-      {
-        caption: "innocent requests in a row, p50 ms",
-        columns: ["before", "while bodies are unfinished"],
-        rows: innocents.map(({ name, before, during }) => ({ name, cells: [spreadOf(before), spreadOf(during)] })),
-      },
     ],
   };
 }
