@@ -12,7 +12,7 @@ export type LoadRequest = {
 };
 
 export type LoadJob = {
-  /** Client n sends the n-th request, each time after the last answer. */
+  /** Sent in order, again and again. Each client sends the next one after its last answer. */
   requests: LoadRequest[];
   clients: number;
   /** Requests of all clients together, after `warmUp` uncounted ones. */
@@ -20,12 +20,13 @@ export type LoadJob = {
   warmUp: number;
 };
 
-/** ms of each request, and seconds of all together. */
-type LoadResult = { latencies: number[]; seconds: number };
+/** When it began, in ms since 1970; ms of each request, and of all together. */
+type LoadResult = { began: number; latencies: number[]; took: number };
 
 /** Clients in a process of their own. */
 export type Load = {
-  run(job: LoadJob): Promise<{ p50: number; perSecond: number }>;
+  run(job: LoadJob): Promise<{ p50: number; perSecond: number; took: number; began: number }>;
+  pid: number;
   close(): Promise<void>;
 };
 
@@ -33,10 +34,10 @@ export function startLoad(): Load {
   const clients = startJobProcess(new URL(import.meta.url));
   return {
     async run(job) {
-      const { latencies, seconds } = await clients.run<LoadResult>(job);
-      if (latencies.length !== job.count) throw new Error(`${latencies.length} of ${job.count} requests.`);
-      return { p50: quantile(latencies, 0.5), perSecond: job.count / seconds };
+      const { latencies, ...times } = await clients.run<LoadResult>(job);
+      return { p50: quantile(latencies, 0.5), perSecond: (job.count / times.took) * 1000, ...times };
     },
+    pid: clients.pid,
     close: clients.close,
   };
 }
@@ -44,17 +45,17 @@ export function startLoad(): Load {
 async function runLoad({ requests, clients, count, warmUp }: LoadJob): Promise<LoadResult> {
   const all = async (total: number): Promise<number[]> => {
     const latencies: number[] = [];
-    let left = total;
-    const client = async (at: number) => {
-      while (left-- > 0) latencies.push(await send(requests[at % requests.length]));
+    let sent = 0;
+    const client = async () => {
+      while (sent < total) latencies.push(await send(requests[sent++ % requests.length]));
     };
-    await Promise.all(Array.from({ length: clients }, (_, at) => client(at)));
+    await Promise.all(Array.from({ length: clients }, client));
     return latencies;
   };
   await all(warmUp);
   const began = performance.now();
   const latencies = await all(count);
-  return { latencies, seconds: (performance.now() - began) / 1000 };
+  return { began: performance.timeOrigin + began, latencies, took: performance.now() - began };
 }
 
 async function send(request: LoadRequest | undefined): Promise<number> {

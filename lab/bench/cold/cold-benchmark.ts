@@ -14,10 +14,10 @@ const BARE = "Hono and supabase-js alone";
 export const coldBenchmark: Benchmark = { name: "cold", run: measureCold };
 
 async function measureCold({ quick, progress }: BenchContext): Promise<Result> {
-  const dataDir = await Deno.makeTempDir({ prefix: "keyframe-bench-" });
+  const folder = await Deno.makeTempDir({ prefix: "keyframe-bench-" });
+  const keys = await loadStackKeys(folder).finally(() => Deno.remove(folder, { recursive: true }));
   const watchdog = new Watchdog();
   try {
-    const keys = await loadStackKeys(dataDir);
     const ways = Object.fromEntries([
       ...FUNCTION_NAMES.map((name) => [name, () => measureFirstAnswer(keys, watchdog, name)] as const),
       [
@@ -43,7 +43,6 @@ async function measureCold({ quick, progress }: BenchContext): Promise<Result> {
     };
   } finally {
     await watchdog.stop();
-    await Deno.remove(dataDir, { recursive: true });
   }
 }
 

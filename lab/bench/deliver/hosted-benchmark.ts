@@ -1,11 +1,9 @@
-import { join } from "node:path";
 import { freePort } from "../../../local/network.ts";
 import { functionArguments, HOSTED_DENO, hostedDenoMissing } from "../../../local/stack/function-arguments.ts";
-import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { sign } from "../../../shared/webhooks/signature.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
-import { cpuOfProcess } from "../memory/process-usage.ts";
+import { CpuMeter } from "../memory/process-usage.ts";
 import { startFunction } from "../processes.ts";
 import type { BenchStack } from "../stack.ts";
 import { runBurst } from "./burst.ts";
@@ -18,6 +16,8 @@ const QUICK = { events: 400, rounds: 1 };
 const ALLOWED_MS = 2_000;
 /** The sweep would send one every five seconds. */
 const KICK_EVERY_MS = 1_000;
+
+const HOSTED_DELIVER = new URL("hosted-deliver.ts", import.meta.url).pathname;
 
 export const hostedBenchmark: Benchmark = { name: "hosted", run: measureHosted };
 
@@ -34,9 +34,9 @@ async function measureHosted({ quick, openStack, progress }: BenchContext): Prom
       const deliver = await startDeliver(stack, isHosted);
       const kicks = setInterval(() => void deliver.kick().catch(() => undefined), KICK_EVERY_MS);
       try {
-        const before = await cpuOfProcess(deliver.pid);
-        await runBurst(scene, keyframeWay(scene), { events, endpoints: ENDPOINTS });
-        return ((await cpuOfProcess(deliver.pid)) - before) / events;
+        const meter = new CpuMeter(scene.sql, [deliver.pid]);
+        await meter.during(events, () => runBurst(scene, keyframeWay(scene), { events, endpoints: ENDPOINTS }));
+        return meter.cost?.functions ?? Number.NaN;
       } finally {
         clearInterval(kicks);
         await deliver.close();
@@ -68,12 +68,6 @@ async function measureHosted({ quick, openStack, progress }: BenchContext): Prom
 
 /** One more keyframe-deliver with the rights of the stack's own. `kick` wakes it as Postgres does. */
 async function startDeliver({ url, keys }: BenchStack, isHosted: boolean) {
-  const file = await Deno.makeTempFile({ prefix: "keyframe-bench-", suffix: ".ts" });
-  const imports = ["local/stack/hosted-serve.ts", "supabase/functions/keyframe-deliver/index.ts"];
-  await Deno.writeTextFile(
-    file,
-    imports.map((path) => `import ${JSON.stringify(join(PROJECT_ROOT, path))};\n`).join(""),
-  );
   const port = freePort();
   const env = {
     SUPABASE_URL: url,
@@ -84,7 +78,7 @@ async function startDeliver({ url, keys }: BenchStack, isHosted: boolean) {
   const deliver = await startFunction({
     port,
     // The port, because the hosted platform's version does not know DENO_SERVE_ADDRESS.
-    args: [...functionArguments("keyframe-deliver", port, "anywhere").slice(0, -1), file, String(port)],
+    args: [...functionArguments("keyframe-deliver", port, "anywhere").slice(0, -1), HOSTED_DELIVER, String(port)],
     env,
     ...(isHosted ? { deno: HOSTED_DENO } : {}),
   });
@@ -99,10 +93,6 @@ async function startDeliver({ url, keys }: BenchStack, isHosted: boolean) {
       });
       await response.body?.cancel();
       if (response.status !== 202) throw new Error(`keyframe-deliver answered ${response.status} to a kick.`);
-    },
-    close: async () => {
-      await deliver.close();
-      await Deno.remove(file);
     },
   };
 }

@@ -1,8 +1,8 @@
 import { PgBoss } from "pg-boss";
 import type postgres from "postgres";
 import { sign } from "../../../shared/webhooks/signature.ts";
+import { type LoadRequest, startLoad } from "../load.ts";
 import { type JobProcess, startJobProcess } from "../processes.ts";
-import type { Shot } from "./peers/fetch-loop.ts";
 import { type Job, PATIENCE_MS, PG_BOSS_QUEUE } from "./peers/post-event.ts";
 import type { Scene } from "./scene.ts";
 
@@ -180,22 +180,25 @@ export async function notifyWay({ databaseUrl, sql }: Scene): Promise<Way> {
   };
 }
 
+/** The best of 20, 50, 100, 200 and 400. */
+const LOOP_CLIENTS = 100;
+
 /** No queue: a process posts signed requests from its memory. The limit of the others. */
 export async function fetchLoopWay({ sql, receiver, secrets }: Scene): Promise<Way> {
-  const loop = startJobProcess(new URL("peers/fetch-loop.ts", import.meta.url));
+  const { run, pid, close } = startLoad();
   return {
     name: "bare fetch loop",
-    pid: loop.pid,
+    pid,
     commit: async (events, endpoints) => {
       const happenings = await recordHappenings(sql, events, endpoints);
-      const shots = happenings.map(({ id, endpoint, body }): Shot => {
+      const requests = happenings.map(({ id, endpoint, body }): LoadRequest => {
         const signed = sign(secrets[endpoint] ?? "", id, new Date(), body);
-        return { url: receiver.url(endpoint), headers: { ...signed, "content-type": "application/json" }, body };
+        const headers = { ...signed, "content-type": "application/json" };
+        return { method: "POST", url: receiver.url(endpoint), headers, body, status: 204 };
       });
-      await loop.run(shots);
-      return await loop.run<number>("fire");
+      return (await run({ requests, clients: LOOP_CLIENTS, count: events, warmUp: 0 })).began;
     },
     isOpen: async () => false,
-    close: loop.close,
+    close,
   };
 }

@@ -31,9 +31,7 @@ async function measureFlow({ quick, openStack, progress }: BenchContext): Promis
     const { make, expectReadable } = await openFrames(stack, users, load);
     const makeWritten: Make = async (count) => {
       const requests = users.slice(0, count).map((user, at) => storeFrame(written.url, user, theirProjects[at] ?? ""));
-      const began = performance.now();
-      await load.run({ requests, clients: count, count, warmUp: 0 });
-      return performance.now() - began;
+      return (await load.run({ requests, clients: count, count, warmUp: 0 })).took;
     };
     // Until each of the gateway's connections has planned each statement.
     for (let round = 0; round < warmUps; round++) {

@@ -75,16 +75,10 @@ export class CpuMeter {
   async #read(): Promise<Cpu | null> {
     const postgres = await cpuOfPostgres(this.#sql);
     if (postgres === null) return null;
-    const each = await Promise.all(this.#pids.map(cpuOfProcess));
-    return { postgres, functions: each.reduce((sum, ms) => sum + ms, 0) };
+    const each = await Promise.all(this.#pids.map(readStat));
+    // NaN for a process that is gone, which no spread accepts.
+    return { postgres, functions: each.reduce((sum, stat) => sum + (stat?.own ?? Number.NaN), 0) };
   }
-}
-
-/** ms of processor time that a process has used. Throws when there is no such process. */
-export async function cpuOfProcess(pid: number): Promise<number> {
-  const stat = await readStat(pid);
-  if (stat === null) throw new Error(`Process ${pid} is gone.`);
-  return stat.own;
 }
 
 /** ms that a Postgres on this machine has used: its main process, with children that live and that have ended. */
