@@ -24,7 +24,7 @@ const BENCHMARKS: Benchmark[] = [
   hostedBenchmark,
 ];
 const NAMES = BENCHMARKS.map(({ name }) => name);
-const HELP = `npm run bench -- [NAME …] [options]   measures this project beside what one would use instead
+const HELP = `npm run bench -- [NAME …] [options]   compares this project with what one would use instead
 
 Run nothing else meanwhile. Only ratios within one run say something about the code.
 

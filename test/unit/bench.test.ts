@@ -9,9 +9,9 @@ test("a spread → median, least and most; of nothing, or of what is no number �
     expect(() => spreadOf(values)).toThrow("No spread of");
 });
 
-test("a ratio → of the medians, with the range from round to round; without pairs, or beside 0 → refused", () => {
+test("a ratio → of the medians, with the range from round to round; without pairs, or to 0 → refused", () => {
   expect(ratioOf([2, 4, 6], [1, 4, 2])).toEqual({ median: 2, min: 1, max: 3 });
-  expect(() => ratioOf([1, 2], [1])).toThrow("2 measurements beside 1");
+  expect(() => ratioOf([1, 2], [1])).toThrow("2 measurements compared with 1");
   expect(() => ratioOf([1], [0])).toThrow("No spread of");
 });
 

@@ -10,7 +10,7 @@ const MAX_CLIENTS = 8;
 const CLIENTS = [1, MAX_CLIENTS];
 const FULL = { rounds: 7, count: 80 };
 const QUICK = { rounds: 1, count: 8 };
-/** A run at the provider that does not begin while this measures, so that nobody draws meanwhile. */
+/** Provider runs do not begin while this measures, so that the simulator does not draw meanwhile. */
 const LATER = { startDelayMs: 3_600_000, runDelayMs: 0 };
 
 export const apiBenchmark: Benchmark = { name: "api", run: measureApi };

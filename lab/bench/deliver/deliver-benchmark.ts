@@ -73,14 +73,14 @@ async function measureRates(
     return [name, () => meter.during(count, () => rate(name, count))] as const;
   });
   const found: Record<string, number[]> = await measureInTurn(Object.fromEntries(measures), rounds, progress);
-  const beside = (name: keyof Ways) => ratioOf(found.keyframe ?? [], found[name] ?? []);
-  const best = beside("pgBoss").median < beside("graphile").median ? "pgBoss" : "graphile";
+  const ratioTo = (name: keyof Ways) => ratioOf(found.keyframe ?? [], found[name] ?? []);
+  const best = ratioTo("pgBoss").median < ratioTo("graphile").median ? "pgBoss" : "graphile";
   const cost = new Map(meters).get("keyframe")?.cost;
   return {
     aims: [
-      { name: "events per second ÷ those of the best peer with a queue", value: beside(best), atLeast: 1.2 },
-      { name: "events per second ÷ those of pg_net", value: beside("pgNet"), atLeast: 20 },
-      { name: "events per second ÷ those of a bare fetch loop", value: beside("loop"), atLeast: 0.35 },
+      { name: "events per second ÷ those of the best peer with a queue", value: ratioTo(best), atLeast: 1.2 },
+      { name: "events per second ÷ those of pg_net", value: ratioTo("pgNet"), atLeast: 20 },
+      { name: "events per second ÷ those of a bare fetch loop", value: ratioTo("loop"), atLeast: 0.35 },
     ],
     tables: [
       {
@@ -112,15 +112,18 @@ async function measureSlow({ quick, progress }: BenchContext, scene: Scene, ways
       const load = { events: each * endpoints.length, endpoints, hanging };
       return quantile((await runBurst(scene, ways[name], load)).delays, 0.95);
     };
-    const { without, beside } = await measureInTurn(
-      { without: () => p95(HEALTHY, []), beside: () => p95(ENDPOINTS, HANGING) },
+    const { without, withTwo } = await measureInTurn(
+      { without: () => p95(HEALTHY, []), withTwo: () => p95(ENDPOINTS, HANGING) },
       isOurs ? rounds : 1,
       (text) => progress(`two of twenty hang, ${name}, ${text}`),
     );
-    const ratio = ratioOf(beside, without);
-    rows.push({ name: `${ways[name].name}, ${each} events each`, cells: [spreadOf(without), spreadOf(beside), ratio] });
-    if (isOurs) aims.push({ name: "p95 beside two hanging receivers ÷ without them", value: ratio, atMost: 1.2 });
+    const ratio = ratioOf(withTwo, without);
+    rows.push({
+      name: `${ways[name].name}, ${each} events each`,
+      cells: [spreadOf(without), spreadOf(withTwo), ratio],
+    });
+    if (isOurs) aims.push({ name: "p95 with two hanging receivers ÷ without them", value: ratio, atMost: 1.2 });
   }
-  const columns = ["without the two", "beside the two", "ratio"];
+  const columns = ["without the two", "with the two", "ratio"];
   return { aims, tables: [{ caption: "p95 of the 18 that answer, from COMMIT to received, ms", columns, rows }] };
 }
