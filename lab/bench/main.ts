@@ -6,7 +6,7 @@ import { coldBenchmark } from "./cold/cold-benchmark.ts";
 import { deliverBenchmark } from "./deliver/deliver-benchmark.ts";
 import { hostedBenchmark } from "./deliver/hosted-benchmark.ts";
 import { latencyBenchmark } from "./deliver/latency-benchmark.ts";
-import { flowBenchmark } from "./flow/flow-benchmark.ts";
+import { flowBenchmark } from "./flow-benchmark.ts";
 import { growthBenchmark } from "./growth/growth-benchmark.ts";
 import { describeMachine } from "./measure.ts";
 import { memoryBenchmark } from "./memory/memory-benchmark.ts";

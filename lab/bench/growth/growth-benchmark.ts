@@ -3,7 +3,7 @@ import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { runBurst } from "../deliver/burst.ts";
 import { ENDPOINTS, openScene } from "../deliver/scene.ts";
 import { keyframeWay } from "../deliver/ways.ts";
-import { openFrames } from "../flow/flow-benchmark.ts";
+import { openFrames } from "../flow-benchmark.ts";
 import { type Load, type LoadRequest, startLoad } from "../load.ts";
 import { measureInTurn, ratioOf, type Spread, spreadOf } from "../measure.ts";
 import type { BenchStack } from "../stack.ts";

@@ -1,12 +1,12 @@
-import { readFrame, startFrame, storeFrame } from "../api/operations.ts";
-import type { Aim, BenchContext, Benchmark, Result } from "../benchmark.ts";
-import { FUNCTION_NAMES } from "../../../local/stack/function-arguments.ts";
-import { type Load, startLoad } from "../load.ts";
-import { measureInTurn, ratioOf, spreadOf, waitUntil } from "../measure.ts";
-import { type Cpu, CpuMeter } from "../memory/process-usage.ts";
-import type { BenchStack } from "../stack.ts";
-import { type BenchUser, makeProjects, makeUsers } from "../users.ts";
-import { makeWrittenProjects, openWritten } from "../written/open-written.ts";
+import { readFrame, startFrame, storeFrame } from "./api/operations.ts";
+import type { Aim, BenchContext, Benchmark, Result } from "./benchmark.ts";
+import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
+import { type Load, startLoad } from "./load.ts";
+import { measureInTurn, ratioOf, spreadOf, waitUntil } from "./measure.ts";
+import { type Cpu, CpuMeter } from "./memory/process-usage.ts";
+import type { BenchStack } from "./stack.ts";
+import { type BenchUser, makeProjects, makeUsers } from "./users.ts";
+import { makeWrittenProjects, openWritten } from "./written/open-written.ts";
 
 const FULL = { atOnce: 50, warmUps: 3, ones: 15, manies: 5 };
 const QUICK = { atOnce: 6, warmUps: 1, ones: 1, manies: 1 };
