@@ -1335,8 +1335,8 @@ declare
   task jsonb;
   at timestamptz;
 begin
-  perform keyframe_private.wait_for_task(wait_ms);
-  -- Not now(): predictions that became due during the wait are later than that.
+  perform keyframe_private.wait_for_due('generate', wait_ms);
+  -- Not now(): what became due during the wait is later than that.
   at := clock_timestamp();
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
 
@@ -1372,7 +1372,7 @@ begin
     -- The commit does not wait for the disk: leases lost in a crash are claimed again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
-      perform keyframe_private.wait_for_delivery(wait_ms, at);
+      perform keyframe_private.wait_for_due('deliver', wait_ms);
       until := at + (clock_timestamp() - now());
     end if;
   end if;
@@ -2801,6 +2801,30 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.wait_for_due(function_name text, wait_ms integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  ends constant timestamptz := clock_timestamp() + make_interval(secs => wait_ms / 1000.0);
+  looked timestamptz;
+  rest double precision;
+begin
+  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe ' || function_name || ' waits', 0)) then
+    return;
+  end if;
+  loop
+    looked := clock_timestamp();
+    exit when case function_name
+      when 'generate' then keyframe_private.has_due_task(looked) when 'deliver' then keyframe_private.has_due_delivery(looked) end;
+    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - looked));
+    exit when clock_timestamp() + make_interval(secs => rest) >= ends;
+    perform pg_sleep(rest);
+  end loop;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.kick_generate()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2987,31 +3011,27 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.wait_for_task(wait_ms integer)
- RETURNS void
+CREATE OR REPLACE FUNCTION keyframe_private.has_due_task(at timestamp with time zone)
+ RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
  SET enable_seqscan TO 'off'
  SET enable_sort TO 'off'
 AS $function$
-declare
-  began constant timestamptz := clock_timestamp();
-  looked timestamptz;
-  rest double precision;
 begin
-  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe generate waits', 0)) then
-    return;
-  end if;
-  loop
-    looked := clock_timestamp();
-    exit when (
-      select p.next_attempt_at from keyframe.predictions p
-      where p.admitted_at is not null and p.is_active
-      order by p.next_attempt_at limit 1) <= looked;
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - looked));
-    exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
-    perform pg_sleep(rest);
-  end loop;
+  return (
+    select p.next_attempt_at from keyframe.predictions p
+    where p.admitted_at is not null and p.is_active order by p.next_attempt_at limit 1) <= at
+  or exists (
+    select from keyframe.predictions p
+    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
+      and p.unanswered_since > at - keyframe_private.search_horizon())
+  or exists (
+    select from keyframe_private.unanswered_submits s
+    where s.next_search_at <= at and s.unanswered_since > at - keyframe_private.search_horizon())
+  or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= at)
+  or (exists (select from keyframe_private.file_removals r where r.due_at <= at)
+    and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
 $function$;
 
@@ -3848,34 +3868,15 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.wait_for_delivery(wait_ms integer, at timestamp with time zone)
- RETURNS void
+CREATE OR REPLACE FUNCTION keyframe_private.has_due_delivery(at timestamp with time zone)
+ RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
- SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
- SET enable_bitmapscan TO 'off'
- SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
-declare
-  began timestamptz := clock_timestamp();
-  looked timestamptz;
-  rest double precision;
 begin
-  -- One call waits at a time: each waiting call holds a connection.
-  if not pg_try_advisory_xact_lock(hashtextextended('keyframe deliver waits', 0)) then
-    return;
-  end if;
-  loop
-    looked := clock_timestamp();
-    exit when exists (
-      select from keyframe_private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
-      where keyframe_private.endpoint_slots(o.id, at + (looked - began)) > 0);
-    rest := greatest(0.0005, 9 * extract(epoch from clock_timestamp() - looked));
-    exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
-    perform pg_sleep(rest);
-  end loop;
+  return exists (
+    select from keyframe_private.endpoints_with_due(gen_random_uuid(), 100000, at) o (id)
+    where keyframe_private.endpoint_slots(o.id, at) > 0);
 end
 $function$;
 
@@ -4156,20 +4157,10 @@ begin
   end if;
   perform keyframe_private.fail_overdue();
   perform keyframe_private.admit_all_waiting();
-  if exists (
-    select from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now()
-  ) or exists (
-    select from keyframe.predictions p
-    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= now()
-      and p.unanswered_since > now() - keyframe_private.search_horizon()
-  ) or exists (
-    select from keyframe_private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - keyframe_private.search_horizon()
-  ) or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= now())
-    or exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
+  if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
-  if exists (select from keyframe_private.endpoints_with_due(gen_random_uuid(), 1, now())) then
+  if keyframe_private.has_due_delivery(now()) then
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end

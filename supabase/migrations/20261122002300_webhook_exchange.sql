@@ -1,36 +1,16 @@
 -- The calls of deliver: record and claim, or wait for something due. And pruning.
 
--- Waits until a delivery is due at an endpoint with a free slot, at most wait_ms. A check here costs a fraction of a call from
--- outside, so it checks often; slow checks, with many pending endpoints, are spaced out to take a tenth of the time at most.
-create function keyframe_private.wait_for_delivery(wait_ms integer, at timestamptz)
-returns void
+-- Whether a claim would get a delivery: one is due at an endpoint with a free slot.
+create function keyframe_private.has_due_delivery(at timestamptz)
+returns boolean
 language plpgsql
 volatile
 set search_path = ''
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set enable_bitmapscan = off
-set plan_cache_mode = force_generic_plan
 as $$
-declare
-  began timestamptz := clock_timestamp();
-  looked timestamptz;
-  rest double precision;
 begin
-  -- One call waits at a time: each waiting call holds a connection.
-  if not pg_try_advisory_xact_lock(hashtextextended('keyframe deliver waits', 0)) then
-    return;
-  end if;
-  loop
-    looked := clock_timestamp();
-    exit when exists (
-      select from keyframe_private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
-      where keyframe_private.endpoint_slots(o.id, at + (looked - began)) > 0);
-    rest := greatest(0.0005, 9 * extract(epoch from clock_timestamp() - looked));
-    exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
-    perform pg_sleep(rest);
-  end loop;
+  return exists (
+    select from keyframe_private.endpoints_with_due(gen_random_uuid(), 100000, at) o (id)
+    where keyframe_private.endpoint_slots(o.id, at) > 0);
 end
 $$;
 
@@ -57,7 +37,7 @@ begin
     -- The commit does not wait for the disk: leases lost in a crash are claimed again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
-      perform keyframe_private.wait_for_delivery(wait_ms, at);
+      perform keyframe_private.wait_for_due('deliver', wait_ms);
       until := at + (clock_timestamp() - now());
     end if;
   end if;

@@ -1,7 +1,7 @@
 import { createLog } from "../../shared/platform/log.ts";
 import { createWorker } from "../../supabase/functions/keyframe-deliver/queue/worker.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "../../supabase/functions/keyframe-deliver/queue/worker-limits.ts";
-import { makeClock } from "./deliver-clock.ts";
+import { makeClock } from "./worker-clock.ts";
 
 export type Sent = { id: number; endpoint: string };
 export type Call = {

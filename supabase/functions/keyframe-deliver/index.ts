@@ -3,7 +3,7 @@ import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
 import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
-import { systemClock } from "./queue/clock.ts";
+import { systemClock } from "../../../shared/worker/clock.ts";
 import type { createSender } from "./send/attempt.ts";
 import { type AttemptResult, createExchange } from "./queue/database.ts";
 import { createWorker } from "./queue/worker.ts";

@@ -1,5 +1,5 @@
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../../../shared/worker/clock.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 
 export type ExchangesSettings<Delivery, Result> = {

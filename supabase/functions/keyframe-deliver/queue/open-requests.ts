@@ -1,5 +1,5 @@
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../../../../shared/worker/clock.ts";
 
 export type OpenRequestsSettings<Delivery, Result> = {
   /** Makes one attempt. A rejection has no result to record: the delivery is claimed again when its lease expires. */

@@ -1,5 +1,5 @@
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
-import { type Clock, createSignal } from "./clock.ts";
+import { type Clock, createSignal } from "../../../../shared/worker/clock.ts";
 import { createExchanges, type ExchangesSettings } from "./exchanges.ts";
 import { createOpenRequests, type OpenRequestsSettings } from "./open-requests.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "./worker-limits.ts";
