@@ -17,8 +17,8 @@ export type WorkerSettings<Item> = {
     count(): number;
     /** Records them without claiming. */
     record(): Promise<void>;
-    /** Claimed items that can start now that another has ended, at most `room`. */
-    next(room: number): Item[];
+    /** Claimed items that can start now that another has ended. */
+    next(): Item[];
   };
   log: Log;
   clock: Clock;
@@ -41,7 +41,6 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   let calledAt = 0;
   let failures = 0;
   let failingSince = 0;
-
   const room = () => Math.max(0, limits.maxOpen - open);
   const unrecorded = () => results?.count() ?? 0;
   const isBusy = () => open > 0 || unrecorded() > 0;
@@ -55,7 +54,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
       isOpen = false;
       open -= 1;
       cancel();
-      results?.next(room()).forEach(start);
+      results?.next().forEach(start);
       signal.notify();
     }
     const cancel = within(() => {
@@ -81,8 +80,8 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
     } catch (error) {
       log.error("call_failed", { reason: describeError(error), unrecorded: unrecorded(), open });
       if (failures === 0) failingSince = clock.now();
-      if (open === 0 && (unrecorded() === 0 || clock.now() - failingSince >= limits.giveUpAfterMs)) throw error;
       const ms = Math.min(limits.retryDelayMs * 2 ** failures++, limits.maxRetryDelayMs);
+      if (open === 0 && (unrecorded() === 0 || clock.now() - failingSince >= limits.giveUpAfterMs)) throw error;
       await new Promise<void>((resolve) => void clock.after(ms, resolve));
       return null;
     }
@@ -140,7 +139,6 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
       running ??= run()
         .catch((error) => {
           kicked = false;
-          failures = 0;
           log.error("worker_stopped", { reason: describeError(error) });
         })
         .finally(() => {

@@ -9,7 +9,7 @@ const TABLES = [
   "keyframe.webhook_events",
   "keyframe.webhook_deliveries",
   "keyframe.webhook_attempts",
-  "keyframe_private.delivery_leases",
+  "keyframe_private.lanes",
   "keyframe_private.webhook_hours",
   "keyframe_private.file_removals",
 ];
@@ -148,18 +148,25 @@ async function runPredictions(sql: postgres.Sql): Promise<void> {
   }
 }
 
+type Claimed = { id: string; attempt: number };
+
 /** As deliver does: the outcomes of a batch are recorded with the next claim. */
 async function sendDeliveries(sql: postgres.Sql, at: Date): Promise<void> {
   let results: object[] = [];
+  let held: object[] = [];
   for (;;) {
-    const [row] = await sql<{ deliveries: { id: string; lease_token: string }[] }[]>`
-      select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${BATCH}, 60, 60000, ${at}) -> 'deliveries' as deliveries`;
-    const deliveries = row?.deliveries ?? [];
-    if (deliveries.length === 0) return;
-    results = deliveries.map(({ id, lease_token }, index) => ({
-      ...{ id, lease_token, started_at: at, duration_ms: 12 },
-      status_code: index % (1 / FAILING) === 0 ? 500 : 200,
-    }));
+    const [row] = await sql<{ lanes: { endpoint_id: string; token: string; deliveries: Claimed[] }[] }[]>`
+      select keyframe_worker.exchange_deliveries(
+        ${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb, ${BATCH}, 60, 60000, ${at}) -> 'lanes' as lanes`;
+    const lanes = row?.lanes ?? [];
+    if (lanes.length === 0) return;
+    held = lanes.map(({ endpoint_id, token }) => ({ endpoint_id, token, sending: [], more: true }));
+    results = lanes.flatMap(({ token, deliveries }) =>
+      deliveries.map(({ id, attempt }, index) => ({
+        ...{ id, attempt, lane_token: token, started_at: at, duration_ms: 12 },
+        status_code: index % (1 / FAILING) === 0 ? 500 : 200,
+      })),
+    );
   }
 }
 

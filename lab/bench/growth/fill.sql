@@ -131,8 +131,8 @@ from keyframe.webhook_deliveries d cross join lateral generate_series(1, d.attem
 
 -- step: hours
 insert into keyframe_private.webhook_hours (
-  endpoint_id, hour, slot, delivered, retrying, exhausted, last_attempt_at, last_status_code, failed_at, failed_status_code, failed_error)
-select d.endpoint_id, date_trunc('hour', d.last_attempt_at, 'UTC'), 0,
+  endpoint_id, hour, delivered, retrying, exhausted, last_attempt_at, last_status_code, failed_at, failed_status_code, failed_error)
+select d.endpoint_id, date_trunc('hour', d.last_attempt_at, 'UTC'),
   count(*) filter (where d.status = 'delivered'), count(*) filter (where d.status = 'pending'), count(*) filter (where d.status = 'exhausted'),
   max(d.last_attempt_at), 200, max(d.last_attempt_at) filter (where d.last_error is not null),
   case when bool_or(d.last_error is not null) then 500 end, case when bool_or(d.last_error is not null) then 'http_status' end
@@ -147,11 +147,19 @@ on conflict (function_name) do update set alive_until = 'infinity';
 update keyframe_private.settings set webhook_retention = interval '27 days';
 update keyframe_private.rate_limits set capacity = 1000000000, per_second = 1000000;
 
--- What a sender would say of all that is leased; nobody else reads the leases.
+-- What a worker that has all leased lanes says of their deliveries, and of the lanes.
 create schema bench;
 create function bench.results() returns text language sql security definer set search_path = '' as $$
   select jsonb_agg(jsonb_build_object(
-    'id', l.delivery_id, 'lease_token', l.token, 'started_at', now(), 'duration_ms', 12, 'status_code', 200))::text
-  from keyframe_private.delivery_leases l where l.delivery_id is not null
+    'id', d.id, 'attempt', d.attempts + 1, 'lane_token', l.token, 'started_at', now(), 'duration_ms', 12, 'status_code', 200))::text
+  from keyframe_private.lanes l
+  cross join lateral (
+    select o.id, o.attempts from keyframe.webhook_deliveries o
+    where o.status = 'pending' and o.endpoint_id = l.endpoint_id and o.next_attempt_at <= now() order by o.next_attempt_at limit l.held) d
+  where l.token is not null
+$$;
+create function bench.held() returns jsonb language sql security definer set search_path = '' as $$
+  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', l.endpoint_id, 'token', l.token, 'sending', '[]'::jsonb, 'more', false)), '[]')
+  from keyframe_private.lanes l where l.token is not null
 $$;
 grant usage on schema bench to service_role;

@@ -42,12 +42,13 @@ const as = (caller: Caller, name: string, ...expressions: [string, number][]): O
  * Committed, because each claim must find other deliveries; rolled back it would find the same ones and its own dead
  * leases.
  */
-const BATCH = 100;
-const exchange = (results: string, rows: number) =>
-  `keyframe_worker.exchange_deliveries(${results}, ${rows}, 60, 60000)::jsonb`;
-const CLAIM = `jsonb_array_length(${exchange("'[]'", BATCH)} -> 'deliveries')`;
+const LANES = 6;
+const BATCH = LANES * 16;
+const exchange = (results: string, held: string, lanes: number) =>
+  `keyframe_worker.exchange_deliveries(${results}, ${held}, ${lanes}, 60, 60000)::jsonb`;
+const CLAIM = `(select sum(jsonb_array_length(l -> 'deliveries'))::int from jsonb_array_elements(${exchange("'[]'", "'[]'", LANES)} -> 'lanes') l)`;
 const RESULTS = "(select bench.results())";
-const record = (results: string) => `(${exchange(`${results}::jsonb`, 0)} ->> 'recorded')::int`;
+const record = (results: string) => `(${exchange(`${results}::jsonb`, "bench.held()", 0)} ->> 'recorded')::int`;
 
 export const OPERATIONS: Operation[] = [
   as(HOT, "create a project", one("project", "keyframe.create_project('Harbour', 'A harbour at dawn')")),
