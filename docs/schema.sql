@@ -690,7 +690,7 @@ $function$;
 comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) is 'The predictions of the caller''s project, newest first, at most 101 per page.';
 grant execute on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, description text DEFAULT ''::text, event_types text[] DEFAULT '{}'::text[], enabled boolean DEFAULT true, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, description text DEFAULT ''::text, event_types text[] DEFAULT '{}'::text[], enabled boolean DEFAULT true, max_in_flight integer DEFAULT 8, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -706,18 +706,19 @@ begin
   end if;
   if not replayed then
     perform keyframe_private.take_token('create');
-    insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled)
+    perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
+    insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (endpoint, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
-      create_webhook_endpoint.event_types, create_webhook_endpoint.enabled);
+      create_webhook_endpoint.event_types, create_webhook_endpoint.enabled, create_webhook_endpoint.max_in_flight);
   end if;
   created := keyframe_private.managed_endpoint(endpoint);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(endpoint), 'replayed', replayed,
     'rate', keyframe_private.rate_state('create'));
 end
 $function$;
-comment on function keyframe.create_webhook_endpoint(text,text,text[],boolean,text,text) is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
-grant execute on function keyframe.create_webhook_endpoint(text,text,text[],boolean,text,text) to authenticated;
-grant execute on function keyframe.create_webhook_endpoint(text,text,text[],boolean,text,text) to service_role;
+comment on function keyframe.create_webhook_endpoint(text,text,text[],boolean,integer,text,text) is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
+grant execute on function keyframe.create_webhook_endpoint(text,text,text[],boolean,integer,text,text) to authenticated;
+grant execute on function keyframe.create_webhook_endpoint(text,text,text[],boolean,integer,text,text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe.list_webhook_endpoints()
  RETURNS jsonb
@@ -757,7 +758,7 @@ comment on function keyframe.read_webhook_endpoint(uuid) is 'One endpoint of the
 grant execute on function keyframe.read_webhook_endpoint(uuid) to authenticated;
 grant execute on function keyframe.read_webhook_endpoint(uuid) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe.update_webhook_endpoint(endpoint_id uuid, url text DEFAULT NULL::text, description text DEFAULT NULL::text, event_types text[] DEFAULT NULL::text[], enabled boolean DEFAULT NULL::boolean)
+CREATE OR REPLACE FUNCTION keyframe.update_webhook_endpoint(endpoint_id uuid, url text DEFAULT NULL::text, description text DEFAULT NULL::text, event_types text[] DEFAULT NULL::text[], enabled boolean DEFAULT NULL::boolean, max_in_flight integer DEFAULT NULL::integer)
  RETURNS jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -767,11 +768,13 @@ declare
   rate jsonb := keyframe_private.take_token('change');
   changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
 begin
+  perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
   update keyframe.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
       description = coalesce(update_webhook_endpoint.description, e.description),
       event_types = coalesce(update_webhook_endpoint.event_types, e.event_types),
-      enabled = coalesce(update_webhook_endpoint.enabled, e.enabled)
+      enabled = coalesce(update_webhook_endpoint.enabled, e.enabled),
+      max_in_flight = coalesce(update_webhook_endpoint.max_in_flight, e.max_in_flight)
   where e.id = changed.id
   returning e.* into changed;
   -- Deliveries that waited while it was off are due now.
@@ -781,9 +784,9 @@ begin
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
 end
 $function$;
-comment on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
-grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) to authenticated;
-grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) to service_role;
+comment on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean,integer) is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
+grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean,integer) to authenticated;
+grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean,integer) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe.delete_webhook_endpoint(endpoint_id uuid)
  RETURNS jsonb
@@ -3659,7 +3662,7 @@ begin
     update keyframe_private.lanes l
     set token = case when f.count > 0 then f.token end, leased_until = case when f.count > 0 then until else '-infinity' end, held = f.count
     from (select w.*, cardinality(w.sending) + coalesce(json_array_length(w.deliveries), 0) as count from filled w) f
-    where l.endpoint_id = f.endpoint_id and (f.count = 0 or l.token is distinct from f.token or l.leased_until < until - interval '5 seconds')
+    where l.endpoint_id = f.endpoint_id and (f.count = 0 or l.token is distinct from f.token or l.leased_until < until - make_interval(secs => lease_seconds / 4.0))
   )
   select coalesce(json_agg(json_build_object('endpoint_id', f.endpoint_id, 'token', f.token, 'owner_id', f.owner_id,
       'max_open', f.max_open, 'url', f.url, 'secrets', coalesce(s.secrets, '{}'), 'deliveries', f.deliveries)) filter (where f.deliveries is not null), '[]')
@@ -3862,6 +3865,19 @@ begin
     perform keyframe_private.raise_error('not_found', 'There is no webhook endpoint of yours with this identifier.');
   end if;
   return wanted;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_max_in_flight(max_in_flight integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if max_in_flight not between 1 and 8 then
+    perform keyframe_private.raise_error('invalid_request', 'maxInFlight must be from 1 to 8.');
+  end if;
 end
 $function$;
 

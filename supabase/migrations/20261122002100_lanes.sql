@@ -192,7 +192,7 @@ begin
     update keyframe_private.lanes l
     set token = case when f.count > 0 then f.token end, leased_until = case when f.count > 0 then until else '-infinity' end, held = f.count
     from (select w.*, cardinality(w.sending) + coalesce(json_array_length(w.deliveries), 0) as count from filled w) f
-    where l.endpoint_id = f.endpoint_id and (f.count = 0 or l.token is distinct from f.token or l.leased_until < until - interval '5 seconds')
+    where l.endpoint_id = f.endpoint_id and (f.count = 0 or l.token is distinct from f.token or l.leased_until < until - make_interval(secs => lease_seconds / 4.0))
   )
   select coalesce(json_agg(json_build_object('endpoint_id', f.endpoint_id, 'token', f.token, 'owner_id', f.owner_id,
       'max_open', f.max_open, 'url', f.url, 'secrets', coalesce(s.secrets, '{}'), 'deliveries', f.deliveries)) filter (where f.deliveries is not null), '[]')

@@ -10,6 +10,7 @@ import type {
 import {
   createLanes,
   DELIVER_LIMITS as L,
+  LAST_LEASE_SECONDS,
   LEASE_SECONDS,
 } from "../../supabase/functions/keyframe-deliver/lanes/lanes.ts";
 import { makeClock } from "./worker-clock.ts";
@@ -156,7 +157,9 @@ const many = (count: number, given: Partial<Endpoint> & { count: number }) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`endpoint ${i}`, given]));
 
 test("the limits → a lease outlasts two pauses between calls, and a request its deadline", () => {
-  expect(LEASE_SECONDS * 1000).toBeGreaterThan(2 * L.renewEveryMs);
+  expect(LEASE_SECONDS * 750).toBeGreaterThan(3 * (L.claimEveryMs + L.heartbeatMs));
+  // A call that fails and the next one fit in as well.
+  expect(LAST_LEASE_SECONDS * 750).toBeGreaterThan(2 * L.renewEveryMs);
   expect(L.workMs).toBeGreaterThan(REQUEST_MS);
 });
 
@@ -230,10 +233,12 @@ describe("a lane", () => {
       },
     });
     await deliver.runUntil(deliver.kick());
-    expect(deliver.events()).toEqual(["work_failed"]);
+    expect(new Set(deliver.events())).toEqual(new Set(["work_failed"]));
     expect([...deliver.recorded.keys()]).toEqual(["two 1", "two 2", "two 3"]);
-    expect(deliver.endpoints("one").token).not.toBe(null);
-    expect(deliver.startedAt.get("one 1")).toHaveLength(1);
+    const tries = deliver.startedAt.get("one 1") ?? [];
+    expect(Math.min(...tries.slice(1).map((at, i) => at - (tries[i] ?? 0)))).toBeGreaterThanOrEqual(
+      LEASE_SECONDS * 1000,
+    );
   });
 });
 

@@ -5,11 +5,14 @@ import type { AttemptResult, ClaimedLane, Delivery, Exchange, ExchangeLimits } f
 /** workMs is longer than a request's 15 s, which post.ts limits. */
 export const DELIVER_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 400, workMs: 25_000 };
 
-/** More than twice the longest pause between two calls of the worker. */
-export const LEASE_SECONDS = 15;
+/** While the worker claims, it calls every tenth of a second: one that dies or freezes delays its lanes by two seconds. */
+export const LEASE_SECONDS = 2;
 
-/** Postgres renews a lease when it has less than ten seconds left, so a call guarantees no more than that. */
-const LEASE_MS = 10_000;
+/** While its last requests end, it calls every five seconds. */
+export const LAST_LEASE_SECONDS = 15;
+
+/** Postgres renews a lease when a quarter of it has passed, so a call guarantees the rest. */
+const guaranteedMs = (leaseSeconds: number): number => leaseSeconds * 750;
 
 export const MOST_LANES = 400;
 const LANES_AT_ONCE = 100;
@@ -90,7 +93,8 @@ export function createLanes({ exchange, attempt, clock }: LanesSettings) {
 
   /** Returns how many lanes it took. */
   async function call(limits: Omit<ExchangeLimits, "leaseSeconds">): Promise<number> {
-    const until = clock.now() + LEASE_MS;
+    const leaseSeconds = limits.heartbeatMs ? LEASE_SECONDS : LAST_LEASE_SECONDS;
+    const until = clock.now() + guaranteedMs(leaseSeconds);
     const sent = [...results];
     const held = [...lanes.values()].map((lane) => ({
       endpoint_id: lane.endpointId,
@@ -98,7 +102,7 @@ export function createLanes({ exchange, attempt, clock }: LanesSettings) {
       sending: [...lane.open, ...lane.queue.map(({ id }) => id)],
       more: limits.heartbeatMs !== null && lane.queue.length === 0 && mayStart(lane),
     }));
-    const answer = await exchange(sent, held, { ...limits, leaseSeconds: LEASE_SECONDS });
+    const answer = await exchange(sent, held, { ...limits, leaseSeconds });
     results.splice(0, sent.length);
     const before = lanes.size;
     answer.lanes.forEach(accept);
