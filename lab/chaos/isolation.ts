@@ -15,7 +15,7 @@ import { Ledger, pause, type User, type World } from "./world.ts";
 export const INNOCENT_P95_MS = 1_500;
 
 const EVENT_EVERY_MS = 200;
-const SCENARIO_MS = 30_000;
+const SCENARIO_MS = 40_000;
 /** By when every event must have come: later than a lease of a frozen worker and a sweep. */
 const ARRIVAL_MS = 30_000;
 

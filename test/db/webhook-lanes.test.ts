@@ -232,7 +232,7 @@ describe("a lease", () => {
 
 describe("10 workers at once", () => {
   /** Each on a connection of its own, sending what it gets until nothing comes. */
-  async function drain(workers: number, maxLanes: number): Promise<string[]> {
+  async function sendAll(workers: number, maxLanes: number): Promise<string[]> {
     const holders = new Map<string, number>();
     const all = await Promise.all(
       Array.from({ length: workers }, async (_, worker) => {
@@ -263,13 +263,13 @@ describe("10 workers at once", () => {
 
   test("over one endpoint of 60 → each delivery once, by one worker at a time", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 60);
-    const ids = [...(await drain(10, 100)), ...(await drain(1, 100))];
+    const ids = [...(await sendAll(10, 100)), ...(await sendAll(1, 100))];
     expect([ids.length, new Set(ids).size]).toEqual([60, 60]);
   });
 
   test("over 6 endpoints of 20 → each delivery once, each attempt logged once", async () => {
     for (const endpoint of await addEndpoints(6, { max_in_flight: 4 })) await seedDeliveries(db.sql, endpoint, 20);
-    const ids = [...(await drain(10, 2)), ...(await drain(1, 100))];
+    const ids = [...(await sendAll(10, 2)), ...(await sendAll(1, 100))];
     expect([ids.length, new Set(ids).size]).toEqual([120, 120]);
     const [row] =
       await db.sql`select count(*)::int as attempts, max(attempt) as highest from keyframe.webhook_attempts`;
