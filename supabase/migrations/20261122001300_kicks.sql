@@ -176,17 +176,17 @@ set search_path = ''
 as $$
 declare
   ends constant timestamptz := clock_timestamp() + make_interval(secs => wait_ms / 1000.0);
-  looked timestamptz;
+  checked_at timestamptz;
   rest double precision;
 begin
   if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe ' || function_name || ' waits', 0)) then
     return;
   end if;
   loop
-    looked := clock_timestamp();
+    checked_at := clock_timestamp();
     exit when case function_name
-      when 'generate' then keyframe_private.has_due_task(looked) when 'deliver' then keyframe_private.has_due_delivery(looked) end;
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - looked));
+      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
+    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
     exit when clock_timestamp() + make_interval(secs => rest) >= ends;
     perform pg_sleep(rest);
   end loop;

@@ -77,7 +77,7 @@ begin
   left join keyframe.predictions l on l.id = c.last_frame_prediction_id
   loop
     if (task ->> 'exhausted')::boolean then
-      -- Its workers died repeatedly, and it may be the cause: do not give it to another.
+      -- Its workers died repeatedly, and the task may be the cause.
       perform keyframe_private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
         provider_answered => task ->> 'task' <> 'submit');
     else
@@ -113,7 +113,7 @@ begin
 end
 $$;
 
--- Leases searches for predictions that ended with an unanswered submit, as tasks: the provider run is paid for and nobody wants it.
+-- Leases searches for predictions that ended with an unanswered submit, as tasks: their provider runs must be cancelled.
 create function keyframe_private.claim_searches(max_rows integer, lease_seconds integer, at timestamptz)
 returns setof jsonb
 language plpgsql

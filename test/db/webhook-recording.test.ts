@@ -88,7 +88,7 @@ describe("only the holder of the lane can record", () => {
     expect((await attemptsOf(id)).length).toBe(1);
   });
 
-  test("a lease that ran out, but that nobody has taken over → still counts: the request was made", async () => {
+  test("an expired lease that no worker has taken over → still counts: the request was made", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const { deliveries } = await exchange(db.sql, { leaseSeconds: 0 });
     expect((await record(deliveries.map((held) => resultOf(held, { status_code: 200 })))).recorded).toBe(1);
@@ -161,7 +161,7 @@ test("a batch of 100 with all kinds of ends → recorded in one call, each as it
   expect((await db.sql`select from keyframe.webhook_attempts`).count).toBe(100);
 });
 
-describe("nobody waits for each other for ever", () => {
+describe("no deadlocks", () => {
   test("an owner deletes an endpoint while results of it are recorded → it is gone, and neither call fails", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 3);
