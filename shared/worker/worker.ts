@@ -87,11 +87,11 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
     }
   }
 
-  /** Waits until `end`, a kick, or results that are worth a call. */
-  async function pause(end: number): Promise<void> {
+  /** Waits until `end`, a kick, or results that are worth a call; at the end of a run also until the last work has ended. */
+  async function pause(end: number, isEnding = false): Promise<void> {
     while (!kicked) {
       const count = unrecorded();
-      if (count > 0 && (open === 0 || count >= limits.recordAt)) return;
+      if (open === 0 ? count > 0 || isEnding : count >= limits.recordAt) return;
       const left = (count > 0 ? Math.min(end, calledAt + limits.recordAfterMs) : end) - clock.now();
       if (left <= 0) return;
       await signal.wait(left);
@@ -125,7 +125,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
       if (!isClaiming()) await claimAndStart(0, 0);
     } while (isClaiming());
     while (!kicked && isBusy()) {
-      await pause(clock.now() + limits.renewEveryMs);
+      await pause(clock.now() + limits.renewEveryMs, true);
       if (results && !kicked) await call(results.record);
     }
   }

@@ -116,7 +116,8 @@ begin
 end
 $$;
 
--- Locks the free ones among these lanes until the transaction ends; those that another claim has locked are skipped.
+-- Locks the free ones among these lanes until the transaction ends; those that another claim has locked are skipped. Only two claims
+-- that meet an endpoint for the first time at the same moment wait for each other.
 create function keyframe_private.lock_free_lanes(endpoints uuid[], at timestamptz)
 returns uuid[]
 language plpgsql

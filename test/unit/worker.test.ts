@@ -129,6 +129,12 @@ describe("much work", () => {
     expect(queue.startedAt.get(2)).toBeLessThan(9_010);
   });
 
+  test("the last of it ends after the maximum run time → the run ends with it", async () => {
+    const queue = makeQueue({ due: 1, limits: { maxRunMs: 1_000 }, work: () => 8_000 });
+    await queue.runUntil(queue.kick());
+    expect(queue.now()).toBe(8_005);
+  });
+
   test("without end → no heartbeat after the maximum run time; what is open ends", async () => {
     const queue = makeQueue({ hasResults: true, fault: () => void queue.add(8) as undefined, work: () => 50 });
     await queue.runUntil(queue.kick());
