@@ -994,10 +994,9 @@ begin
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   update keyframe.webhook_deliveries d
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
-  where d.endpoint_id = endpoint.id and d.created_at >= oldest and (
-    d.status = 'exhausted'
+  where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
     -- What is due at an endpoint that is being sent to goes out anyway.
-    or d.status = 'pending' and d.attempts > d.retries_from
+    and (d.status = 'exhausted' or d.attempts > d.retries_from
       and (d.next_attempt_at > now() or keyframe_private.held_deliveries(endpoint.id) = 0));
   get diagnostics recovered = row_count;
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
