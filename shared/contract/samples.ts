@@ -53,6 +53,7 @@ export const SAMPLE_WEBHOOK = {
   description: "",
   eventTypes: [],
   enabled: true,
+  maxInFlight: 8,
   disabledAt: null,
   disabledReason: null,
   failingSince: null,

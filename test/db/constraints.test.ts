@@ -82,7 +82,8 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   type_is_known: `insert into keyframe.webhook_events (type, payload) values ('project.deleted', '{}')`,
   payload_has_at_most_20_kb: `insert into keyframe.webhook_events (type, payload) values ('webhook.test', to_json(repeat('x', 19999)))`,
   completed_at_if_and_only_if_not_pending: `insert into keyframe.webhook_deliveries (event_id, endpoint_id, event_type, status) values (gen_random_uuid(), gen_random_uuid(), 'webhook.test', 'delivered')`,
-  token_if_and_only_if_leased: `insert into keyframe_private.delivery_leases (endpoint_id, slot, delivery_id, leased_until) values (gen_random_uuid(), 1, gen_random_uuid(), now())`,
+  token_if_and_only_if_leased: `insert into keyframe_private.lanes (endpoint_id, leased_until) values (gen_random_uuid(), now())`,
+  held_only_while_leased: `insert into keyframe_private.lanes (endpoint_id, held) values (gen_random_uuid(), 1)`,
   error_or_status: `insert into keyframe.webhook_attempts (delivery_id, attempt, started_at, duration_ms) values (gen_random_uuid(), 1, now(), 1)`,
   response_excerpt_has_at_most_1_kib: `insert into keyframe.webhook_attempts (delivery_id, attempt, started_at, duration_ms, status_code, response_excerpt) values (gen_random_uuid(), 1, now(), 1, 200, repeat('x', 1023) || 'é')`,
 };

@@ -53,7 +53,7 @@ const EXPECTED: Record<string, Record<Who, Access>> = {
   "keyframe_private.admin_usage": nobody,
   "keyframe_private.admin_webhook_health": nobody,
   "keyframe_private.deleted_endpoints": nobody,
-  "keyframe_private.delivery_leases": nobody,
+  "keyframe_private.lanes": nobody,
   "keyframe_private.file_removals": nobody,
   "keyframe_private.idempotency_keys": nobody,
   "keyframe_private.last_kicks": nobody,

@@ -68,7 +68,7 @@ export const TABLES: Record<string, TableRights> = {
       "exhausted due oldest_due_at last_attempt_at last_error last_error_status last_error_at",
   ),
   "keyframe_private.deleted_endpoints": internal("endpoint_id deleted_at"),
-  "keyframe_private.delivery_leases": internal("endpoint_id slot delivery_id token leased_until"),
+  "keyframe_private.lanes": internal("endpoint_id token leased_until held"),
   "keyframe_private.file_removals": internal(
     "bucket name prediction_id due_at writer_lease_token lease_token failures",
   ),
@@ -91,7 +91,7 @@ export const TABLES: Record<string, TableRights> = {
     "prediction_id attempt search_task unanswered_since next_search_at deleted_at",
   ),
   "keyframe_private.webhook_hours": internal(
-    "endpoint_id hour slot delivered retrying exhausted last_attempt_at last_status_code last_error failed_at " +
+    "endpoint_id hour delivered retrying exhausted last_attempt_at last_status_code last_error failed_at " +
       "failed_status_code failed_error",
   ),
   "keyframe_private.webhook_secrets": internal("id endpoint_id vault_secret_id created_at expires_at"),

@@ -1,5 +1,5 @@
 import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
-import { createDeadline } from "./deadline.ts";
+import { createDeadline } from "../../../../shared/worker/deadline.ts";
 import { classifyError, type ErrorClass, SendError } from "./send-error.ts";
 
 /** For the whole request: name resolution, connection, handshake, sending and response. */

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../queue/clock.ts";
+import { type Clock, systemClock } from "./clock.ts";
 
 /** Calls `expire` at the deadline, unless the returned function is called before. */
 export type Deadline = (expire: () => void) => () => void;

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers";
-import type { Clock } from "../../supabase/functions/keyframe-deliver/queue/clock.ts";
+import type { Clock } from "../../shared/worker/clock.ts";
 
 /** A clock that stands still while anything can happen, and then goes on to the next moment somebody waits for. */
 export function makeClock() {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
-import type { Clock } from "../../supabase/functions/keyframe-deliver/queue/clock.ts";
-import { createDeadline } from "../../supabase/functions/keyframe-deliver/send/deadline.ts";
-import { makeClock } from "./deliver-clock.ts";
+import type { Clock } from "../../shared/worker/clock.ts";
+import { createDeadline } from "../../shared/worker/deadline.ts";
+import { makeClock } from "./worker-clock.ts";
 
 /** A clock that counts its timers. */
 function countTimers({ clock }: ReturnType<typeof makeClock>) {
