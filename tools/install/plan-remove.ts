@@ -26,13 +26,16 @@ export async function planRemove(
   if (edited.length > 0) {
     throw new InstallError(`Edited since they were copied: ${edited.join(", ")}. --force removes these files too.`);
   }
+  const paths = Object.keys(app.record.files);
+  // Deno leaves them beside the deno.json of a function that it checked.
+  const locks = paths.flatMap((path) => (path.endsWith("/deno.json") ? [path.replace(/json$/, "lock")] : []));
   const removal = `${MIGRATIONS}/${nextVersions(app, now).next().value}_${REMOVAL}.sql`;
   return {
     write: new Map([
       ...(app.copies.size > 0 ? [[removal, source.removeSql] as const] : []),
       [CONFIG, removeFromConfig(app.config, source.schemas)],
     ]),
-    remove: [...Object.keys(app.record.files), BACKUP, RECORD],
+    remove: [...paths, ...locks, BACKUP, RECORD],
   };
 }
 

@@ -30,7 +30,7 @@ export function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
     headers: answerHeaders(operation),
     content: { "application/json": { schema: data } },
   };
-  const unchanged =
+  const unchanged: ZodOpenApiResponsesObject =
     tagged && method === "GET"
       ? { "304": { description: "What you have is still right (If-None-Match).", headers: answerHeaders(operation) } }
       : {};
@@ -99,4 +99,6 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   rate_limited: "Too many requests of this kind. Wait the seconds in `Retry-After`.",
   internal: "Our fault. Try again; if it stays, report the requestId.",
   unavailable: "The database or the platform is away. Wait the seconds in `Retry-After`.",
+  schema_outdated:
+    "The database lacks migrations of this version. Whoever runs the service applies them; then try again.",
 };
