@@ -8,14 +8,17 @@ import { waitForHealth } from "../../tools/deploy/health-stage.ts";
 import { ownCommandLines } from "../support/deploy-command-lines.ts";
 import { hastyClock } from "../support/deploy-scene.ts";
 
-test("migrations here and there → what is pending, unknown here, too late, applied with other statements", () => {
-  const none = { pending: [], unknown: [], tooLate: [], changed: [] };
-  const those = (versions: string, digest: string | null = "x") =>
-    new Map([...versions].map((version) => [version, digest] as const));
-  const here = (versions: string) => new Map([...versions].map((version) => [version, "x"]));
+test("migrations here and there → what is pending, an app's own, copied by add, too late, applied with other statements", () => {
+  const none = { pending: [], foreign: [], copied: [], tooLate: [], changed: [] };
+  const those = (versions: string, digest: string | null = "x", name = (version: string) => `m${version}`) =>
+    new Map([...versions].map((version) => [version, { name: name(version), digest }] as const));
+  const here = (versions: string) =>
+    new Map([...versions].map((version) => [version, { name: `m${version}`, digest: "x" }]));
   expect(compareMigrations(here("12"), those("12"))).toEqual(none);
   expect(compareMigrations(here("12"), those(""))).toEqual({ ...none, pending: ["1", "2"] });
-  expect(compareMigrations(here("1"), those("12"))).toEqual({ ...none, unknown: ["2"] });
+  expect(compareMigrations(here("2"), those("13"))).toEqual({ ...none, pending: ["2"], foreign: ["1", "3"] });
+  const copies = those("78", "x", (version) => (version === "7" ? "keyframe_m1" : "keyframe_mine"));
+  expect(compareMigrations(here("1"), copies)).toEqual({ ...none, pending: ["1"], copied: ["7"], foreign: ["8"] });
   expect(compareMigrations(here("123"), those("13"))).toEqual({ ...none, pending: ["2"], tooLate: ["2"] });
   expect(compareMigrations(here("12"), those("1", "y"))).toEqual({ ...none, pending: ["2"], changed: ["1"] });
   expect(compareMigrations(here("1"), those("1", null))).toEqual({ ...none, changed: ["1"] });

@@ -78,7 +78,8 @@ export const functionsStage: Stage = {
 
 const inBrackets = (found: Version | undefined) => (found === undefined ? "" : ` (version ${found.version} runs)`);
 
-async function readVersions(cli: SupabaseCli): Promise<Map<string, Version>> {
+/** The deployed functions by name. */
+export async function readVersions(cli: SupabaseCli): Promise<Map<string, Version>> {
   const answer = listed.safeParse(parseJson(await cli.run("looking at the functions", ["functions", "list"])));
   if (answer.success) return new Map(answer.data.functions.map((found) => [found.slug, found]));
   throw new DeployError("The Supabase CLI listed the functions in an unknown form. Is it the one of `npm ci`?");
