@@ -183,7 +183,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
       await runDemo({
         url: stack.url,
         publishableKey: stack.keys.publishableKey,
-        patienceMs: 60_000,
+        timeoutMs: 60_000,
         signal: new AbortController().signal,
         write: () => undefined,
         steps,
