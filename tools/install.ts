@@ -25,7 +25,7 @@ their secrets, events and deliveries, models and settings. The films' files stay
 you empty and delete them in Studio (Storage).`;
 
 const NEXT_AFTER_ADD = `Next, as for every change of yours (docs/install.md has the secrets):
-  supabase db push && supabase config push && supabase functions deploy`;
+  supabase db push --remote && supabase config push --remote && supabase functions deploy --remote`;
 
 async function main(): Promise<number> {
   const { values: given, positionals } = parseOptions({

@@ -89,8 +89,9 @@ export const functionsStage: Stage = {
       says: `to deploy: ${FUNCTION_NAMES.map((name) => `${name}${inBrackets(before.get(name))}`).join(", ")}`,
       apply: async () => {
         try {
-          const bundler = settings.localBundling ? "--use-docker" : "--use-api";
-          const args = ["functions", "deploy", bundler, "--yes", ...FUNCTION_NAMES];
+          // Without --use-api the CLI bundles with Docker.
+          const bundler = settings.localBundling ? [] : ["--use-api"];
+          const args = ["functions", "deploy", ...bundler, "--yes", ...FUNCTION_NAMES];
           await cli.run("deploying the functions", args, { limitMs: LIMIT_MS });
         } catch (error) {
           if (!(error instanceof DeployError)) throw error;
