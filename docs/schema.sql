@@ -1460,7 +1460,7 @@ create table keyframe_private.installation (
   migrations jsonb not null,
   installed_at timestamp with time zone not null default now(),
   constraint installation_pkey PRIMARY KEY (version),
-  constraint installation_version_check CHECK ((version ~ '^\d+\.\d+\.\d+$'::text))
+  constraint version_is_three_numbers CHECK ((version ~ '^\d+\.\d+\.\d+$'::text))
 );
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.migrations is 'Name of each migration up to this version → SHA-256 of its statements.';

@@ -1,6 +1,6 @@
 -- Made by `npm run schema` after all other migrations of this version; never edited by hand.
 insert into keyframe_private.installation (version, migrations) values ('0.1.0', '{
-  "foundation": "01f865b1c880e8dab65c8b4e4c4cb317dc2f99491f1126120fdac706ca208c9a",
+  "foundation": "2b80aa946e49ae04206a243ba684b30a7c7dac31822d827d45aba926bc6939c1",
   "rate_limits": "b7b799c66ef26ea525bc63d5ce0df1b76e64d0f1b7b5b37e7bb880ef1fa5aae6",
   "idempotency": "96d0960d440083f55e422b5596782c2a5e39ff576062471bbe95ee37366de91f",
   "projects": "4cff48e2874ccdc78cef229c3450ce0b0d741cb9e1b6e00c5b5800c598487fe2",
