@@ -65,6 +65,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   search_task_until_the_search_ended: `insert into keyframe_private.unanswered_submits (prediction_id, attempt, unanswered_since, next_search_at) values (gen_random_uuid(), 1, now(), now())`,
   last_kick_is_made_or_failed: `insert into keyframe_private.last_kicks (function_name, made_at) values ('a', now())`,
   last_kick_is_acknowledged_after_it_is_made: `insert into keyframe_private.last_kicks (function_name, made_at, error, acknowledged_at) values ('a', now(), 'x', now())`,
+  version_is_three_numbers: `insert into keyframe_private.installation (version, migrations) values ('1.0', '{}')`,
   rate_limits_capacity_check: `update keyframe_private.rate_limits set capacity = 0`,
   rate_limits_per_second_check: `update keyframe_private.rate_limits set per_second = 0`,
   idempotency_keys_key_check: `insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id) values ($owner, 'a b', repeat('a', 64), gen_random_uuid())`,

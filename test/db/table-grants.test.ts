@@ -56,6 +56,7 @@ const EXPECTED: Record<string, Record<Who, Access>> = {
   "keyframe_private.lanes": nobody,
   "keyframe_private.file_removals": nobody,
   "keyframe_private.idempotency_keys": nobody,
+  "keyframe_private.installation": nobody,
   "keyframe_private.last_kicks": nobody,
   "keyframe_private.worker_heartbeats": nobody,
   "keyframe_private.prediction_moves": nobody,

@@ -73,6 +73,7 @@ export const TABLES: Record<string, TableRights> = {
     "bucket name prediction_id due_at writer_lease_token lease_token failures",
   ),
   "keyframe_private.idempotency_keys": internal("resource_id owner_id key request_hash answer created_at"),
+  "keyframe_private.installation": internal("version migrations installed_at"),
   "keyframe_private.last_kicks": internal("function_name made_at request_id error acknowledged_at"),
   "keyframe_private.worker_heartbeats": internal("function_name alive_until"),
   "keyframe_private.prediction_moves": internal("from_status to_status"),
