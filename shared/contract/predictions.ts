@@ -9,17 +9,18 @@ export const startFirstFrameBody = z
   .strictObject({ projectId: id, referenceImagePath: referenceImagePath.optional(), prompt })
   .meta({ id: "StartFirstFrame" });
 
-/** Body of POST /api/projects/generate/last-frame. The first frame (default: the latest that succeeded) keeps the look. */
+/** Body of POST /api/projects/generate/last-frame. The first frame (default: the selected one, else the latest that succeeded) keeps the look. */
 export const startLastFrameBody = z
   .strictObject({
     ...startFirstFrameBody.shape,
-    firstFramePredictionId: id
-      .optional()
-      .meta({ description: "The first frame whose look to keep; absent: the latest that succeeded, if there is one." }),
+    firstFramePredictionId: id.optional().meta({
+      description:
+        "The first frame whose look to keep; absent: the project's selected one, else the latest that succeeded, if any.",
+    }),
   })
   .meta({ id: "StartLastFrame" });
 
-/** Body of POST /api/projects/generate/video. Frames default to the latest that succeeded; the duration to the model's own. */
+/** Body of POST /api/projects/generate/video. Frames default to the selected ones, else the latest that succeeded; the duration to the model's own. */
 export const startVideoBody = z
   .strictObject({
     projectId: id,
@@ -30,12 +31,14 @@ export const startVideoBody = z
       .max(60)
       .optional()
       .meta({ description: "One of the durations the model offers; absent: its usual one." }),
-    firstFramePredictionId: id
-      .optional()
-      .meta({ description: "Where the video starts; absent: the latest first frame that succeeded." }),
-    lastFramePredictionId: id
-      .optional()
-      .meta({ description: "Where the video ends; absent: the latest last frame that succeeded, if there is one." }),
+    firstFramePredictionId: id.optional().meta({
+      description:
+        "Where the video starts; absent: the project's selected first frame, else the latest that succeeded.",
+    }),
+    lastFramePredictionId: id.optional().meta({
+      description:
+        "Where the video ends; absent: the project's selected last frame, else the latest that succeeded, if any.",
+    }),
   })
   .meta({ id: "StartVideo" });
 
@@ -74,6 +77,20 @@ export const output = z
   .meta({ id: "Output" });
 export type Output = z.infer<typeof output>;
 
+/** What a prediction was made with, to understand and to repeat it. */
+export const predictionInput = z
+  .object({
+    prompt: z.string().meta({ description: "The prompt of the request, or the project's textPrompt of that time." }),
+    referenceImagePath: referenceImagePath.nullable(),
+    firstFramePredictionId: id.nullable().meta({
+      description: "Where the video starts, or whose look the last frame keeps; null: none, or deleted since.",
+    }),
+    lastFramePredictionId: id.nullable().meta({ description: "Where the video ends; null: none, or deleted since." }),
+    durationSeconds: z.int().nullable().meta({ description: "Of a video; null: the model's default." }),
+  })
+  .meta({ id: "PredictionInput", description: "What it was made with." });
+export type PredictionInput = z.infer<typeof predictionInput>;
+
 /** A prediction on the wire. `progress` is 0 to 1; `queuePosition` 0 once it has its place, then 1 for the next in line. */
 export const prediction = z
   .object({
@@ -87,6 +104,7 @@ export const prediction = z
         "While queued: 0 once it has its place, 1 for the next in line; 1000 means that or later. Otherwise null.",
     }),
     model: z.string(),
+    input: predictionInput,
     attempt: z.int().meta({ description: "How often the run was handed to the provider." }),
     createdAt: time,
     startedAt: time.nullable(),

@@ -1,20 +1,5 @@
 -- A prediction: one run of one step. The row is the workflow; its status moves only as prediction_moves allows.
 
--- Whether a path names a reference image: projects/<file_name>.
-create function keyframe_private.is_reference_path(path text)
-returns boolean
-language plpgsql
-immutable
-strict
-set search_path = ''
-as $$
-begin
-  return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
-end
-$$;
--- A check runs with the rights of the role that writes the row.
-grant execute on function keyframe_private.is_reference_path(text) to authenticated, service_role;
-
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
 
@@ -129,6 +114,13 @@ create index predictions_waiting_idx on keyframe.predictions (owner_id, created_
 -- Ended predictions with an unanswered submit, whose provider run may still be going on. Usually empty.
 create index predictions_unanswered_idx on keyframe.predictions (next_attempt_at)
   where unanswered_since is not null and status in ('failed', 'canceled');
+
+-- The selected takes of a project. A take that is deleted is no longer selected.
+alter table keyframe.projects
+  add constraint projects_selected_first_frame_fkey foreign key (selected_first_frame_id) references keyframe.predictions on delete set null,
+  add constraint projects_selected_last_frame_fkey foreign key (selected_last_frame_id) references keyframe.predictions on delete set null;
+create index projects_selected_first_frame_id_idx on keyframe.projects (selected_first_frame_id) where selected_first_frame_id is not null;
+create index projects_selected_last_frame_id_idx on keyframe.projects (selected_last_frame_id) where selected_last_frame_id is not null;
 
 alter table keyframe.predictions enable row level security;
 create policy predictions_select_owner on keyframe.predictions for select to authenticated

@@ -41,6 +41,27 @@ begin
 end
 $$;
 
+-- A newly selected frame must be a take of the same project. It stays one: success is final.
+create function keyframe_private.require_selected_frames()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  if new.selected_first_frame_id is distinct from old.selected_first_frame_id and new.selected_first_frame_id is not null then
+    perform keyframe_private.require_frame(new.selected_first_frame_id, new.id, 'first-frame');
+  end if;
+  if new.selected_last_frame_id is distinct from old.selected_last_frame_id and new.selected_last_frame_id is not null then
+    perform keyframe_private.require_frame(new.selected_last_frame_id, new.id, 'last-frame');
+  end if;
+  return new;
+end
+$$;
+create trigger _300_require_selected_frames before insert or update of selected_first_frame_id, selected_last_frame_id on keyframe.projects
+  for each row execute function keyframe_private.require_selected_frames();
+
 -- Raises unless the image is in the bucket projects and belongs to the owner.
 create function keyframe_private.require_reference(path text, owner uuid)
 returns void
@@ -131,12 +152,14 @@ begin
   if new.first_frame_prediction_id is not null then
     perform keyframe_private.require_frame(new.first_frame_prediction_id, new.project_id, 'first-frame');
   elsif new.step <> 'first-frame' then
-    new.first_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'first-frame');
+    new.first_frame_prediction_id :=
+      coalesce(project.selected_first_frame_id, keyframe_private.latest_succeeded(new.project_id, 'first-frame'));
   end if;
   if new.last_frame_prediction_id is not null then
     perform keyframe_private.require_frame(new.last_frame_prediction_id, new.project_id, 'last-frame');
   elsif new.step = 'video' then
-    new.last_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'last-frame');
+    new.last_frame_prediction_id :=
+      coalesce(project.selected_last_frame_id, keyframe_private.latest_succeeded(new.project_id, 'last-frame'));
   end if;
   if new.step = 'video' and new.first_frame_prediction_id is null then
     perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');

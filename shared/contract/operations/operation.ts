@@ -37,6 +37,8 @@ export type Operation = {
   answer: z.ZodType;
   /** Answers with an ETag: for reads also 304. */
   tagged?: true;
+  /** Answers with an ETag that a PATCH takes as If-Match. */
+  versioned?: true;
   /** Takes Prefer: wait=N. */
   waits?: true;
   /** Beside those that any request can meet (errorsOf). */
