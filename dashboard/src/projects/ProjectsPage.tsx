@@ -12,7 +12,7 @@ import { ProjectCard } from "./ProjectCard.tsx";
 import { DeleteProject } from "./ProjectMenu.tsx";
 import { ChangeProject, NewProject } from "./ProjectModal.tsx";
 import classes from "./projects.module.css";
-import { projectKeys, runningOf, steadyProject } from "./run-cache.ts";
+import { projectKeys, runningOf, steadyProject } from "./prediction-cache.ts";
 
 export function Component() {
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage, isFetchNextPageError } = useProjects();

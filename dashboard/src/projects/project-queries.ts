@@ -7,7 +7,7 @@ import {
   type ProjectWithPredictions,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import { laterRun, projectKeys, steadyProject } from "./run-cache.ts";
+import { laterPrediction, projectKeys, steadyProject } from "./prediction-cache.ts";
 
 /** Shows predictions started elsewhere within this time. */
 const LOOK_MS = 15_000;
@@ -33,9 +33,9 @@ export const isGone = (error: unknown): boolean => error instanceof KeyframeErro
 function merge({ predictions: known }: ProjectWithPredictions, fresh: ProjectWithPredictions): ProjectWithPredictions {
   const { predictions } = fresh;
   const latest = {
-    "first-frame": laterRun(known["first-frame"], predictions["first-frame"]),
-    "last-frame": laterRun(known["last-frame"], predictions["last-frame"]),
-    video: laterRun(known.video, predictions.video),
+    "first-frame": laterPrediction(known["first-frame"], predictions["first-frame"]),
+    "last-frame": laterPrediction(known["last-frame"], predictions["last-frame"]),
+    video: laterPrediction(known.video, predictions.video),
   };
   return { ...fresh, predictions: latest };
 }

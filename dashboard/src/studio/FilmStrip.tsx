@@ -2,13 +2,13 @@ import { CloseButton, Group, SegmentedControl, Text } from "@mantine/core";
 import { useId } from "@mantine/hooks";
 import { lazy, Suspense, useState } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { isRunning } from "../projects/run-cache.ts";
+import { isRunning } from "../projects/prediction-cache.ts";
 import { Time } from "../ui/Time.tsx";
 import type { ChosenFrames, FrameStep } from "./HistoryDrawer.tsx";
 import { StepCard } from "./StepCard.tsx";
 import classes from "./strip.module.css";
 import { useModels } from "./use-models.ts";
-import { type LatestSuccess, useLatestSuccess } from "./use-runs.ts";
+import { type LatestSuccess, useLatestSuccess } from "./use-predictions.ts";
 
 const HistoryDrawer = lazy(() => import("./HistoryDrawer.tsx"));
 
@@ -25,13 +25,13 @@ export function FilmStrip({ project, reference }: Props) {
   const shared = { project, reference, onHistory: (step: Step) => setHistory({ step, isOpen: true }) };
   return (
     <section className={classes.strip} aria-label="Steps">
-      <StepCard {...shared} step="first-frame" shown={first.run} model={models["first-frame"]} />
+      <StepCard {...shared} step="first-frame" shown={first.prediction} model={models["first-frame"]} />
       <StepCard
         {...shared}
         step="video"
-        shown={video.run}
+        shown={video.prediction}
         model={models.video}
-        poster={posterOf(video.run, first.run)}
+        poster={posterOf(video.prediction, first.prediction)}
         notYet={whyNotYet(project.predictions["first-frame"], first)}
         frames={{
           firstFramePredictionId: frames["first-frame"]?.predictionId,
@@ -42,7 +42,7 @@ export function FilmStrip({ project, reference }: Props) {
           <>
             <FramesOfVideo
               frames={frames}
-              hasLast={last.run !== null}
+              hasLast={last.prediction !== null}
               onLatest={(step) => setFrames(({ [step]: _dropped, ...others }) => others)}
             />
             <DurationChoice
@@ -53,7 +53,7 @@ export function FilmStrip({ project, reference }: Props) {
           </>
         )}
       </StepCard>
-      <StepCard {...shared} step="last-frame" shown={last.run} model={models["last-frame"]} />
+      <StepCard {...shared} step="last-frame" shown={last.prediction} model={models["last-frame"]} />
       {historyOf !== null && (
         <Suspense>
           <HistoryDrawer
@@ -62,7 +62,7 @@ export function FilmStrip({ project, reference }: Props) {
             isOpen={isOpen}
             onClose={() => setHistory({ step: historyOf, isOpen: false })}
             chosen={frames}
-            onChoose={(step, run) => setFrames({ ...frames, [step]: run })}
+            onChoose={(step, prediction) => setFrames({ ...frames, [step]: prediction })}
           />
         </Suspense>
       )}

@@ -1,16 +1,16 @@
 import { Button, Center, Drawer, Group, Skeleton, Stack, Text } from "@mantine/core";
 import { IconCheck, IconDownload } from "@tabler/icons-react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { STEP_NAME } from "../projects/RunStatus.tsx";
+import { STEP_NAME } from "../projects/status.tsx";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { Time } from "../ui/Time.tsx";
 import { useOpened } from "../ui/window-focus.ts";
-import { RunState } from "./RunState.tsx";
+import { PredictionState } from "./PredictionState.tsx";
 import classes from "./screen.module.css";
 import { StepScreen } from "./StepScreen.tsx";
 import { useDownload } from "./use-download.ts";
-import { useRuns } from "./use-runs.ts";
+import { usePredictions } from "./use-predictions.ts";
 
 type Props = {
   project: ProjectWithPredictions;
@@ -18,13 +18,13 @@ type Props = {
   isOpen: boolean;
   onClose: () => void;
   chosen: ChosenFrames;
-  onChoose: (step: FrameStep, run: Prediction) => void;
+  onChoose: (step: FrameStep, prediction: Prediction) => void;
 };
 
 /** All predictions of a step. An earlier frame can be chosen for the next video. */
 export default function HistoryDrawer({ project, step, isOpen, onClose, chosen, onChoose }: Props) {
-  const runs = useRuns(project.projectId, step, isOpen);
-  const all = runs.data?.pages.flatMap((page) => page.predictions);
+  const history = usePredictions(project.projectId, step, isOpen);
+  const all = history.data?.pages.flatMap((page) => page.predictions);
   const name = STEP_NAME[step].toLowerCase();
   return (
     <Drawer
@@ -35,26 +35,34 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, chosen, 
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <Stack gap="lg">
-        {all === undefined && runs.error === null && [0, 1, 2].map((key) => <Skeleton key={key} h={96} />)}
-        {runs.error !== null && (
-          <ErrorNotice title="Could not load the history" error={runs.error} onRetry={() => void runs.refetch()} />
+        {all === undefined && history.error === null && [0, 1, 2].map((key) => <Skeleton key={key} h={96} />)}
+        {history.error !== null && (
+          <ErrorNotice
+            title="Could not load the history"
+            error={history.error}
+            onRetry={() => void history.refetch()}
+          />
         )}
-        {all?.map((run) => (
-          <HistoryRun
-            key={run.predictionId}
-            run={run}
+        {all?.map((prediction) => (
+          <HistoryEntry
+            key={prediction.predictionId}
+            prediction={prediction}
             project={project}
-            {...(step !== "video" && run.output !== null
+            {...(step !== "video" && prediction.output !== null
               ? {
-                  isChosen: chosen[step]?.predictionId === run.predictionId,
-                  onChoose: () => onChoose(step, run),
+                  isChosen: chosen[step]?.predictionId === prediction.predictionId,
+                  onChoose: () => onChoose(step, prediction),
                 }
               : {})}
           />
         ))}
-        {runs.hasNextPage && (
+        {history.hasNextPage && (
           <Center>
-            <BusyButton variant="default" isBusy={runs.isFetchingNextPage} onClick={() => void runs.fetchNextPage()}>
+            <BusyButton
+              variant="default"
+              isBusy={history.isFetchingNextPage}
+              onClick={() => void history.fetchNextPage()}
+            >
               Load more
             </BusyButton>
           </Center>
@@ -64,23 +72,28 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, chosen, 
   );
 }
 
-type HistoryRunProps = { run: Prediction; project: ProjectWithPredictions; isChosen?: boolean; onChoose?: () => void };
+type HistoryEntryProps = {
+  prediction: Prediction;
+  project: ProjectWithPredictions;
+  isChosen?: boolean;
+  onChoose?: () => void;
+};
 
-function HistoryRun({ run, project, isChosen = false, onChoose }: HistoryRunProps) {
+function HistoryEntry({ prediction, project, isChosen = false, onChoose }: HistoryEntryProps) {
   const download = useDownload(project.title);
-  const hasFile = run.output !== null;
+  const hasFile = prediction.output !== null;
   return (
-    <div className={classes.historyRun} data-wide={run.step === "video" || undefined}>
-      <StepScreen step={run.step} latest={run} shown={run} prompt={project.textPrompt} />
+    <div className={classes.historyEntry} data-wide={prediction.step === "video" || undefined}>
+      <StepScreen step={prediction.step} latest={prediction} shown={prediction} prompt={project.textPrompt} />
       <Stack gap={2} miw={0}>
-        <RunState run={run} isCanceling={false} />
+        <PredictionState prediction={prediction} isCanceling={false} />
         <Text size="xs" c="dimmed">
-          <Time iso={run.createdAt} />
+          <Time iso={prediction.createdAt} />
         </Text>
-        <Text size="xs" c="dimmed" truncate title={run.model}>
-          {run.model}
+        <Text size="xs" c="dimmed" truncate title={prediction.model}>
+          {prediction.model}
         </Text>
-        {run.error !== null && <Text size="xs">{run.error.message}</Text>}
+        {prediction.error !== null && <Text size="xs">{prediction.error.message}</Text>}
         <Group gap="xs" mt={4}>
           {onChoose !== undefined && (
             <Button
@@ -99,7 +112,7 @@ function HistoryRun({ run, project, isChosen = false, onChoose }: HistoryRunProp
               variant="default"
               isBusy={download.isPending}
               leftSection={<IconDownload size={14} aria-hidden />}
-              onClick={() => download.mutate(run)}
+              onClick={() => download.mutate(prediction)}
             >
               Download
             </BusyButton>

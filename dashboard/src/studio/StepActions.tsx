@@ -10,7 +10,7 @@ import {
   type Step,
 } from "../../../client/index.ts";
 import { randomKey } from "../../../client/random-key.ts";
-import { isRunning, projectKeys, storeRun } from "../projects/run-cache.ts";
+import { isRunning, projectKeys, storePrediction } from "../projects/prediction-cache.ts";
 import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 
@@ -23,7 +23,7 @@ type Props = {
   isStarting: boolean;
   isCanceling: boolean;
   onStart: () => void;
-  onCancel: (run: Prediction) => void;
+  onCancel: (prediction: Prediction) => void;
 };
 
 export function StepActions({ step, latest, notYet, canStart, isStarting, isCanceling, onStart, onCancel }: Props) {
@@ -47,10 +47,10 @@ export function StepActions({ step, latest, notYet, canStart, isStarting, isCanc
           leftSection={<Icon size={16} aria-hidden />}
           onClick={onStart}
         >
-          {latest === null ? "Generate" : "Run again"}
+          {latest === null ? "Generate" : "Generate again"}
         </BusyButton>
         {running !== null && (
-          <CancelRun
+          <CancelButton
             isBusy={isCanceling}
             onCancel={() => onCancel(running)}
             onGoneWithFocus={() => startButton.current?.focus()}
@@ -61,10 +61,10 @@ export function StepActions({ step, latest, notYet, canStart, isStarting, isCanc
   );
 }
 
-type CancelRunProps = { isBusy: boolean; onCancel: () => void; onGoneWithFocus: () => void };
+type CancelButtonProps = { isBusy: boolean; onCancel: () => void; onGoneWithFocus: () => void };
 
 /** Unmounts when the prediction ends; a focus on it must move. */
-function CancelRun({ isBusy, onCancel, onGoneWithFocus }: CancelRunProps) {
+function CancelButton({ isBusy, onCancel, onGoneWithFocus }: CancelButtonProps) {
   const button = useRef<HTMLButtonElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is about the end of the button alone
   useLayoutEffect(() => {
@@ -91,7 +91,7 @@ function CancelRun({ isBusy, onCancel, onGoneWithFocus }: CancelRunProps) {
  * Starts a step; a second click meanwhile does nothing. After a lost answer the same choices keep their idempotency key, so
  * that a prediction is not started and paid for twice.
  */
-export function useStartRun(projectId: string, step: Step) {
+export function useStartStep(projectId: string, step: Step) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const sent = useRef<{ body: string; key: string } | null>(null);
@@ -101,11 +101,11 @@ export function useStartRun(projectId: string, step: Step) {
     mutationFn: (choices: Choices) => {
       const body = JSON.stringify(choices);
       if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
-      return startRun(keyframe, { projectId, step }, choices, { idempotencyKey: sent.current.key });
+      return startStep(keyframe, { projectId, step }, choices, { idempotencyKey: sent.current.key });
     },
-    onSuccess: (run) => {
+    onSuccess: (prediction) => {
       sent.current = null;
-      storeRun(queries, run);
+      storePrediction(queries, prediction);
     },
     onError: (error) => {
       const isRefused = error instanceof KeyframeError && error.status !== null && error.status < 500;
@@ -131,7 +131,7 @@ export type Choices = {
 };
 
 /** Sends the fields that the step accepts. */
-function startRun(
+function startStep(
   keyframe: KeyframeClient,
   { projectId, step }: { projectId: string; step: Step },
   choices: Choices,
@@ -151,13 +151,13 @@ function startRun(
 }
 
 /** Cancels a prediction. If it has just ended, shows how instead of an error. */
-export function useCancelRun(projectId: string) {
+export function useCancelPrediction(projectId: string) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (run: Prediction) => {
+    mutationFn: async (prediction: Prediction) => {
       try {
-        storeRun(queries, await keyframe.cancel(run));
+        storePrediction(queries, await keyframe.cancel(prediction));
       } catch (error) {
         if (!(error instanceof KeyframeError) || error.code !== "generation_ended") throw error;
         await queries.invalidateQueries({ queryKey: projectKeys.one(projectId) });

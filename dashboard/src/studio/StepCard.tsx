@@ -2,11 +2,11 @@ import { ActionIcon, Alert, Code, Group, Stack, Text, Title, Tooltip } from "@ma
 import { IconAlertTriangle, IconDownload, IconHistory } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { isRunning } from "../projects/run-cache.ts";
-import { STEP_NAME } from "../projects/RunStatus.tsx";
+import { isRunning } from "../projects/prediction-cache.ts";
+import { STEP_NAME } from "../projects/status.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
-import { RunState } from "./RunState.tsx";
-import { type Choices, StepActions, useCancelRun, useStartRun } from "./StepActions.tsx";
+import { PredictionState } from "./PredictionState.tsx";
+import { type Choices, StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
 import { StepScreen } from "./StepScreen.tsx";
 import { isTooLong, NO_OPTIONS, type StepOptions, StepSettings } from "./StepSettings.tsx";
 import classes from "./strip.module.css";
@@ -32,11 +32,11 @@ export function StepCard({ project, step, shown, model, reference, poster, notYe
   const { projectId, title, textPrompt, predictions } = project;
   const latest = predictions[step];
   const [options, setOptions] = useState(NO_OPTIONS);
-  const { start, isStarting, error } = useStartRun(projectId, step);
-  const cancel = useCancelRun(projectId);
+  const { start, isStarting, error } = useStartStep(projectId, step);
+  const cancel = useCancelPrediction(projectId);
   const isCanceling = cancel.isPending && isRunning(latest);
   const usesReference = options.usesReference && model?.maxReferences !== 0;
-  const run = () =>
+  const startNow = () =>
     start({
       prompt: options.prompt.trim() === "" ? undefined : options.prompt,
       referenceImagePath: usesReference ? (reference ?? undefined) : undefined,
@@ -57,12 +57,12 @@ export function StepCard({ project, step, shown, model, reference, poster, notYe
             step={step}
             shown={shown}
             title={title}
-            hasRuns={latest !== null}
+            hasHistory={latest !== null}
             onHistory={() => props.onHistory(step)}
           />
         </Group>
-        <RunState run={latest} isCanceling={isCanceling} />
-        {latest?.error != null && <RunFailure error={latest.error} />}
+        <PredictionState prediction={latest} isCanceling={isCanceling} />
+        {latest?.error != null && <PredictionFailure error={latest.error} />}
         {props.children?.(options, setOptions)}
         <StepActions
           step={step}
@@ -71,7 +71,7 @@ export function StepCard({ project, step, shown, model, reference, poster, notYe
           canStart={!isTooLong(options)}
           isStarting={isStarting}
           isCanceling={isCanceling}
-          onStart={run}
+          onStart={startNow}
           onCancel={cancel.mutate}
         />
         {error !== null && <ErrorNotice title="Could not start" error={error} />}
@@ -94,13 +94,13 @@ const OTHER_REMEDY: Record<string, string> = {
   output_too_large: "Choose a shorter video, or raise the upload limit in Storage.",
 };
 
-function RunFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
+function PredictionFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
   return (
     <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={error.message}>
       <Text size="sm">
         {error.retryable
           ? "Try again."
-          : (OTHER_REMEDY[error.code] ?? "Change the prompt or the image, then run it again.")}
+          : (OTHER_REMEDY[error.code] ?? "Change the prompt or the image, then generate it again.")}
       </Text>
       <Text size="xs" mt={4}>
         <Code>{error.code}</Code>
@@ -109,9 +109,15 @@ function RunFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
   );
 }
 
-type StepToolsProps = { step: Step; shown: Prediction | null; title: string; hasRuns: boolean; onHistory: () => void };
+type StepToolsProps = {
+  step: Step;
+  shown: Prediction | null;
+  title: string;
+  hasHistory: boolean;
+  onHistory: () => void;
+};
 
-function StepTools({ step, shown, title, hasRuns, onHistory }: StepToolsProps) {
+function StepTools({ step, shown, title, hasHistory, onHistory }: StepToolsProps) {
   const download = useDownload(title);
   const name = STEP_NAME[step].toLowerCase();
   return (
@@ -128,7 +134,7 @@ function StepTools({ step, shown, title, hasRuns, onHistory }: StepToolsProps) {
           </ActionIcon>
         </Tooltip>
       )}
-      {hasRuns && (
+      {hasHistory && (
         <Tooltip label="History">
           <ActionIcon
             variant="default"

@@ -6,8 +6,8 @@ import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { DeleteProject, ProjectMenu } from "../projects/ProjectMenu.tsx";
-import { projectKeys, runningOf, storeRun } from "../projects/run-cache.ts";
-import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/RunStatus.tsx";
+import { projectKeys, runningOf, storePrediction } from "../projects/prediction-cache.ts";
+import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status.tsx";
 import { useKeyframe } from "../services.ts";
 import { PageHead } from "../ui/page-parts.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";
@@ -22,7 +22,7 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
   const navigate = useNavigate();
   const image = useReferenceImage(projectId);
   const [isDeleting, { open, close }] = useDisclosure(false);
-  useWatchRuns(project);
+  useWatchPredictions(project);
   return (
     <>
       <div className={classes.about}>
@@ -43,7 +43,7 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
         <ReferencePanel image={image} />
       </div>
       <FilmStrip project={project} reference={image.path} />
-      <RunAnnouncer predictions={predictions} />
+      <StatusAnnouncer predictions={predictions} />
       <DeleteProject
         project={project}
         isOpen={isDeleting}
@@ -55,10 +55,10 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
 }
 
 /** Announces status changes to screen readers, not progress or time. */
-function RunAnnouncer({ predictions }: Pick<ProjectWithPredictions, "predictions">) {
+function StatusAnnouncer({ predictions }: Pick<ProjectWithPredictions, "predictions">) {
   const now = FILM_ORDER.map((step) => {
-    const run = predictions[step];
-    return run === null ? "" : `${STEP_NAME[step]}: ${STATUS_WORD[run.status]}.`;
+    const prediction = predictions[step];
+    return prediction === null ? "" : `${STEP_NAME[step]}: ${STATUS_WORD[prediction.status]}.`;
   });
   const [text, setText] = useState("");
   const before = useRef(now);
@@ -76,14 +76,14 @@ function RunAnnouncer({ predictions }: Pick<ProjectWithPredictions, "predictions
  * Follows every running prediction, wherever it was started. Each is a query, so it stops with the page and is repeated while
  * the service is away.
  */
-function useWatchRuns(project: ProjectWithPredictions): void {
+function useWatchPredictions(project: ProjectWithPredictions): void {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   useQueries({
     queries: runningOf(project).map(({ projectId, step, predictionId }) => ({
       queryKey: projectKeys.watch(predictionId),
       queryFn: async ({ signal }: { signal: AbortSignal }) => {
-        const onProgress = (run: Parameters<typeof storeRun>[1]) => storeRun(queries, run);
+        const onProgress = (prediction: Parameters<typeof storePrediction>[1]) => storePrediction(queries, prediction);
         await keyframe.waitFor({ projectId, step, predictionId }, { signal, onProgress });
         return null;
       },

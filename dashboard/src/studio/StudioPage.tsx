@@ -2,7 +2,7 @@ import { Button, Group, Skeleton, VisuallyHidden } from "@mantine/core";
 import { IconMapSearch } from "@tabler/icons-react";
 import { Link, useParams } from "react-router";
 import { isGone, useProject } from "../projects/project-queries.ts";
-import { FILM_ORDER } from "../projects/RunStatus.tsx";
+import { FILM_ORDER } from "../projects/status.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { EmptyState, PageHead } from "../ui/page-parts.tsx";
 import screen from "./screen.module.css";

@@ -51,7 +51,7 @@ export default function TextsPanel({ project }: { project: Project }) {
           <Group gap={6} wrap="nowrap" role="status" flex={1} miw={180}>
             {isDirty ? <IconPencil size={16} aria-hidden /> : <IconCheck size={16} aria-hidden />}
             <Text size="sm" {...(isDirty ? {} : { c: "dimmed" })}>
-              {isDirty ? "Not saved. New runs use the saved text." : "Saved"}
+              {isDirty ? "Not saved. " : "Saved"}
             </Text>
           </Group>
         </Group>
