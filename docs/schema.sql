@@ -33,8 +33,6 @@ create table keyframe.projects (
   constraint projects_pkey PRIMARY KEY (id),
   constraint projects_id_owner_id_key UNIQUE (id, owner_id),
   constraint projects_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
-  constraint projects_selected_first_frame_fkey FOREIGN KEY (selected_first_frame_id) REFERENCES keyframe.predictions(id) ON DELETE SET NULL,
-  constraint projects_selected_last_frame_fkey FOREIGN KEY (selected_last_frame_id) REFERENCES keyframe.predictions(id) ON DELETE SET NULL,
   constraint description_has_at_most_4000_characters CHECK ((char_length(description) <= 4000)),
   constraint description_is_plain_text CHECK (keyframe_private.is_plain_text(description)),
   constraint reference_image_of_project_is_in_projects CHECK (keyframe_private.is_reference_path(reference_image_path)),
@@ -53,8 +51,6 @@ comment on column keyframe.projects.selected_first_frame_id is 'The take that th
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
 CREATE INDEX projects_reference_image_path_idx ON keyframe.projects USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
-CREATE INDEX projects_selected_first_frame_id_idx ON keyframe.projects USING btree (selected_first_frame_id) WHERE (selected_first_frame_id IS NOT NULL);
-CREATE INDEX projects_selected_last_frame_id_idx ON keyframe.projects USING btree (selected_last_frame_id) WHERE (selected_last_frame_id IS NOT NULL);
 alter table keyframe.projects enable row level security;
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using ((owner_id = ( SELECT auth.uid() AS uid)));
@@ -257,6 +253,7 @@ CREATE TRIGGER _300_keep_reference BEFORE INSERT ON keyframe.predictions FOR EAC
 CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _400_cancel_deleted_run AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _410_remember_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.remember_unanswered_submit();
+CREATE TRIGGER _420_unselect_deleted_frame AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'succeeded'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.unselect_deleted_frame();
 CREATE TRIGGER _450_remove_deleted_files AFTER DELETE ON keyframe.predictions REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.remove_deleted_files();
 CREATE TRIGGER _450_remove_partial_output AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'storing'::keyframe.prediction_status AND (new.status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status]))) EXECUTE FUNCTION keyframe_private.remove_partial_output();
 CREATE TRIGGER _500_admit_next AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND new.completed_at IS NOT NULL AND old.admitted_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.admit_next();
@@ -2296,14 +2293,14 @@ $function$;
 CREATE OR REPLACE FUNCTION keyframe_private.require_frame(frame uuid, project uuid, wanted keyframe.generation_step)
  RETURNS void
  LANGUAGE plpgsql
- STABLE
  SET search_path TO ''
 AS $function$
 declare
   frame_status keyframe.prediction_status;
 begin
   select p.status into frame_status from keyframe.predictions p
-  where p.id = frame and p.project_id = project and p.step = wanted;
+  where p.id = frame and p.project_id = project and p.step = wanted
+  for key share; -- it is not deleted before this transaction ends
   if not found then
     perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, frame));
   elsif frame_status <> 'succeeded' then
@@ -2330,6 +2327,20 @@ begin
     perform keyframe_private.require_frame(new.selected_last_frame_id, new.id, 'last-frame');
   end if;
   return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.unselect_deleted_frame()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.projects p
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id);
+  return null;
 end
 $function$;
 

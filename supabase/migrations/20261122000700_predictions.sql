@@ -115,13 +115,6 @@ create index predictions_waiting_idx on keyframe.predictions (owner_id, created_
 create index predictions_unanswered_idx on keyframe.predictions (next_attempt_at)
   where unanswered_since is not null and status in ('failed', 'canceled');
 
--- The selected takes of a project. A take that is deleted is no longer selected.
-alter table keyframe.projects
-  add constraint projects_selected_first_frame_fkey foreign key (selected_first_frame_id) references keyframe.predictions on delete set null,
-  add constraint projects_selected_last_frame_fkey foreign key (selected_last_frame_id) references keyframe.predictions on delete set null;
-create index projects_selected_first_frame_id_idx on keyframe.projects (selected_first_frame_id) where selected_first_frame_id is not null;
-create index projects_selected_last_frame_id_idx on keyframe.projects (selected_last_frame_id) where selected_last_frame_id is not null;
-
 alter table keyframe.predictions enable row level security;
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
   using (owner_id = (select auth.uid()));

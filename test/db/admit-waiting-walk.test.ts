@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
-import { addWorld, clearPredictions, seedPrediction, type World } from "../support/db-predictions.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 
 // owners_waiting: who has a prediction in line, in the falling order of the owners, from anywhere on. The sweep admits by it.
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 afterEach(async () => {
-  await clearPredictions(db);
+  await db.sql`truncate keyframe.predictions`;
   await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
 });
 afterAll(() => db.drop());
@@ -102,7 +102,7 @@ test("300 owners with 40 in line each → one probe for each owner that is wante
   await addOwners(3); // a plan that was made while the table was small has to be as good
   const plans = await plansOf(db.url, async (sql) => {
     for (let call = 0; call < 7; call++) await sql`select keyframe_private.owners_waiting(gen_random_uuid(), 500)`;
-    await clearPredictions(db);
+    await db.sql`truncate keyframe.predictions`;
     await addOwners(300, { lines: 40 });
     expect(await sql`select keyframe_private.owners_waiting(gen_random_uuid(), 500)`).toHaveLength(300);
     await db.sql`analyze keyframe.predictions`;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { claim, makeDue, readRow } from "../support/db-calls.ts";
-import { addWorld, clearPredictions, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
+import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 
 let db: ClonedDatabase;
 let world: World;
@@ -10,7 +10,7 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 beforeEach(async () => {
-  await clearPredictions(db, "keyframe_private.file_removals");
+  await db.sql`truncate keyframe.predictions, keyframe_private.file_removals`;
 });
 afterAll(() => db.drop());
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { claim, providerSays, readRow, runsToCancel } from "../support/db-calls.ts";
 import { plansOf } from "../support/db-plans.ts";
-import { addWorld, clearPredictions, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
+import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 import { liftRateLimits } from "../support/db-user.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
 
@@ -14,10 +14,7 @@ beforeAll(async () => {
   await liftRateLimits(db);
 });
 beforeEach(async () => {
-  await clearPredictions(
-    db,
-    "keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.file_removals",
-  );
+  await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.file_removals`;
   world = await addWorld(db);
 });
 afterAll(() => db.drop());

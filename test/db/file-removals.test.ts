@@ -2,14 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { MEDIA_EXTENSIONS } from "../../shared/media/media.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { claim, complete, fail, type Task } from "../support/db-calls.ts";
-import {
-  addProject,
-  addWorld,
-  clearPredictions,
-  type Row,
-  seedPrediction,
-  type World,
-} from "../support/db-predictions.ts";
+import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 import { codeOf } from "../support/db-refusal.ts";
 import { addReference, liftRateLimits, start } from "../support/db-user.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
@@ -21,7 +14,7 @@ beforeAll(async () => {
   await liftRateLimits(db);
 });
 beforeEach(async () => {
-  await clearPredictions(db, "keyframe_private.file_removals, keyframe_private.provider_runs");
+  await db.sql`truncate keyframe.predictions, keyframe_private.file_removals, keyframe_private.provider_runs`;
   world = await addWorld(db);
 });
 afterAll(() => db.drop());

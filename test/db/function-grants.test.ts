@@ -167,6 +167,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.require_frame": { roles: [] },
   "keyframe_private.require_selected_frames": { roles: [], definer: true },
   "keyframe_private.require_reference": { roles: [] },
+  "keyframe_private.unselect_deleted_frame": { roles: [], definer: true },
   "keyframe_private.require_supported": { roles: [] },
   "keyframe_private.replace_default": { roles: [] },
 };

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { claim, complete, pollLater, providerSays } from "../support/db-calls.ts";
-import { addWorld, clearPredictions, seedPrediction, type World } from "../support/db-predictions.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
 import { liftRateLimits, start } from "../support/db-user.ts";
 
@@ -19,10 +19,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   world = await addWorld(db);
-  await clearPredictions(
-    db,
-    "keyframe_private.worker_heartbeats, keyframe_private.last_kicks, keyframe_private.provider_runs",
-  );
+  await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.last_kicks, keyframe_private.provider_runs`;
   await db.sql`truncate net.http_request_queue`;
 });
 afterAll(() => db.drop());

@@ -3,6 +3,7 @@ import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts
 import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { codeOf } from "../support/db-refusal.ts";
 import { addReference, liftRateLimits, start } from "../support/db-user.ts";
+import { untilSomebodyWaits } from "../support/db-waiting.ts";
 import { call } from "../support/db-webhooks.ts";
 
 // What a project offers for its next predictions: selected frames and a reference image.
@@ -83,6 +84,17 @@ describe("a selected frame", () => {
     const after = await project();
     expect(after).toMatchObject({ selected_first_frame_id: null, selected_last_frame_id: null });
     expect(after?.updated_at > before?.updated_at).toBe(true);
+  });
+
+  test("deleted while somebody selects it → the selection waits and finds none", async () => {
+    const id = await frame();
+    const selecting = await db.sql.begin(async (deletion) => {
+      await deletion`delete from keyframe.predictions where id = ${id}`;
+      const waiting = codeOf(change({ selected_first_frame_id: id }));
+      await untilSomebodyWaits(db.sql);
+      return { waiting };
+    });
+    expect(await selecting.waiting).toBe("not_found");
   });
 
   test("its project is deleted → goes with it", async () => {

@@ -2,14 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { claim, providerSays, readRow } from "../support/db-calls.ts";
-import {
-  addWorld,
-  clearPredictions,
-  type Row,
-  seedPrediction,
-  type Status,
-  type World,
-} from "../support/db-predictions.ts";
+import { addWorld, type Row, type Status, seedPrediction, type World } from "../support/db-predictions.ts";
 
 let db: ClonedDatabase;
 let world: World;
@@ -22,10 +15,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(async () => {
-  await clearPredictions(
-    db,
-    "keyframe_private.worker_heartbeats, keyframe_private.provider_runs, keyframe_private.file_removals",
-  );
+  await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.provider_runs, keyframe_private.file_removals`;
   await db.sql`truncate net.http_request_queue`;
 });
 afterAll(() => db.drop());

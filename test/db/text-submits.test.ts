@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { claim, providerSays, readRow, retryLater, runsToCancel, type Saying } from "../support/db-calls.ts";
 import { plansOf } from "../support/db-plans.ts";
-import { addWorld, clearPredictions, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
+import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 
 // A run in the provider's list that only its text speaks for is a prediction's as long as nobody else submitted that text.
 let db: ClonedDatabase;
@@ -13,10 +13,7 @@ beforeAll(async () => {
   ours = await addWorld(db);
 });
 beforeEach(async () => {
-  await clearPredictions(
-    db,
-    "keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.text_submits",
-  );
+  await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.text_submits`;
   theirs = await addWorld(db);
 });
 afterAll(() => db.drop());

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
-import { addWorld, clearPredictions, seedPrediction, type World } from "../support/db-predictions.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 
 // A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still looked for.
 let db: ClonedDatabase;
@@ -10,7 +10,7 @@ beforeAll(async () => {
   db = await cloneDatabase();
   world = await addWorld(db);
 });
-beforeEach(() => clearPredictions(db, "keyframe_private.unanswered_submits"));
+beforeEach(() => db.sql`truncate keyframe.predictions, keyframe_private.unanswered_submits`);
 afterAll(() => db.drop());
 
 const RECENTLY = new Date(Date.now() - 60_000);

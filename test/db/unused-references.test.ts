@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { claim } from "../support/db-calls.ts";
 import { plansOf } from "../support/db-plans.ts";
-import { addWorld, clearPredictions, seedPrediction, type World } from "../support/db-predictions.ts";
+import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { addReference, liftRateLimits, start } from "../support/db-user.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
 
@@ -18,7 +18,7 @@ beforeEach(async () => {
     await sql`set local storage.allow_delete_query = 'true'`;
     await sql`delete from storage.objects`;
   });
-  await clearPredictions(db, "keyframe_private.file_removals");
+  await db.sql`truncate keyframe.predictions, keyframe_private.file_removals`;
   world = await addWorld(db);
 });
 afterAll(() => db.drop());

@@ -106,12 +106,3 @@ export async function seedPrediction(
   await sql`set local session_replication_role = origin`;
   return seeded;
 }
-
-/** Removes every prediction without its triggers, and empties these tables. Projects refer to predictions: no truncate. */
-export async function clearPredictions({ sql }: Pick<ClonedDatabase, "sql">, tables?: string): Promise<void> {
-  await sql.begin(async (transaction) => {
-    if (tables !== undefined) await transaction.unsafe(`truncate ${tables}`);
-    await transaction`set local session_replication_role = replica`;
-    await transaction`delete from keyframe.predictions where true`;
-  });
-}

@@ -21,8 +21,8 @@ export function storePrediction(queries: QueryClient, given: Prediction): void {
     projectKeys.one(projectId),
     (project) => project && withPrediction(project, prediction),
   );
-  queries.setQueryData<InfiniteData<ProjectPage>>(
-    projectKeys.list,
+  queries.setQueriesData<InfiniteData<ProjectPage>>(
+    { queryKey: projectKeys.lists },
     (list) => list && { ...list, pages: list.pages.map((page) => pageWithPrediction(page, prediction)) },
   );
   queries.setQueryData<InfiniteData<PredictionPage>>(
@@ -32,6 +32,10 @@ export function storePrediction(queries: QueryClient, given: Prediction): void {
         ...history,
         pages: history.pages.map((page, at) => historyWithPrediction(page, prediction, at === 0)),
       },
+  );
+  queries.setQueryData<Prediction>(
+    projectKeys.prediction(prediction.predictionId),
+    (known) => known && (laterPrediction(known, prediction) ?? known),
   );
 }
 
@@ -68,9 +72,11 @@ function historyWithPrediction(page: PredictionPage, prediction: Prediction, isF
 }
 
 export const projectKeys = {
-  list: ["projects"] as const,
+  lists: ["projects"] as const,
+  list: (search: string) => ["projects", search] as const,
   one: (projectId: string) => ["project", projectId] as const,
   predictions: (projectId: string, step: Step) => ["predictions", projectId, step] as const,
+  prediction: (predictionId: string | null) => ["prediction", predictionId] as const,
   watch: (predictionId: string) => ["watch", predictionId] as const,
 };
 

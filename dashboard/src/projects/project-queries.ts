@@ -1,5 +1,6 @@
 import { type InfiniteData, type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import {
+  type KeyframeClient,
   KeyframeError,
   type ListedProject,
   type Project,
@@ -40,13 +41,17 @@ function merge({ predictions: known }: ProjectWithPredictions, fresh: ProjectWit
   return { ...fresh, predictions: latest };
 }
 
-export type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
+type Change = {
+  change: Parameters<KeyframeClient["changeProject"]>[1];
+  /** The project that the change is based on. Without it the change is made whatever the project is now. */
+  unchangedSince?: Pick<Project, "updatedAt">;
+};
 
 export function useChangeProject(projectId: string) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (texts: ProjectTexts) => keyframe.changeProject(projectId, texts),
+    mutationFn: ({ change, unchangedSince }: Change) => keyframe.changeProject(projectId, change, { unchangedSince }),
     onSuccess: async (changed) => {
       // A read that began before the change would restore the old texts.
       await queries.cancelQueries({ queryKey: projectKeys.one(projectId) });
@@ -54,21 +59,27 @@ export function useChangeProject(projectId: string) {
         projectKeys.one(projectId),
         (project) => project && { ...project, ...changed },
       );
-      editList(queries, (projects) =>
+      editLists(queries, (projects) =>
         projects.map((project) => (project.projectId === projectId ? { ...project, ...changed } : project)),
       );
+    },
+    onError: async (error) => {
+      if (!isChangedElsewhere(error)) return;
+      void queries.invalidateQueries({ queryKey: projectKeys.lists });
+      await queries.refetchQueries({ queryKey: projectKeys.one(projectId) });
     },
   });
 }
 
-/** Updates the cached list at once, then reads it again. */
-export function editList(
-  queries: QueryClient,
-  edit: (projects: ListedProject[], isFirstPage: boolean) => ListedProject[],
-): void {
-  queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list, (list) => {
-    const pages = list?.pages.map((page, at) => ({ ...page, projects: edit(page.projects, at === 0) }));
-    return list && pages && { ...list, pages };
-  });
-  void queries.invalidateQueries({ queryKey: projectKeys.list });
+/** Somebody changed the project since it was read here. */
+export const isChangedElsewhere = (error: unknown): boolean =>
+  error instanceof KeyframeError && error.code === "precondition_failed";
+
+/** Updates the cached lists at once, then reads them again. */
+export function editLists(queries: QueryClient, edit: (projects: ListedProject[]) => ListedProject[]): void {
+  queries.setQueriesData<InfiniteData<ProjectPage>>(
+    { queryKey: projectKeys.lists },
+    (list) => list && { ...list, pages: list.pages.map((page) => ({ ...page, projects: edit(page.projects) })) },
+  );
+  void queries.invalidateQueries({ queryKey: projectKeys.lists });
 }

@@ -1,12 +1,16 @@
 import { Button, Center, Drawer, Group, Skeleton, Stack, Text } from "@mantine/core";
-import { IconCheck, IconDownload } from "@tabler/icons-react";
+import { IconCheck, IconDownload, IconRestore } from "@tabler/icons-react";
+import { useQueryClient } from "@tanstack/react-query";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import { projectKeys } from "../projects/prediction-cache.ts";
+import type { useChangeProject } from "../projects/project-queries.ts";
 import { STEP_NAME } from "../projects/status.tsx";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { Time } from "../ui/Time.tsx";
 import { useOpened } from "../ui/window-focus.ts";
 import { PredictionState } from "./PredictionState.tsx";
+import { MadeFrom, ReferenceThumb } from "./Sources.tsx";
 import classes from "./screen.module.css";
 import { StepScreen } from "./StepScreen.tsx";
 import { useDownload } from "./use-download.ts";
@@ -17,15 +21,20 @@ type Props = {
   step: Step;
   isOpen: boolean;
   onClose: () => void;
-  chosen: ChosenFrames;
-  onChoose: (step: FrameStep, prediction: Prediction) => void;
+  onReuse: (prediction: Prediction) => void;
+  select: ReturnType<typeof useChangeProject>;
 };
 
-/** All predictions of a step. An earlier frame can be chosen for the next video. */
-export default function HistoryDrawer({ project, step, isOpen, onClose, chosen, onChoose }: Props) {
+/** All predictions of a step with their inputs. A frame can be selected for the next video. */
+export default function HistoryDrawer({ project, step, isOpen, onClose, onReuse, select }: Props) {
+  const queries = useQueryClient();
   const history = usePredictions(project.projectId, step, isOpen);
   const all = history.data?.pages.flatMap((page) => page.predictions);
   const name = STEP_NAME[step].toLowerCase();
+  const choose = (prediction: Prediction) => {
+    queries.setQueryData(projectKeys.prediction(prediction.predictionId), prediction); // shown without another read
+    select.mutate({ change: { selected: { [step]: prediction.predictionId } } });
+  };
   return (
     <Drawer
       opened={useOpened(isOpen)}
@@ -43,16 +52,15 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, chosen, 
             onRetry={() => void history.refetch()}
           />
         )}
+        {select.error !== null && <ErrorNotice title="Could not change the project" error={select.error} />}
         {all?.map((prediction) => (
           <HistoryEntry
             key={prediction.predictionId}
             prediction={prediction}
             project={project}
+            onReuse={() => onReuse(prediction)}
             {...(step !== "video" && prediction.output !== null
-              ? {
-                  isChosen: chosen[step]?.predictionId === prediction.predictionId,
-                  onChoose: () => onChoose(step, prediction),
-                }
+              ? { isChosen: project.selected[step] === prediction.predictionId, onChoose: () => choose(prediction) }
               : {})}
           />
         ))}
@@ -77,23 +85,26 @@ type HistoryEntryProps = {
   project: ProjectWithPredictions;
   isChosen?: boolean;
   onChoose?: () => void;
+  onReuse: () => void;
 };
 
-function HistoryEntry({ prediction, project, isChosen = false, onChoose }: HistoryEntryProps) {
+function HistoryEntry({ prediction, project, isChosen = false, onChoose, onReuse }: HistoryEntryProps) {
   const download = useDownload(project.title);
-  const hasFile = prediction.output !== null;
+  const { step, input, output, error, model, createdAt } = prediction;
   return (
-    <div className={classes.historyEntry} data-wide={prediction.step === "video" || undefined}>
-      <StepScreen step={prediction.step} latest={prediction} shown={prediction} prompt={project.textPrompt} />
+    <div className={classes.historyEntry} data-wide={step === "video" || undefined}>
+      <StepScreen step={step} latest={prediction} shown={prediction} prompt={input.prompt} />
       <Stack gap={2} miw={0}>
         <PredictionState prediction={prediction} isCanceling={false} />
-        <Text size="xs" c="dimmed">
-          <Time iso={prediction.createdAt} />
+        <Text size="xs" c="dimmed" truncate title={model}>
+          <Time iso={createdAt} /> · {model}
         </Text>
-        <Text size="xs" c="dimmed" truncate title={prediction.model}>
-          {prediction.model}
+        {error !== null && <Text size="xs">{error.message}</Text>}
+        <Text size="sm" lineClamp={3} title={input.prompt} style={{ overflowWrap: "anywhere" }}>
+          {input.prompt}
         </Text>
-        {prediction.error !== null && <Text size="xs">{prediction.error.message}</Text>}
+        {input.referenceImagePath !== null && <ReferenceThumb path={input.referenceImagePath} />}
+        <MadeFrom project={project} prediction={prediction} />
         <Group gap="xs" mt={4}>
           {onChoose !== undefined && (
             <Button
@@ -106,7 +117,15 @@ function HistoryEntry({ prediction, project, isChosen = false, onChoose }: Histo
               {isChosen ? "Selected for next video" : "Use for next video"}
             </Button>
           )}
-          {hasFile && (
+          <Button
+            size="compact-sm"
+            variant="default"
+            leftSection={<IconRestore size={14} aria-hidden />}
+            onClick={onReuse}
+          >
+            Use these inputs
+          </Button>
+          {output !== null && (
             <BusyButton
               size="compact-sm"
               variant="default"
@@ -122,8 +141,3 @@ function HistoryEntry({ prediction, project, isChosen = false, onChoose }: Histo
     </div>
   );
 }
-
-export type FrameStep = "first-frame" | "last-frame";
-
-/** Earlier frames chosen for the next video instead of the latest. */
-export type ChosenFrames = Partial<Record<FrameStep, Prediction>>;

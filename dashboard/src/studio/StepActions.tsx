@@ -13,6 +13,7 @@ import { randomKey } from "../../../client/random-key.ts";
 import { isRunning, projectKeys, storePrediction } from "../projects/prediction-cache.ts";
 import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
+import type { TextsState } from "./use-texts.ts";
 
 type Props = {
   step: Step;
@@ -20,23 +21,30 @@ type Props = {
   /** Why it cannot be started yet. */
   notYet: string | null;
   canStart: boolean;
+  /** There is unsaved text, which is saved first. */
+  isUnsaved: boolean;
   isStarting: boolean;
   isCanceling: boolean;
   onStart: () => void;
   onCancel: (prediction: Prediction) => void;
 };
 
-export function StepActions({ step, latest, notYet, canStart, isStarting, isCanceling, onStart, onCancel }: Props) {
+export function StepActions({
+  step,
+  latest,
+  notYet,
+  canStart,
+  isUnsaved,
+  isStarting,
+  isCanceling,
+  onStart,
+  onCancel,
+}: Props) {
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
   const Icon = latest === null ? IconPlayerPlay : IconReload;
   return (
     <>
-      {notYet !== null && (
-        <Text size="sm" id={`not-yet-${step}`}>
-          {notYet}
-        </Text>
-      )}
       <Group gap="xs">
         <BusyButton
           ref={startButton}
@@ -47,7 +55,7 @@ export function StepActions({ step, latest, notYet, canStart, isStarting, isCanc
           leftSection={<Icon size={16} aria-hidden />}
           onClick={onStart}
         >
-          {latest === null ? "Generate" : "Generate again"}
+          {isUnsaved ? "Save and generate" : latest === null ? "Generate" : "Generate again"}
         </BusyButton>
         {running !== null && (
           <CancelButton
@@ -57,6 +65,11 @@ export function StepActions({ step, latest, notYet, canStart, isStarting, isCanc
           />
         )}
       </Group>
+      {notYet !== null && (
+        <Text size="sm" id={`not-yet-${step}`}>
+          {notYet}
+        </Text>
+      )}
     </>
   );
 }
@@ -88,18 +101,19 @@ function CancelButton({ isBusy, onCancel, onGoneWithFocus }: CancelButtonProps) 
 }
 
 /**
- * Starts a step; a second click meanwhile does nothing. After a lost answer the same choices keep their idempotency key, so
+ * Saves unsaved texts, then starts a step: people expect what they see to be generated. A second click meanwhile does nothing. After a lost answer the same choices keep their idempotency key, so
  * that a prediction is not started and paid for twice.
  */
-export function useStartStep(projectId: string, step: Step) {
+export function useStartStep(projectId: string, step: Step, { texts, save }: TextsState) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const sent = useRef<{ body: string; key: string } | null>(null);
   const mutationKey = ["start", projectId, step];
   const mutation = useMutation({
     mutationKey,
-    mutationFn: (choices: Choices) => {
-      const body = JSON.stringify(choices);
+    mutationFn: async (choices: Choices) => {
+      await save();
+      const body = JSON.stringify([choices, texts.textPrompt]);
       if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
       return startStep(keyframe, { projectId, step }, choices, { idempotencyKey: sent.current.key });
     },
@@ -126,8 +140,6 @@ export type Choices = {
   prompt?: string | undefined;
   referenceImagePath?: string | undefined;
   durationSeconds?: number | undefined;
-  firstFramePredictionId?: string | undefined;
-  lastFramePredictionId?: string | undefined;
 };
 
 /** Sends the fields that the step accepts. */
@@ -137,17 +149,10 @@ function startStep(
   choices: Choices,
   options: StartOptions,
 ): Promise<Prediction> {
-  const { prompt, referenceImagePath, durationSeconds, firstFramePredictionId, lastFramePredictionId } = choices;
-  switch (step) {
-    case "first-frame":
-      return keyframe.generate(step, { projectId, prompt, referenceImagePath }, options);
-    case "last-frame":
-      return keyframe.generate(step, { projectId, prompt, referenceImagePath, firstFramePredictionId }, options);
-    case "video": {
-      const frames = { firstFramePredictionId, lastFramePredictionId };
-      return keyframe.generate(step, { projectId, prompt, durationSeconds, ...frames }, options);
-    }
-  }
+  const { prompt, referenceImagePath, durationSeconds } = choices;
+  return step === "video"
+    ? keyframe.generate(step, { projectId, prompt, durationSeconds }, options)
+    : keyframe.generate(step, { projectId, prompt, referenceImagePath }, options);
 }
 
 /** Cancels a prediction. If it has just ended, shows how instead of an error. */

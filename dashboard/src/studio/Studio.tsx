@@ -1,4 +1,4 @@
-import { Anchor, Group, Skeleton, VisuallyHidden } from "@mantine/core";
+import { Anchor, Skeleton, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconArrowLeft } from "@tabler/icons-react";
 import { useQueries, useQueryClient } from "@tanstack/react-query";
@@ -6,44 +6,44 @@ import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { DeleteProject, ProjectMenu } from "../projects/ProjectMenu.tsx";
+import { RenameProject } from "../projects/ProjectModal.tsx";
 import { projectKeys, runningOf, storePrediction } from "../projects/prediction-cache.ts";
 import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status.tsx";
 import { useKeyframe } from "../services.ts";
 import { PageHead } from "../ui/page-parts.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";
-import { useReferenceImage } from "./reference-image.ts";
 import { ReferencePanel } from "./ReferencePanel.tsx";
 import classes from "./studio.module.css";
+import { useTexts } from "./use-texts.ts";
 
 const TextsPanel = lazy(() => import("./TextsPanel.tsx"));
 
 export function Studio({ project }: { project: ProjectWithPredictions }) {
-  const { projectId, title, predictions } = project;
+  const { title, predictions } = project;
   const navigate = useNavigate();
-  const image = useReferenceImage(projectId);
+  const texts = useTexts(project);
+  const [isRenaming, rename] = useDisclosure(false);
   const [isDeleting, { open, close }] = useDisclosure(false);
   useWatchPredictions(project);
   return (
     <>
+      <div className={classes.head}>
+        <Anchor component={Link} to="/projects" size="sm" className={classes.back}>
+          <IconArrowLeft size={16} aria-hidden /> Projects
+        </Anchor>
+        <PageHead title={title} actions={<ProjectMenu title={title} onRename={rename.open} onDelete={open} />} />
+      </div>
       <div className={classes.about}>
         <div className={classes.film}>
-          <Group justify="space-between">
-            <Anchor component={Link} to="/projects" size="sm" className={classes.back}>
-              <IconArrowLeft size={16} aria-hidden /> Projects
-            </Anchor>
-            <ProjectMenu title={title} onDelete={open} />
-          </Group>
-          <div className={classes.head}>
-            <PageHead title={title} />
-          </div>
           <Suspense fallback={<Skeleton className={classes.texts} />}>
-            <TextsPanel project={project} />
+            <TextsPanel state={texts} />
           </Suspense>
         </div>
-        <ReferencePanel image={image} />
+        <ReferencePanel project={project} />
       </div>
-      <FilmStrip project={project} reference={image.path} />
+      <FilmStrip project={project} texts={texts} />
       <StatusAnnouncer predictions={predictions} />
+      <RenameProject project={project} isOpen={isRenaming} onClose={rename.close} />
       <DeleteProject
         project={project}
         isOpen={isDeleting}

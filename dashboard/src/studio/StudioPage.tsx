@@ -47,12 +47,14 @@ function StudioSkeleton() {
       <VisuallyHidden component="h1">Studio</VisuallyHidden>
       <VisuallyHidden role="status">Loading the project</VisuallyHidden>
       <div aria-hidden>
+        <div className={classes.head}>
+          <Group h={28}>
+            <Skeleton h={16} w={80} />
+          </Group>
+          <Skeleton h={34} w="40%" />
+        </div>
         <div className={classes.about}>
           <div className={classes.film}>
-            <Group h={28}>
-              <Skeleton h={16} w={80} />
-            </Group>
-            <Skeleton h={34} w="40%" mb="lg" />
             <Skeleton className={classes.texts} />
           </div>
           <Skeleton className={classes.reference} />

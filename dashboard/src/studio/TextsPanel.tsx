@@ -1,26 +1,37 @@
-import { Button, Collapse, Group, Stack, Text, TextInput } from "@mantine/core";
-import { useDisclosure, useId, useWindowEvent } from "@mantine/hooks";
-import { IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
-import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
-import type { Project } from "../../../client/index.ts";
-import { DescriptionField, PromptField, useProjectForm } from "../projects/project-fields.tsx";
-import { type ProjectTexts, useChangeProject } from "../projects/project-queries.ts";
+import { Alert, Button, Collapse, Group, Loader, Stack, Text } from "@mantine/core";
+import { useDisclosure, useId } from "@mantine/hooks";
+import { IconAlertTriangle, IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
+import type { FormEvent } from "react";
+import { createProjectBody } from "../../../shared/contract/projects.ts";
+import { DescriptionField, PromptField } from "../projects/project-fields.tsx";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
+import type { Texts, TextsState } from "./use-texts.ts";
 
-export default function TextsPanel({ project }: { project: Project }) {
-  const { form, isDirty, discard } = useTextsForm(project);
-  const change = useChangeProject(project.projectId);
+const schema = createProjectBody.pick({ textPrompt: true, description: true });
+
+export default function TextsPanel({ state }: { state: TextsState }) {
+  const { texts, isDirty, isConflict, isSaving, error, edit, discard, save } = state;
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
-  // An invalid field is never hidden.
-  const isUnfolded = isOpen || form.errors.title !== undefined || form.errors.description !== undefined;
+  const issues = schema.safeParse(texts).error?.issues ?? [];
+  const problemOf = (field: keyof Texts) => issues.find(({ path }) => path[0] === field)?.message;
+  const isUnfolded = isOpen || problemOf("description") !== undefined; // an invalid field is never hidden
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (issues.length === 0 && !isConflict) save().catch(() => undefined); // `error` shows it
+  };
   return (
-    <form noValidate onSubmit={form.onSubmit((texts) => change.mutate(texts))}>
-      <Stack gap="sm">
-        <PromptField form={form} rows={4} />
-        <div>
+    <form noValidate onSubmit={submit}>
+      <Stack gap="xs">
+        <PromptField
+          minRows={3}
+          maxRows={3}
+          value={texts.textPrompt}
+          error={problemOf("textPrompt")}
+          onChange={({ currentTarget }) => edit({ ...texts, textPrompt: currentTarget.value })}
+        />
+        <Group gap="xs">
           <Button
             variant="subtle"
             size="compact-sm"
@@ -30,72 +41,82 @@ export default function TextsPanel({ project }: { project: Project }) {
             rightSection={<IconChevronDown size={16} aria-hidden />}
             onClick={toggle}
           >
-            Title and description
+            Description
           </Button>
-          <Collapse expanded={isUnfolded} id={id}>
-            <Stack gap="sm" pt="xs">
-              <TextInput label="Title" {...form.getInputProps("title")} />
-              <DescriptionField form={form} />
-            </Stack>
-          </Collapse>
-        </div>
-        <Group gap="sm">
-          <BusyButton type="submit" size="sm" isBusy={change.isPending} isOff={!isDirty}>
-            Save
-          </BusyButton>
-          {isDirty && (
-            <Button size="sm" variant="default" onClick={discard}>
+          <TextsStatus isDirty={isDirty} isSaving={isSaving} />
+          {isDirty && !isConflict && (
+            <Button size="xs" variant="default" onClick={discard}>
               Discard
             </Button>
           )}
-          <Group gap={6} wrap="nowrap" role="status" flex={1} miw={180}>
-            {isDirty ? <IconPencil size={16} aria-hidden /> : <IconCheck size={16} aria-hidden />}
-            <Text size="sm" {...(isDirty ? {} : { c: "dimmed" })}>
-              {isDirty ? "Not saved. " : "Saved"}
-            </Text>
-          </Group>
+          <BusyButton
+            type="submit"
+            size="xs"
+            variant="default"
+            isBusy={isSaving}
+            isOff={!isDirty || isConflict || issues.length > 0}
+          >
+            Save
+          </BusyButton>
         </Group>
-        {change.error !== null && <ErrorNotice title="Could not save" error={change.error} />}
+        <Collapse expanded={isUnfolded} id={id}>
+          <DescriptionField
+            value={texts.description}
+            error={problemOf("description")}
+            onChange={({ currentTarget }) => edit({ ...texts, description: currentTarget.value })}
+          />
+        </Collapse>
+        {isConflict ? (
+          <Conflict state={state} />
+        ) : (
+          error !== null && isDirty && <ErrorNotice title="Could not save" error={error} />
+        )}
       </Stack>
     </form>
   );
 }
 
-/**
- * The form of a project's texts. Unsaved text survives leaving the page and is dropped at sign-out. Changes made elsewhere
- * are taken over while the user has not typed.
- */
-function useTextsForm({ projectId, title, textPrompt, description }: Project) {
-  const queries = useQueryClient();
-  const texts = { title, textPrompt, description };
-  const draftKey = ["draft", projectId];
-  const form = useProjectForm(queries.getQueryData<ProjectTexts>(draftKey) ?? texts);
-  const saved = useRef(texts);
-  const isDirty = !isSame(form.values, texts);
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only texts that changed are a reason
-  useEffect(() => {
-    if (isSame(form.values, saved.current)) form.setValues(texts);
-    saved.current = texts;
-  }, [title, textPrompt, description]);
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key is made of the project
-  useEffect(() => {
-    queries.setQueryDefaults(["draft"], { gcTime: Number.POSITIVE_INFINITY });
-    if (isDirty) queries.setQueryData(draftKey, form.values);
-    else queries.removeQueries({ queryKey: draftKey });
-  }, [isDirty, form.values, queries, projectId]);
-
-  useWindowEvent("beforeunload", (event) => {
-    if (isDirty) event.preventDefault();
-  });
-
-  const discard = () => {
-    form.setValues(texts);
-    form.clearErrors();
-  };
-  return { form, isDirty, discard };
+function TextsStatus({ isDirty, isSaving }: Pick<TextsState, "isDirty" | "isSaving">) {
+  const Icon = isDirty ? IconPencil : IconCheck;
+  return (
+    <Group
+      gap={6}
+      wrap="nowrap"
+      role="status"
+      flex={1}
+      miw={90}
+      justify="flex-end"
+      {...(isDirty ? {} : { c: "dimmed" })}
+    >
+      {isSaving ? <Loader size={14} color="currentColor" aria-hidden /> : <Icon size={16} aria-hidden />}
+      <Text size="sm">{isSaving ? "Saving…" : isDirty ? "Not saved" : "Saved"}</Text>
+    </Group>
+  );
 }
 
-const isSame = (one: ProjectTexts, other: ProjectTexts): boolean =>
-  one.title === other.title && one.textPrompt === other.textPrompt && one.description === other.description;
+/** Another tab or person saved other texts meanwhile. */
+function Conflict({ state: { texts, saved, discard, saveOver } }: { state: TextsState }) {
+  const isPrompt = texts.textPrompt !== saved.textPrompt;
+  return (
+    <Alert
+      color="yellow"
+      role="alert"
+      icon={<IconAlertTriangle aria-hidden />}
+      title="The project was changed elsewhere while you typed"
+    >
+      <Stack gap="xs">
+        <Text size="sm" lineClamp={3} style={{ overflowWrap: "anywhere" }}>
+          The saved {isPrompt ? "prompt" : "description"} is now: “{isPrompt ? saved.textPrompt : saved.description}”
+        </Text>
+        <Group gap="xs">
+          <Button size="xs" variant="default" onClick={() => saveOver().catch(() => undefined)}>
+            Keep my text
+          </Button>
+          <Button size="xs" variant="default" onClick={discard}>
+            Use the saved text
+          </Button>
+        </Group>
+      </Stack>
+    </Alert>
+  );
+}
