@@ -70,7 +70,7 @@ export function ReferenceThumb({ path }: { path: string }) {
       <Text size="sm" c="dimmed">
         Reference
       </Text>
-      {src != null && <img className={classes.thumb} src={src} alt="Reference image" />}
+      {src != null && <img className={classes.thumb} src={src} alt="Reference" />}
     </Group>
   );
 }

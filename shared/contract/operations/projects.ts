@@ -31,14 +31,14 @@ export const projectOperations = {
     versioned: true,
     examples: [
       {
-        summary: "A film in the making",
+        summary: "With a description",
         body: {
           title: "Harbour",
           textPrompt: "A harbour at dawn, fog, one red boat",
           description: "Keep the colours of the reference image.",
         },
       },
-      { summary: "The least there must be", body: { title: "Harbour", textPrompt: "A harbour at dawn" } },
+      { summary: "Required fields only", body: { title: "Harbour", textPrompt: "A harbour at dawn" } },
     ],
   },
   listProjects: {
@@ -55,8 +55,8 @@ export const projectOperations = {
     answer: projectPage,
     examples: [
       { summary: "The newest 20" },
-      { summary: "With what was generated for each", query: { limit: "10", include: "predictions" } },
-      { summary: "Those with this in the title", query: { search: "harb" } },
+      { summary: "With the latest predictions of each project", query: { limit: "10", include: "predictions" } },
+      { summary: "Found by title", query: { search: "harb" } },
     ],
   },
   readProject: {
@@ -65,7 +65,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Read a project with the latest prediction of each step",
     description:
-      "`predictions` has an entry for each step, whatever its status, and null where none was started. Each read signs the addresses of the outputs anew.\n\n" +
+      "`predictions` has the latest prediction of each step, whatever its status; null where none was started. Each read signs new URLs for the outputs.\n\n" +
       "A project that does not exist and a project of another user are both `not_found`.",
     caller: "session",
     path: projectPath,
@@ -82,7 +82,7 @@ export const projectOperations = {
     summary: "Change a project",
     description:
       "Send at least one field; fields you leave out keep their value. Predictions keep the inputs they were started with. A selected frame must be of this project and have succeeded; a reference image must be yours.\n\n" +
-      "With `If-Match` and the project's ETag, a project that has changed since is left as it is: `precondition_failed`. Read it again and decide.\n\n" +
+      "With `If-Match` and the project's ETag, the request fails with `precondition_failed` if the project has changed since: read it again.\n\n" +
       "After a timeout or a 5xx, repeat the request: the result is the same.",
     caller: "session",
     path: projectPath,
@@ -93,7 +93,7 @@ export const projectOperations = {
     errors: ["not_found", "frame_not_ready", "precondition_failed"],
     examples: [
       { summary: "Another title", path, body: { title: "Harbour, second draft" } },
-      { summary: "Build on this first frame", path, body: { selected: { "first-frame": SAMPLE.firstFrameId } } },
+      { summary: "Another first frame", path, body: { selected: { "first-frame": SAMPLE.firstFrameId } } },
     ],
   },
   deleteProject: {
@@ -103,13 +103,13 @@ export const projectOperations = {
     summary: "Delete a project with its predictions and files",
     description:
       "This cannot be undone. The outputs, and reference images that no other project of yours uses, are removed from Storage shortly afterwards.\n\n" +
-      "While a generation runs, the request fails with `generation_in_progress`: cancel the generation or wait for its end, then delete again. If a repeated request answers `not_found`, the first one succeeded.",
+      "While a generation runs, the request fails with `generation_in_progress`: cancel the generation, or wait for its end, then delete again. If a repeated request answers `not_found`, the first one succeeded.",
     caller: "session",
     path: projectPath,
     status: 200,
     answer: project,
     errors: ["not_found", "generation_in_progress"],
-    examples: [{ summary: "Gone for good", path }],
+    examples: [{ summary: "A project", path }],
   },
   listPredictions: {
     method: "GET",
@@ -117,7 +117,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "List the predictions of a project, newest first",
     description:
-      "Returns one page of all runs, including those that failed or were canceled. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
+      "Returns one page, including predictions that failed or were canceled. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
     caller: "session",
     path: projectPath,
@@ -126,7 +126,7 @@ export const projectOperations = {
     answer: predictionPage,
     errors: ["not_found"],
     examples: [
-      { summary: "Everything that ran", path },
+      { summary: "All predictions", path },
       { summary: "The videos", path, query: { step: "video", limit: "5" } },
     ],
   },
