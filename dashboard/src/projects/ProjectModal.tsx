@@ -1,8 +1,8 @@
 import { Button, Group, Modal, Skeleton, Stack, TextInput } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type InfiniteData, useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, lazy, Suspense, useRef, useState } from "react";
 import { useNavigate } from "react-router";
-import type { Project } from "../../../client/index.ts";
+import type { Project, ProjectPage } from "../../../client/index.ts";
 import { randomKey } from "../../../client/random-key.ts";
 import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
@@ -42,6 +42,8 @@ export function NewProject({ isOpen, onClose }: NewProjectProps) {
   );
 }
 
+const NONE = { "first-frame": null, "last-frame": null, video: null };
+
 /** Creates a project. The same texts keep their idempotency key, so a retry creates no second one. */
 function useCreateProject(onCreated: (projectId: string) => void) {
   const keyframe = useKeyframe();
@@ -53,10 +55,15 @@ function useCreateProject(onCreated: (projectId: string) => void) {
       if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
       return keyframe.createProject(texts, { idempotencyKey: sent.current.key });
     },
-    onSuccess: ({ projectId }) => {
+    onSuccess: (project) => {
       sent.current = null;
+      queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list(""), (list) => {
+        const [first, ...others] = list?.pages ?? [];
+        const projects = [{ ...project, predictions: NONE }, ...(first?.projects ?? [])];
+        return list && first && { ...list, pages: [{ ...first, projects }, ...others] };
+      });
       void queries.invalidateQueries({ queryKey: projectKeys.lists });
-      onCreated(projectId);
+      onCreated(project.projectId);
     },
   });
 }

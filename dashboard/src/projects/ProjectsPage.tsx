@@ -34,7 +34,7 @@ export function Component() {
         {!isNone && (
           <TextInput
             type="search"
-            aria-label="Search projects by title"
+            aria-label="Search projects"
             placeholder="Search by title"
             maw={320}
             maxLength={200}

@@ -99,7 +99,7 @@ function Conflict({ state: { texts, saved, discard, saveOver } }: { state: Texts
   const isPrompt = texts.textPrompt !== saved.textPrompt;
   return (
     <Alert
-      color="yellow"
+      color="gray"
       role="alert"
       icon={<IconAlertTriangle aria-hidden />}
       title="The project was changed elsewhere while you typed"
