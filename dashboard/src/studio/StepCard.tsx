@@ -3,13 +3,14 @@ import { IconAlertTriangle, IconDownload, IconHistory } from "@tabler/icons-reac
 import type { ReactNode } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { isRunning } from "../projects/prediction-cache.ts";
+import { textProblem } from "../projects/project-fields.tsx";
 import { STEP_NAME } from "../projects/status.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { PredictionState } from "./PredictionState.tsx";
 import { MadeFrom } from "./Sources.tsx";
 import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
 import { StepScreen } from "./StepScreen.tsx";
-import { isTooLong, type StepOptions, StepSettings } from "./StepSettings.tsx";
+import { type StepOptions, StepSettings } from "./StepSettings.tsx";
 import classes from "./strip.module.css";
 import { useDownload } from "./use-download.ts";
 import type { Model } from "./use-models.ts";
@@ -63,7 +64,7 @@ export function StepCard({ project, step, take, texts, model, options, poster, n
           step={step}
           latest={latest}
           notYet={notYet}
-          canStart={!isTooLong(options)}
+          canStart={textProblem(options.prompt) === null}
           isUnsaved={texts.isDirty}
           isStarting={isStarting}
           isCanceling={isCanceling}

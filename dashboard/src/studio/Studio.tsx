@@ -1,8 +1,8 @@
-import { Anchor, Skeleton, VisuallyHidden } from "@mantine/core";
+import { Anchor, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconArrowLeft } from "@tabler/icons-react";
 import { useQueries, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { DeleteProject, ProjectMenu } from "../projects/ProjectMenu.tsx";
@@ -14,9 +14,8 @@ import { PageHead } from "../ui/page-parts.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";
 import { ReferencePanel } from "./ReferencePanel.tsx";
 import classes from "./studio.module.css";
+import { TextsPanel } from "./TextsPanel.tsx";
 import { useTexts } from "./use-texts.ts";
-
-const TextsPanel = lazy(() => import("./TextsPanel.tsx"));
 
 export function Studio({ project }: { project: ProjectWithPredictions }) {
   const { title, predictions } = project;
@@ -35,9 +34,7 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
       </div>
       <div className={classes.about}>
         <div className={classes.film}>
-          <Suspense fallback={<Skeleton className={classes.texts} />}>
-            <TextsPanel state={texts} />
-          </Suspense>
+          <TextsPanel state={texts} />
         </div>
         <ReferencePanel project={project} />
       </div>

@@ -2,24 +2,22 @@ import { Alert, Button, Collapse, Group, Loader, Stack, Text } from "@mantine/co
 import { useDisclosure, useId } from "@mantine/hooks";
 import { IconAlertTriangle, IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
 import type { FormEvent } from "react";
-import { createProjectBody } from "../../../shared/contract/projects.ts";
-import { DescriptionField, PromptField } from "../projects/project-fields.tsx";
+import { DescriptionField, PromptField, textProblem } from "../projects/project-fields.tsx";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
-import type { Texts, TextsState } from "./use-texts.ts";
+import type { TextsState } from "./use-texts.ts";
 
-const schema = createProjectBody.pick({ textPrompt: true, description: true });
-
-export default function TextsPanel({ state }: { state: TextsState }) {
+export function TextsPanel({ state }: { state: TextsState }) {
   const { texts, isDirty, isConflict, isSaving, error, edit, discard, save } = state;
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
-  const issues = schema.safeParse(texts).error?.issues ?? [];
-  const problemOf = (field: keyof Texts) => issues.find(({ path }) => path[0] === field)?.message;
-  const isUnfolded = isOpen || problemOf("description") !== undefined; // an invalid field is never hidden
+  const problem = texts.textPrompt.trim() === "" ? "Enter a prompt." : textProblem(texts.textPrompt);
+  const descriptionProblem = textProblem(texts.description);
+  const canSave = isDirty && !isConflict && problem === null && descriptionProblem === null;
+  const isUnfolded = isOpen || descriptionProblem !== null; // an invalid field is never hidden
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (issues.length === 0 && !isConflict) save().catch(() => undefined); // `error` shows it
+    if (canSave) save().catch(() => undefined); // `error` shows it
   };
   return (
     <form noValidate onSubmit={submit}>
@@ -28,7 +26,7 @@ export default function TextsPanel({ state }: { state: TextsState }) {
           minRows={3}
           maxRows={3}
           value={texts.textPrompt}
-          error={problemOf("textPrompt")}
+          error={problem}
           onChange={({ currentTarget }) => edit({ ...texts, textPrompt: currentTarget.value })}
         />
         <Group gap="xs">
@@ -49,20 +47,14 @@ export default function TextsPanel({ state }: { state: TextsState }) {
               Discard
             </Button>
           )}
-          <BusyButton
-            type="submit"
-            size="xs"
-            variant="default"
-            isBusy={isSaving}
-            isOff={!isDirty || isConflict || issues.length > 0}
-          >
+          <BusyButton type="submit" size="xs" variant="default" isBusy={isSaving} isOff={!canSave}>
             Save
           </BusyButton>
         </Group>
         <Collapse expanded={isUnfolded} id={id}>
           <DescriptionField
             value={texts.description}
-            error={problemOf("description")}
+            error={descriptionProblem}
             onChange={({ currentTarget }) => edit({ ...texts, description: currentTarget.value })}
           />
         </Collapse>
