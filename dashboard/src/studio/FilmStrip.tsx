@@ -11,7 +11,7 @@ import { NO_OPTIONS, type StepOptions } from "./StepSettings.tsx";
 import classes from "./strip.module.css";
 import { useModels } from "./use-models.ts";
 import { type Take, usePrediction, useTake } from "./use-predictions.ts";
-import type { TextsState } from "./use-texts.ts";
+import type { TextsState } from "./texts/use-texts.ts";
 
 const HistoryDrawer = lazy(() => import("./HistoryDrawer.tsx"));
 

@@ -13,7 +13,7 @@ import { randomKey } from "../../../client/random-key.ts";
 import { isRunning, projectKeys, storePrediction } from "../projects/prediction-cache.ts";
 import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
-import type { TextsState } from "./use-texts.ts";
+import type { TextsState } from "./texts/use-texts.ts";
 
 type Props = {
   step: Step;

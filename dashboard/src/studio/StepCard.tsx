@@ -15,7 +15,7 @@ import classes from "./strip.module.css";
 import { useDownload } from "./use-download.ts";
 import type { Model } from "./use-models.ts";
 import type { Take } from "./use-predictions.ts";
-import type { TextsState } from "./use-texts.ts";
+import type { TextsState } from "./texts/use-texts.ts";
 
 type Props = {
   project: ProjectWithPredictions;

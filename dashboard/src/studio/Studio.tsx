@@ -14,8 +14,8 @@ import { PageHead } from "../ui/page-parts.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";
 import { ReferencePanel } from "./ReferencePanel.tsx";
 import classes from "./studio.module.css";
-import { TextsPanel } from "./TextsPanel.tsx";
-import { useTexts } from "./use-texts.ts";
+import { TextsPanel } from "./texts/TextsPanel.tsx";
+import { useTexts } from "./texts/use-texts.ts";
 
 export function Studio({ project }: { project: ProjectWithPredictions }) {
   const { title, predictions } = project;

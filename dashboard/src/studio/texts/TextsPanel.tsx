@@ -2,9 +2,9 @@ import { Alert, Button, Collapse, Group, Loader, Stack, Text } from "@mantine/co
 import { useDisclosure, useId } from "@mantine/hooks";
 import { IconAlertTriangle, IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
 import type { FormEvent } from "react";
-import { DescriptionField, PromptField, textProblem } from "../projects/project-fields.tsx";
-import { BusyButton } from "../ui/BusyButton.tsx";
-import { ErrorNotice } from "../ui/messages.tsx";
+import { DescriptionField, PromptField, textProblem } from "../../projects/project-fields.tsx";
+import { BusyButton } from "../../ui/BusyButton.tsx";
+import { ErrorNotice } from "../../ui/messages.tsx";
 import type { TextsState } from "./use-texts.ts";
 
 export function TextsPanel({ state }: { state: TextsState }) {

@@ -1,8 +1,8 @@
 import { useWindowEvent } from "@mantine/hooks";
 import { skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { ProjectWithPredictions } from "../../../client/index.ts";
-import { projectKeys } from "../projects/prediction-cache.ts";
-import { isChangedElsewhere, useChangeProject } from "../projects/project-queries.ts";
+import type { ProjectWithPredictions } from "../../../../client/index.ts";
+import { projectKeys } from "../../projects/prediction-cache.ts";
+import { isChangedElsewhere, useChangeProject } from "../../projects/project-queries.ts";
 
 /** What a person edits in the studio. The title is changed by the project's menu. */
 export type Texts = Pick<ProjectWithPredictions, "textPrompt" | "description">;
