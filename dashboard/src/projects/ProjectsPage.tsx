@@ -1,4 +1,4 @@
-import { Button, Card, Center, Skeleton, Stack, Text, TextInput, VisuallyHidden } from "@mantine/core";
+import { Button, Center, Skeleton, Stack, TextInput, VisuallyHidden } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { IconMovie, IconPlus, IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
@@ -49,7 +49,9 @@ export function Component() {
         {projects === undefined && error === null && (
           <div className={classes.grid}>
             <VisuallyHidden role="status">Loading projects</VisuallyHidden>
-            <CardSkeletons count={6} />
+            {[1, 2, 3, 4, 5, 6].map((key) => (
+              <Skeleton key={key} h={CARD_HEIGHT} />
+            ))}
           </div>
         )}
         {projects?.length === 0 && search !== "" && (
@@ -89,30 +91,8 @@ export function Component() {
   );
 }
 
-/** Placeholders of the final size, so that nothing jumps. */
-function CardSkeletons({ count }: { count: number }) {
-  return Array.from({ length: count }, (_, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
-    <Card key={at} withBorder padding="md" aria-hidden>
-      <Card.Section>
-        <div className={classes.picture}>
-          <Skeleton h="100%" radius={0} />
-        </div>
-      </Card.Section>
-      <Skeleton mt="sm" h={28} w="60%" />
-      <Text size="sm" component="div" className={classes.excerpt}>
-        <Skeleton h={14} mt={4} />
-        <Skeleton h={14} mt={8} w="80%" />
-      </Text>
-      <div className={classes.steps}>
-        {["a", "b", "c"].map((key) => (
-          <Skeleton key={key} h={14} my={2} w="70%" />
-        ))}
-      </div>
-      <Skeleton h={12} w={90} className={classes.when} />
-    </Card>
-  ));
-}
+/** A card's height, so that nothing jumps. */
+const CARD_HEIGHT = 400;
 
 const A_PAGE = 24;
 /** Per page shown, because each refresh reads all of them. */
