@@ -25,6 +25,9 @@ create table keyframe.projects (
   title text not null,
   text_prompt text not null,
   description text not null default ''::text,
+  reference_image_path text,
+  selected_first_frame_id uuid,
+  selected_last_frame_id uuid,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   constraint projects_pkey PRIMARY KEY (id),
@@ -32,6 +35,7 @@ create table keyframe.projects (
   constraint projects_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
   constraint description_has_at_most_4000_characters CHECK ((char_length(description) <= 4000)),
   constraint description_is_plain_text CHECK (keyframe_private.is_plain_text(description)),
+  constraint reference_image_of_project_is_in_projects CHECK (keyframe_private.is_reference_path(reference_image_path)),
   constraint text_prompt_has_1_to_4000_characters CHECK (((char_length(text_prompt) >= 1) AND (char_length(text_prompt) <= 4000))),
   constraint text_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character(text_prompt)),
   constraint text_prompt_is_plain_text CHECK (keyframe_private.is_plain_text(text_prompt)),
@@ -42,7 +46,11 @@ create table keyframe.projects (
 comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
+comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
+comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
+comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
+CREATE INDEX projects_reference_image_path_idx ON keyframe.projects USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
 alter table keyframe.projects enable row level security;
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using ((owner_id = ( SELECT auth.uid() AS uid)));
@@ -56,11 +64,14 @@ create policy projects_update_owner on keyframe.projects for update to authentic
 grant delete, select on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
 grant insert (title, text_prompt, description) on keyframe.projects to authenticated;
-grant update (title, text_prompt, description) on keyframe.projects to authenticated;
+grant update (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id) on keyframe.projects to authenticated;
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_projects();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_project_changes();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
 CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.stamp_project();
+CREATE TRIGGER _300_require_selected_frames BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_frames();
+CREATE TRIGGER _310_keep_reference BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (new.reference_image_path IS DISTINCT FROM old.reference_image_path AND new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference();
+CREATE TRIGGER _450_remove_deleted_reference AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.remove_deleted_reference();
 CREATE TRIGGER _700_emit_created AFTER INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_project_created();
 
 create table keyframe.models (
@@ -242,6 +253,7 @@ CREATE TRIGGER _300_keep_reference BEFORE INSERT ON keyframe.predictions FOR EAC
 CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _400_cancel_deleted_run AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _410_keep_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_unanswered_submit();
+CREATE TRIGGER _420_unselect_deleted_frame AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'succeeded'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.unselect_deleted_frame();
 CREATE TRIGGER _450_remove_deleted_files AFTER DELETE ON keyframe.predictions REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.remove_deleted_files();
 CREATE TRIGGER _450_remove_partial_output AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'storing'::keyframe.prediction_status AND (new.status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status]))) EXECUTE FUNCTION keyframe_private.remove_partial_output();
 CREATE TRIGGER _500_admit_next AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND new.completed_at IS NOT NULL AND old.admitted_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.admit_next();
@@ -562,7 +574,7 @@ grant execute on function keyframe.health() to anon;
 grant execute on function keyframe.health() to authenticated;
 grant execute on function keyframe.health() to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe.list_projects(max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, with_predictions boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION keyframe.list_projects(max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, with_predictions boolean DEFAULT false, search text DEFAULT ''::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -583,14 +595,15 @@ begin
     -- Without a cursor it starts at infinity, so that every plan is a walk along the index.
     where p.owner_id = auth.uid() and (p.created_at, p.id)
       < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      and strpos(lower(p.title), lower(search)) > 0
     order by p.created_at desc, p.id desc
     limit least(max_rows, 101)
   ) l;
   return json_build_object('projects', page, 'rate', rate);
 end
 $function$;
-comment on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean) is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction of each step.';
-grant execute on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean) to authenticated;
+comment on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean,text) is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction of each step, search keeps those whose title contains it.';
+grant execute on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.read_project(project_id uuid)
  RETURNS json
@@ -612,7 +625,7 @@ $function$;
 comment on function keyframe.read_project(uuid) is 'One project of the caller with the latest prediction of each step.';
 grant execute on function keyframe.read_project(uuid) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.update_project(project_id uuid, title text DEFAULT NULL::text, text_prompt text DEFAULT NULL::text, description text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION keyframe.update_project(project_id uuid, changes jsonb, versions timestamp with time zone[] DEFAULT NULL::timestamp with time zone[])
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -621,19 +634,23 @@ declare
   changed keyframe.projects;
 begin
   update keyframe.projects p
-  set title = coalesce(update_project.title, p.title),
-      text_prompt = coalesce(update_project.text_prompt, p.text_prompt),
-      description = coalesce(update_project.description, p.description)
+  set (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id) = (
+    select c.title, c.text_prompt, c.description, c.reference_image_path, c.selected_first_frame_id, c.selected_last_frame_id
+    from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id
+    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions) or jsonb_populate_record(p, changes) = p)
   returning p.* into changed;
   if not found then
+    if exists (select from keyframe.projects p where p.id = update_project.project_id) then
+      perform keyframe_private.raise_error('precondition_failed', 'The project has changed since you read it. Read it again, then send your change with its new ETag.');
+    end if;
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
-comment on function keyframe.update_project(uuid,text,text,text) is 'Changes the texts of the caller''s project. Existing predictions keep theirs.';
-grant execute on function keyframe.update_project(uuid,text,text,text) to authenticated;
+comment on function keyframe.update_project(uuid,jsonb,timestamp with time zone[]) is 'Changes the caller''s project. Existing predictions keep their inputs.';
+grant execute on function keyframe.update_project(uuid,jsonb,timestamp with time zone[]) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.delete_project(project_id uuid)
  RETURNS jsonb
@@ -2016,6 +2033,19 @@ AS $function$
   update keyframe_private.idempotency_keys k set answer = store_idempotent_answer.answer where k.resource_id = store_idempotent_answer.resource_id
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.is_reference_path(path text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+ SET search_path TO ''
+AS $function$
+begin
+  return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
+end
+$function$;
+grant execute on function keyframe_private.is_reference_path(text) to authenticated;
+grant execute on function keyframe_private.is_reference_path(text) to service_role;
+
 CREATE OR REPLACE FUNCTION keyframe_private.limit_projects()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2048,7 +2078,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.stamp_project()
  SET search_path TO ''
 AS $function$
 begin
-  new.updated_at := greatest(now(), old.updated_at); -- now() is the start of this transaction, which may be before the last change
+  -- The API's ETag of a project is this time in milliseconds, so every change moves it. now() may be before the last change.
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
 end
 $function$;
@@ -2080,19 +2111,6 @@ begin
   return null;
 end
 $function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.is_reference_path(path text)
- RETURNS boolean
- LANGUAGE plpgsql
- IMMUTABLE STRICT
- SET search_path TO ''
-AS $function$
-begin
-  return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
-end
-$function$;
-grant execute on function keyframe_private.is_reference_path(text) to authenticated;
-grant execute on function keyframe_private.is_reference_path(text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.guard_prediction_move()
  RETURNS trigger
@@ -2259,14 +2277,14 @@ $function$;
 CREATE OR REPLACE FUNCTION keyframe_private.require_frame(frame uuid, project uuid, wanted keyframe.generation_step)
  RETURNS void
  LANGUAGE plpgsql
- STABLE
  SET search_path TO ''
 AS $function$
 declare
   frame_status keyframe.prediction_status;
 begin
   select p.status into frame_status from keyframe.predictions p
-  where p.id = frame and p.project_id = project and p.step = wanted;
+  where p.id = frame and p.project_id = project and p.step = wanted
+  for key share; -- it is not deleted before this transaction ends
   if not found then
     perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, frame));
   elsif frame_status <> 'succeeded' then
@@ -2276,6 +2294,37 @@ begin
         case when frame_status = 'storing' then 'processing' else frame_status::text end)
     );
   end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_selected_frames()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if new.selected_first_frame_id is distinct from old.selected_first_frame_id and new.selected_first_frame_id is not null then
+    perform keyframe_private.require_frame(new.selected_first_frame_id, new.id, 'first-frame');
+  end if;
+  if new.selected_last_frame_id is distinct from old.selected_last_frame_id and new.selected_last_frame_id is not null then
+    perform keyframe_private.require_frame(new.selected_last_frame_id, new.id, 'last-frame');
+  end if;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.unselect_deleted_frame()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.projects p
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id);
+  return null;
 end
 $function$;
 
@@ -2365,12 +2414,14 @@ begin
   if new.first_frame_prediction_id is not null then
     perform keyframe_private.require_frame(new.first_frame_prediction_id, new.project_id, 'first-frame');
   elsif new.step <> 'first-frame' then
-    new.first_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'first-frame');
+    new.first_frame_prediction_id :=
+      coalesce(project.selected_first_frame_id, keyframe_private.latest_succeeded(new.project_id, 'first-frame'));
   end if;
   if new.last_frame_prediction_id is not null then
     perform keyframe_private.require_frame(new.last_frame_prediction_id, new.project_id, 'last-frame');
   elsif new.step = 'video' then
-    new.last_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'last-frame');
+    new.last_frame_prediction_id :=
+      coalesce(project.selected_last_frame_id, keyframe_private.latest_succeeded(new.project_id, 'last-frame'));
   end if;
   if new.step = 'video' and new.first_frame_prediction_id is null then
     perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
@@ -2886,11 +2937,29 @@ begin
   from deleted d
   where d.reference_image_path is not null
     and not exists (select from keyframe.predictions p where p.reference_image_path = d.reference_image_path)
+    and not exists (select from keyframe.projects p where p.reference_image_path = d.reference_image_path)
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.remove_deleted_reference()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.lock_references(old.owner_id);
+  insert into keyframe_private.file_removals (bucket, name)
+  select 'projects', substr(old.reference_image_path, 10)
+  where not exists (select from keyframe.predictions p where p.reference_image_path = old.reference_image_path)
+    and not exists (select from keyframe.projects p where p.reference_image_path = old.reference_image_path)
+  on conflict do nothing;
   return null;
 end
 $function$;
@@ -2930,7 +2999,9 @@ begin
   end if;
   with due as (
     select r.bucket, r.name,
-      r.bucket = 'projects' and exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name) as is_needed
+      r.bucket = 'projects' and (
+        exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name)
+        or exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || r.name)) as is_needed
     from keyframe_private.file_removals r
     where r.due_at <= now()
     order by r.due_at
@@ -2976,6 +3047,7 @@ begin
           i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
           or not exists (select from auth.users u where u.id = i.owner_id))
         and not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || i.name)
+        and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
       limit max_images
     ) o
@@ -2987,6 +3059,7 @@ begin
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', unused.name from unnest(names) as unused (name)
     where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
+      and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || unused.name)
     on conflict do nothing;
     get diagnostics added = row_count;
     queued := queued + added;
@@ -3144,6 +3217,9 @@ begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
     'model', prediction.model, 'attempt', prediction.attempt, 'progress', prediction.progress,
+    'prompt', prediction.prompt, 'reference_image_path', prediction.reference_image_path,
+    'first_frame_prediction_id', prediction.first_frame_prediction_id,
+    'last_frame_prediction_id', prediction.last_frame_prediction_id, 'duration_seconds', prediction.duration_seconds,
     'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,

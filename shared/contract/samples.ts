@@ -18,6 +18,8 @@ export const SAMPLE_PROJECT = {
   title: "Harbour",
   textPrompt: "A harbour at dawn, fog, one red boat",
   description: "Keep the colours of the reference image.",
+  referenceImagePath: SAMPLE.referenceImagePath,
+  selected: { "first-frame": null, "last-frame": null },
   createdAt: "2026-11-21T12:00:00.000Z",
   updatedAt: "2026-11-21T12:00:00.000Z",
 };
@@ -30,6 +32,13 @@ export const SAMPLE_PREDICTION = {
   progress: 1,
   queuePosition: null,
   model: "google/nano-banana",
+  input: {
+    prompt: SAMPLE_PROJECT.textPrompt,
+    referenceImagePath: SAMPLE.referenceImagePath,
+    firstFramePredictionId: null,
+    lastFramePredictionId: null,
+    durationSeconds: null,
+  },
   attempt: 1,
   createdAt: "2026-11-21T12:00:01.000Z",
   startedAt: "2026-11-21T12:00:01.200Z",

@@ -39,6 +39,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   text_prompt_has_a_visible_character: `insert into keyframe.projects (owner_id, title, text_prompt) values ($owner, 'x', ' ')`,
   text_prompt_is_plain_text: `insert into keyframe.projects (owner_id, title, text_prompt) values ($owner, 'x', E'x\\by')`,
   description_is_plain_text: `insert into keyframe.projects (owner_id, title, text_prompt, description) values ($owner, 'x', 'x', E'x\\by')`,
+  reference_image_of_project_is_in_projects: `insert into keyframe.projects (owner_id, title, text_prompt, reference_image_path) values ($owner, 'x', 'x', 'elsewhere/a.png')`,
   model_is_owner_slash_name: `insert into keyframe.models (step, model) values ('first-frame', 'no-owner')`,
   references_need_a_field: `insert into keyframe.models (step, model, max_references) values ('first-frame', 'a/b', 1)`,
   several_references_need_a_list: `insert into keyframe.models (step, model, max_references, reference_field) values ('first-frame', 'a/b', 2, 'image')`,

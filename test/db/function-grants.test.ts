@@ -138,6 +138,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.queue_unused_references": { roles: [], definer: true },
   "keyframe_private.keep_unanswered_submit": { roles: [], definer: true },
   "keyframe_private.remove_deleted_files": { roles: [], definer: true },
+  "keyframe_private.remove_deleted_reference": { roles: [], definer: true },
   "keyframe_private.remove_partial_output": { roles: [], definer: true },
   "keyframe_private.claim_removals": { roles: [] },
   "keyframe_private.claim_unanswered_submits": { roles: [] },
@@ -161,7 +162,9 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.record_heartbeat": { roles: [] },
   "keyframe_private.require_default": { roles: [] },
   "keyframe_private.require_frame": { roles: [] },
+  "keyframe_private.require_selected_frames": { roles: [], definer: true },
   "keyframe_private.require_reference": { roles: [] },
+  "keyframe_private.unselect_deleted_frame": { roles: [], definer: true },
   "keyframe_private.require_supported": { roles: [] },
   "keyframe_private.replace_default": { roles: [] },
 };

@@ -88,7 +88,16 @@ const INSERT_COLUMNS: Record<string, string[]> = {
   ].sort(),
 };
 
-const UPDATE_COLUMNS: Record<string, string[]> = { "keyframe.projects": ["description", "text_prompt", "title"] };
+const UPDATE_COLUMNS: Record<string, string[]> = {
+  "keyframe.projects": [
+    "description",
+    "reference_image_path",
+    "selected_first_frame_id",
+    "selected_last_frame_id",
+    "text_prompt",
+    "title",
+  ],
+};
 
 let db: ClonedDatabase;
 let owner: World;

@@ -195,7 +195,7 @@ export async function call<T>(
   db: ClonedDatabase,
   caller: Caller,
   name: string,
-  args: Record<string, string | number | boolean | string[] | Date | null> = {},
+  args: Record<string, string | number | boolean | object | null> = {},
 ): Promise<T> {
   const claims =
     caller === "service_role" || caller === "anon" ? { role: caller } : { role: "authenticated", sub: caller };
@@ -203,7 +203,7 @@ export async function call<T>(
   return await db.as(claims, async (sql) => {
     const [row] = await sql.unsafe<{ answer: T }[]>(
       `select keyframe.${name}(${names.join(", ")}) as answer`,
-      Object.values(args),
+      Object.values(args) as never[], // jsonb parameters take any object
     );
     if (!row) throw new Error(`${name} gave no row.`);
     return row.answer;

@@ -18,11 +18,13 @@ const readOnly = (columns: string): TableRights => ({
  */
 export const TABLES: Record<string, TableRights> = {
   "keyframe.projects": {
-    columns: "id owner_id title text_prompt description created_at updated_at",
+    columns:
+      "id owner_id title text_prompt description reference_image_path selected_first_frame_id selected_last_frame_id " +
+      "created_at updated_at",
     authenticated: {
       select: "*",
       insert: "title text_prompt description",
-      update: "title text_prompt description",
+      update: "title text_prompt description reference_image_path selected_first_frame_id selected_last_frame_id",
       delete: true,
     },
     service_role: { select: "*" },

@@ -87,9 +87,7 @@ export const SAMPLES: Record<OperationId, Sample> = {
       name: "update_project",
       args: {
         project_id: PROJECT,
-        title: words("title"),
-        text_prompt: words("prompt"),
-        description: words("description"),
+        changes: { title: words("title"), text_prompt: words("prompt"), description: words("description") },
       },
     },
     rows: { project },

@@ -14,58 +14,74 @@ import {
 import { useKeyframe } from "../services.ts";
 
 /** Writes a prediction to every cached query that contains it. */
-export function storeRun(queries: QueryClient, given: Prediction): void {
-  const run = steadyRun(given);
-  const { projectId, step } = run;
+export function storePrediction(queries: QueryClient, given: Prediction): void {
+  const prediction = steadyPrediction(given);
+  const { projectId, step } = prediction;
   queries.setQueryData<ProjectWithPredictions>(
     projectKeys.one(projectId),
-    (project) => project && withRun(project, run),
+    (project) => project && withPrediction(project, prediction),
   );
-  queries.setQueryData<InfiniteData<ProjectPage>>(
-    projectKeys.list,
-    (list) => list && { ...list, pages: list.pages.map((page) => pageWithRun(page, run)) },
+  queries.setQueriesData<InfiniteData<ProjectPage>>(
+    { queryKey: projectKeys.lists },
+    (list) => list && { ...list, pages: list.pages.map((page) => pageWithPrediction(page, prediction)) },
   );
   queries.setQueryData<InfiniteData<PredictionPage>>(
-    projectKeys.runs(projectId, step),
-    (runs) => runs && { ...runs, pages: runs.pages.map((page, at) => historyWithRun(page, run, at === 0)) },
+    projectKeys.predictions(projectId, step),
+    (history) =>
+      history && {
+        ...history,
+        pages: history.pages.map((page, at) => historyWithPrediction(page, prediction, at === 0)),
+      },
+  );
+  queries.setQueryData<Prediction>(
+    projectKeys.prediction(prediction.predictionId),
+    (known) => known && (laterPrediction(known, prediction) ?? known),
   );
 }
 
-function withRun<Given extends Pick<ProjectWithPredictions, "predictions">>(project: Given, run: Prediction): Given {
-  const latest = laterRun(project.predictions[run.step], run);
-  return { ...project, predictions: { ...project.predictions, [run.step]: latest } };
+function withPrediction<Given extends Pick<ProjectWithPredictions, "predictions">>(
+  project: Given,
+  prediction: Prediction,
+): Given {
+  const latest = laterPrediction(project.predictions[prediction.step], prediction);
+  return { ...project, predictions: { ...project.predictions, [prediction.step]: latest } };
 }
 
-function pageWithRun(page: ProjectPage, run: Prediction): ProjectPage {
+function pageWithPrediction(page: ProjectPage, prediction: Prediction): ProjectPage {
   const projects = page.projects.map((project) => {
     const { projectId, predictions } = project;
-    return projectId === run.projectId && predictions ? withRun({ ...project, predictions }, run) : project;
+    return projectId === prediction.projectId && predictions
+      ? withPrediction({ ...project, predictions }, prediction)
+      : project;
   });
   return { ...page, projects };
 }
 
 /** A prediction missing from the history was just started: it comes first. */
-function historyWithRun(page: PredictionPage, run: Prediction, isFirst: boolean): PredictionPage {
+function historyWithPrediction(page: PredictionPage, prediction: Prediction, isFirst: boolean): PredictionPage {
   const { predictions } = page;
-  const isThere = predictions.some(({ predictionId }) => predictionId === run.predictionId);
+  const isThere = predictions.some(({ predictionId }) => predictionId === prediction.predictionId);
   if (isThere) {
     const kept = predictions.map((known) =>
-      known.predictionId === run.predictionId ? (laterRun(known, run) ?? run) : known,
+      known.predictionId === prediction.predictionId ? (laterPrediction(known, prediction) ?? prediction) : known,
     );
     return { ...page, predictions: kept };
   }
-  const isNewest = isFirst && (predictions[0]?.createdAt ?? "") < run.createdAt;
-  return isNewest ? { ...page, predictions: [run, ...predictions] } : page;
+  const isNewest = isFirst && (predictions[0]?.createdAt ?? "") < prediction.createdAt;
+  return isNewest ? { ...page, predictions: [prediction, ...predictions] } : page;
 }
 
 export const projectKeys = {
-  list: ["projects"] as const,
+  lists: ["projects"] as const,
+  list: (search: string) => ["projects", search] as const,
   one: (projectId: string) => ["project", projectId] as const,
-  runs: (projectId: string, step: Step) => ["runs", projectId, step] as const,
+  predictions: (projectId: string, step: Step) => ["predictions", projectId, step] as const,
+  prediction: (predictionId: string | null) => ["prediction", predictionId] as const,
   watch: (predictionId: string) => ["watch", predictionId] as const,
 };
 
-export const isRunning = (run: Prediction | null | undefined): run is Prediction => run != null && !hasEnded(run);
+export const isRunning = (prediction: Prediction | null | undefined): prediction is Prediction =>
+  prediction != null && !hasEnded(prediction);
 
 export const runningOf = ({ predictions }: Pick<ListedProject, "predictions">): Prediction[] =>
   Object.values(predictions ?? {}).filter(isRunning);
@@ -83,7 +99,7 @@ const ORDER: Record<PredictionStatus, number> = {
 /**
  * The later of two states of a step. Answers overtake each other: a read that began earlier must not undo a start or an end.
  */
-export function laterRun(before: Prediction | null, now: Prediction | null): Prediction | null {
+export function laterPrediction(before: Prediction | null, now: Prediction | null): Prediction | null {
   if (before === null || now === null) return now ?? before;
   if (before.predictionId !== now.predictionId) return before.createdAt > now.createdAt ? before : now;
   return ORDER[before.status] > ORDER[now.status] ? before : now;
@@ -109,10 +125,11 @@ function steadyOutput(output: Output): Output {
 /** For a URL that failed to load: the next read replaces it. */
 const forgetOutput = ({ path }: Output): void => void kept.delete(path);
 
-export const steadyRun = (run: Prediction): Prediction =>
-  run.output === null ? run : { ...run, output: steadyOutput(run.output) };
+export const steadyPrediction = (prediction: Prediction): Prediction =>
+  prediction.output === null ? prediction : { ...prediction, output: steadyOutput(prediction.output) };
 
-const steadyOrNone = (run: Prediction | null): Prediction | null => (run === null ? null : steadyRun(run));
+const steadyOrNone = (prediction: Prediction | null): Prediction | null =>
+  prediction === null ? null : steadyPrediction(prediction);
 
 export function steadyProject<Given extends Pick<ListedProject, "predictions">>(project: Given): Given {
   const { predictions } = project;
@@ -126,16 +143,16 @@ export function steadyProject<Given extends Pick<ListedProject, "predictions">>(
 }
 
 /** For a file that fails to load: its URL may have expired, so it is read once more. `isBroken`: that failed too. */
-export function useRenewOutput(run: Prediction) {
+export function useRenewOutput(prediction: Prediction) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const [failures, setFailures] = useState(0);
   const [round, setRound] = useState(0);
   const renew = () => {
-    if (run.output !== null) forgetOutput(run.output);
-    keyframe.readPrediction(run).then(
+    if (prediction.output !== null) forgetOutput(prediction.output);
+    keyframe.readPrediction(prediction).then(
       (fresh) => {
-        storeRun(queries, fresh);
+        storePrediction(queries, fresh);
         setRound((before) => before + 1);
       },
       () => setFailures(2),

@@ -9,14 +9,21 @@ import {
   IconX,
 } from "@tabler/icons-react";
 import type { Prediction, PredictionStatus, Step } from "../../../client/index.ts";
-import classes from "./run.module.css";
+import classes from "./status.module.css";
 
 /** The status of a step. */
-export function StepMark({ step, run }: { step: Step; run: Prediction | null }) {
-  const words = run === null ? "Not yet" : runWords(run);
+export function StepMark({ step, prediction }: { step: Step; prediction: Prediction | null }) {
+  const words = prediction === null ? "Not yet" : statusWords(prediction);
   return (
-    <Group component="li" gap={6} wrap="nowrap" miw={0} className={classes.run} data-status={run?.status ?? "none"}>
-      <RunIcon run={run} size={14} />
+    <Group
+      component="li"
+      gap={6}
+      wrap="nowrap"
+      miw={0}
+      className={classes.status}
+      data-status={prediction?.status ?? "none"}
+    >
+      <StatusIcon prediction={prediction} size={14} />
       <Text span size="xs" truncate title={`${STEP_NAME[step]}: ${words}`}>
         {STEP_NAME[step]}: {words}
       </Text>
@@ -33,9 +40,9 @@ const ICON: Record<PredictionStatus, Icon> = {
   canceled: IconX,
 };
 
-export function RunIcon({ run, size }: { run: Prediction | null; size: number }) {
-  const Mark = run === null ? IconCircleDashed : ICON[run.status];
-  return <Mark size={size} aria-hidden className={classes.icon} data-status={run?.status} />;
+export function StatusIcon({ prediction, size }: { prediction: Prediction | null; size: number }) {
+  const Mark = prediction === null ? IconCircleDashed : ICON[prediction.status];
+  return <Mark size={size} aria-hidden className={classes.icon} data-status={prediction?.status} />;
 }
 
 /** In the order of the film. */
@@ -57,7 +64,7 @@ export const STATUS_WORD: Record<PredictionStatus, string> = {
 };
 
 /** The status as text, with the queue position or the progress. */
-export function runWords({ status, queuePosition, progress }: Prediction): string {
+export function statusWords({ status, queuePosition, progress }: Prediction): string {
   if (status === "queued" && queuePosition !== null && queuePosition > 0)
     return `Queued, number ${queuePosition} in line`;
   if (status === "processing" && progress !== null) return `${STATUS_WORD.processing}, ${Math.floor(progress * 100)} %`;

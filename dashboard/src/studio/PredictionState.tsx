@@ -1,23 +1,23 @@
 import { Group, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
 import type { Prediction } from "../../../client/index.ts";
-import classes from "../projects/run.module.css";
-import { RunIcon, runWords } from "../projects/RunStatus.tsx";
+import classes from "../projects/status.module.css";
+import { StatusIcon, statusWords } from "../projects/status.tsx";
 import { clockTime } from "../ui/Time.tsx";
 
-type Props = { run: Prediction | null; isCanceling: boolean };
+type Props = { prediction: Prediction | null; isCanceling: boolean };
 
 /** Status and duration in one line of fixed height. */
-export function RunState({ run, isCanceling }: Props) {
+export function PredictionState({ prediction, isCanceling }: Props) {
   return (
-    <Group gap={6} wrap="nowrap" mih={22} className={classes.run} data-status={run?.status}>
-      <RunIcon run={run} size={16} />
+    <Group gap={6} wrap="nowrap" mih={22} className={classes.status} data-status={prediction?.status}>
+      <StatusIcon prediction={prediction} size={16} />
       <Text span size="sm">
-        {run === null ? "Not generated yet" : isCanceling ? "Canceling…" : runWords(run)}
+        {prediction === null ? "Not generated yet" : isCanceling ? "Canceling…" : statusWords(prediction)}
       </Text>
-      {run !== null && (
+      {prediction !== null && (
         <Text span size="sm" c="dimmed">
-          · <RunClock run={run} />
+          · <PredictionClock prediction={prediction} />
         </Text>
       )}
     </Group>
@@ -25,7 +25,7 @@ export function RunState({ run, isCanceling }: Props) {
 }
 
 /** Time since the start. Not announced to screen readers: it changes every second. */
-function RunClock({ run: { createdAt, completedAt } }: { run: Prediction }) {
+function PredictionClock({ prediction: { createdAt, completedAt } }: { prediction: Prediction }) {
   const now = useNow(completedAt === null);
   const end = completedAt === null ? now : Date.parse(completedAt);
   const length = clockTime(end - Date.parse(createdAt));
