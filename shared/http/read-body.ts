@@ -163,6 +163,7 @@ export function createBodyReader({
         hold(body, READ_BUFFER_BYTES + bytes.buffer.byteLength);
       }
     } catch (error) {
+      bytes.buffer.transfer(0); // frees it now
       reader.cancel().catch(() => undefined); // a broken body rejects again
       if (refusal !== undefined) throw refusal;
       if (error instanceof ApiError) throw error;
@@ -177,20 +178,21 @@ export function createBodyReader({
 export const declaredLength = (headers: Headers): number =>
   headers.has("transfer-encoding") ? Number.NaN : Number(headers.get("content-length") ?? Number.NaN);
 
-/** Copies chunks together, because each chunk, even of one byte, keeps the runtime's buffer of 64 KiB. */
+/**
+ * Copies chunks together, because each chunk, even of one byte, keeps the runtime's buffer of 64 KiB. `transfer` frees the smaller
+ * buffer at once: the garbage collector would let many such buffers add up.
+ */
 function append(
   bytes: Uint8Array<ArrayBuffer>,
   length: number,
   chunk: Uint8Array<ArrayBuffer>,
   maxBytes: number,
 ): Uint8Array<ArrayBuffer> {
-  if (length === 0) return 2 * chunk.byteLength < chunk.buffer.byteLength ? chunk.slice() : chunk;
   const needed = length + chunk.byteLength;
-  let room = bytes;
-  if (needed > bytes.byteLength) {
-    room = new Uint8Array(Math.max(needed, Math.min(4 * length, maxBytes)));
-    room.set(bytes.subarray(0, length));
-  }
+  const hasRoom = needed <= bytes.byteLength;
+  const room = hasRoom
+    ? bytes
+    : new Uint8Array(bytes.buffer.transfer(Math.max(needed, Math.min(4 * length, maxBytes))));
   room.set(chunk, length);
   return room;
 }
