@@ -30,7 +30,9 @@ export type Storage = {
 type Settings = { clientUrl: string; now: () => Date };
 
 const STORAGE = "/storage/v1/object";
-const signedFiles = z.array(z.object({ path: z.string(), signedURL: z.string().startsWith("/").nullable() }));
+const signedFiles = z.array(
+  z.object({ path: z.string().nullable(), signedURL: z.string().startsWith("/").nullable() }),
+);
 
 export function createStorage(send: PlatformClient, { clientUrl, now }: Settings): Storage {
   const base = `${clientUrl}/storage/v1`;
@@ -55,7 +57,7 @@ export function createStorage(send: PlatformClient, { clientUrl, now }: Settings
         send(`${STORAGE}/sign/keyframe-outputs`, token, { method: "POST", headers, body }),
       );
       for (const { path, signedURL } of signedFiles.parse(answer)) {
-        if (signedURL === null) continue;
+        if (path === null || signedURL === null) continue;
         const until = signedUntil(signedURL);
         const file = { url: base + encodeURI(signedURL), expiresAt: (until ?? inAnHour).toISOString() };
         files.set(path, file);
