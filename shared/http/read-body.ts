@@ -25,10 +25,7 @@ export type BodyClock = {
   later: (work: () => void, ms: number) => void;
 };
 
-export const bodyClock: BodyClock = {
-  elapsed: () => performance.now(),
-  later: (work, ms) => void setTimeout(work, ms), // named at its first use: Deno loads its timers then
-};
+export const bodyClock: BodyClock = { elapsed: () => performance.now(), later: setTimeout };
 
 type Settings = BodyClock & {
   /** The limit on the memory of all open bodies together. */

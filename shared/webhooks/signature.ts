@@ -1,9 +1,16 @@
 import { Webhook } from "standardwebhooks";
-import type { SignatureHeaders } from "./verify.ts";
 
-// With the package of Standard Webhooks, for tests and benchmarks: it checks what Postgres and the functions do themselves.
+/** The three headers of Standard Webhooks (https://www.standardwebhooks.com). */
+export type SignatureHeaders = {
+  "webhook-id": string;
+  "webhook-timestamp": string;
+  "webhook-signature": string;
+};
 
-/** Signs a body with a `whsec_…` secret. */
+/**
+ * Signs a body with a `whsec_…` secret. `now` is the time of this attempt. Used by tests and benchmarks: Postgres signs real kicks, and
+ * `deliver` signs webhooks.
+ */
 export function sign(secret: string, id: string, now: Date, body: string): SignatureHeaders {
   return {
     "webhook-id": id,
@@ -12,8 +19,22 @@ export function sign(secret: string, id: string, now: Date, body: string): Signa
   };
 }
 
-/** Whether a receiver accepts the request. */
+/**
+ * The accepted formats. The package would accept the times "1700000000, 1" and "1700000000x", and an id with a dot could shift the
+ * boundaries of the signed text. A header that was sent twice arrives joined, and matches none.
+ */
+const FORMS: Record<keyof SignatureHeaders, RegExp> = {
+  "webhook-id": /^[!-\-/-~]{1,256}$/,
+  "webhook-timestamp": /^\d{1,12}$/,
+  "webhook-signature": /^\w+,[\w+/=]+(?: \w+,[\w+/=]+)*$/,
+};
+
+/**
+ * True when the body was signed with the secret at most five minutes ago (or ahead). Compares in constant time.
+ * The package uses its own clock, so a test of old signatures signs with an old `now`.
+ */
 export function verify(secret: string, headers: Headers, body: string): boolean {
+  if (!Object.entries(FORMS).every(([name, form]) => form.test(headers.get(name) ?? ""))) return false;
   try {
     new Webhook(secret).verify(body, Object.fromEntries(headers), { jsonParse: false });
     return true;

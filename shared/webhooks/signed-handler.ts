@@ -1,7 +1,7 @@
 import { ApiError, failed } from "../http/errors.ts";
 import type { Log } from "../platform/log.ts";
 import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBody } from "../http/read-body.ts";
-import { createVerify, type Verify } from "./verify.ts";
+import { verify } from "./signature.ts";
 
 /** For all bodies whose signature is not verified yet: 256 that have not begun. */
 const MAX_UNSIGNED_BYTES = 16 * 1024 * 1024;
@@ -27,25 +27,18 @@ export type SignedHandlerSettings = {
  */
 export function createSignedHandler(settings: SignedHandlerSettings): (request: Request) => Promise<Response> {
   const { clock = bodyClock } = settings;
-  const verify = createVerify(settings.secret);
   const readBody = createBodyReader({ ...clock, maxTotalBytes: MAX_UNSIGNED_BYTES, maxSlow: MAX_SLOW });
   return async (request) => {
     const requestId = readRequestId(request.headers.get("x-request-id"));
-    const response = await answer(settings, request, readBody, verify).catch((error) =>
-      refuse(error, requestId, settings.log),
-    );
+    const response = await answer(settings, request, readBody).catch((error) => refuse(error, requestId, settings.log));
     // keyframe_private.kick_figures tells our answers from others' by it: pg_net keeps the headers of an answer, not its URL.
     response.headers.set("keyframe-function", settings.path.slice(1));
     return response;
   };
 }
 
-async function answer(
-  { path, maxBytes, handle }: SignedHandlerSettings,
-  request: Request,
-  readBody: BodyReader,
-  verify: Verify,
-): Promise<Response> {
+async function answer(settings: SignedHandlerSettings, request: Request, readBody: BodyReader): Promise<Response> {
+  const { path, secret, maxBytes, handle } = settings;
   if (new URL(request.url).pathname.replace(/\/$/, "") !== path) {
     throw new ApiError("not_found", `Nothing is at this path. Send a signed POST to ${path}.`);
   }
@@ -53,7 +46,7 @@ async function answer(
     throw new ApiError("method_not_allowed", "Only POST is answered here.", { headers: { Allow: "POST" } });
   }
   const body = decodeBody(await readBody(request, { maxBytes, maxMs: MAX_BODY_MS }));
-  if (!(await verify(request.headers, body))) {
+  if (!verify(secret, request.headers, body)) {
     throw new ApiError(
       "unauthorized",
       "The signature is missing, wrong, or more than five minutes old. Sign the request anew.",

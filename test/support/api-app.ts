@@ -31,7 +31,7 @@ export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Option
   const verifySession = createSessionVerifier({ jwks: { keys: [publicJwk()] }, issuers: [`${url}/auth/v1`], now });
   const app = createApp({
     database: createDatabase(client),
-    storage: createStorage(client, { clientUrl: supabaseUrl, now }),
+    storage: createStorage(client, { supabaseUrl, clientUrl: supabaseUrl, now }),
     readBody: createBodyReader({ ...bodyClock, maxTotalBytes: 16 * 1024 * 1024 }),
     takeUploadTurn: createUploadTurns(bodyClock),
     log: createLog({ function: "api" }, (line) => log.push(line)),

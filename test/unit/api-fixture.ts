@@ -80,7 +80,7 @@ export async function startApi(
   });
   const app = createApp({
     database: createDatabase(client),
-    storage: createStorage(client, { clientUrl: clientUrl ?? supabaseUrl, now }),
+    storage: createStorage(client, { supabaseUrl, clientUrl: clientUrl ?? supabaseUrl, now }),
     readBody: createBodyReader({ ...bodyClock, maxTotalBytes: 16 * 1024 * 1024 }),
     takeUploadTurn: createUploadTurns(bodyClock),
     log: createLog({ function: "api" }, (line) => log.push(line)),

@@ -21,7 +21,7 @@ function setUp(count: number) {
     return pathname.startsWith("/rest") ? Response.json(headers.get("authorization")) : Response.json([]);
   };
   const client = createPlatformClient(URL_OF_PROJECT, "sb_publishable_x", platform);
-  const settings = { clientUrl: URL_OF_PROJECT, now: () => new Date(0) };
+  const settings = { supabaseUrl: URL_OF_PROJECT, clientUrl: URL_OF_PROJECT, now: () => new Date(0) };
   return { database: createDatabase(client), storage: createStorage(client, settings), sent };
 }
 

@@ -26,7 +26,7 @@ function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`) {
     );
   };
   const client = createPlatformClient(PLATFORM, "sb_publishable_x", platform);
-  const storage = createStorage(client, { clientUrl: PLATFORM, now: () => new Date(clock) });
+  const storage = createStorage(client, { supabaseUrl: PLATFORM, clientUrl: PLATFORM, now: () => new Date(clock) });
   const sign = async (paths: string[], caller = ANNA) => Object.fromEntries(await storage.signGenerated(paths, caller));
   return { sign, calls, advance: (ms: number) => void (clock += ms) };
 }

@@ -60,7 +60,7 @@ const calls: [string, (provider: Provider) => Promise<unknown>][] = [
 ];
 
 for (const [name, call] of calls) {
-  test.each([429, 500, 502, 503])(`${name} answered %i → one request`, async (status) => {
+  test.each([429, 500, 502, 503])(`${name} answered %i → one request, no repetition by the SDK`, async (status) => {
     const { provider, requests } = answering(() => Response.json({ detail: "no" }, { status }));
     expect(await failureOf(call(provider))).toMatchObject({ status, explanation: "no" });
     expect(requests).toHaveLength(1);

@@ -32,7 +32,7 @@ const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 
 const app = createApp({
   database: createDatabase(client),
-  storage: createStorage(client, { clientUrl, now }),
+  storage: createStorage(client, { supabaseUrl, clientUrl, now }),
   readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
   takeUploadTurn: createUploadTurns(bodyClock),
   log: createLog({ function: "api" }),

@@ -1,14 +1,11 @@
 import { z } from "zod";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
-import { unrepeatable } from "../../../../shared/http/unrepeatable.ts";
-import { databaseRefusal, readAnswer, rpcHeaders, rpcPath } from "../../../../shared/platform/data-api.ts";
-import { internal, type UpstreamFailure, unauthorized, unavailable } from "../failures.ts";
+import { internal, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
 import { policyName } from "../http/answer-headers.ts";
 import type { PlatformClient } from "./platform-client.ts";
 
 /** SQL functions that change nothing except the rate limit of their caller. */
 const READS = /^(read|list)_/;
-const HEADERS = rpcHeaders("keyframe");
 
 /**
  * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer: the one round trip of a request.
@@ -22,19 +19,23 @@ export type Database = <Answer>(
   answer: z.ZodType<Answer>,
 ) => Promise<Answer>;
 
-export function createDatabase(send: PlatformClient): Database {
+export function createDatabase({ database, reads }: PlatformClient): Database {
   return async (name, args, token, answer) => {
-    const text = JSON.stringify(args);
-    const body = READS.test(name) ? text : unrepeatable(text);
-    const sent = send(rpcPath(name), token, { method: "POST", headers: HEADERS, body });
-    const { status, isOk, body: row } = await readAnswer(sent);
-    if (!isOk) throw databaseError(name, { status, ...databaseRefusal.parse(row) });
-    const parsed = answer.safeParse(row);
+    const call = (READS.test(name) ? reads : database).rpc(name, args);
+    if (token !== null) call.setHeader("authorization", `Bearer ${token}`);
+    // A key is not a JWT: the platform accepts it in Authorization only when apikey is the same.
+    if (token?.startsWith("sb_secret_")) call.setHeader("apikey", token);
+    const { data, error, status } = await call;
+    if (error) throw databaseError(name, { status, ...error });
+    const parsed = answer.safeParse(data);
     if (parsed.success) return parsed.data;
     const issues = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
     throw new Error(`The SQL function ${name} answered in another shape: ${issues.join(", ")}`);
   };
 }
+
+/** An error of PostgREST; status 0 when there was no answer. Only `code` may be logged: the rest can contain row data. */
+type Failure = { status: number; code?: string; message?: string; details?: string | null; hint?: string | null };
 
 /**
  * The database cannot answer at present: connection, resources, shutdown, statement timeout, deadlock, read-only mode (a hosted disk
@@ -42,14 +43,13 @@ export function createDatabase(send: PlatformClient): Database {
  */
 const AWAY = /^(08...|53...|57P0.|57014|40001|40P01|25006|PGRST00[0-3])$/;
 
-type Refusal = z.infer<typeof databaseRefusal> & { status: number };
-
 /** The ApiError for a failed call of the SQL function `name`. It repeats the database's message only for errors that we raise ourselves. */
-function databaseError(name: string, { status, code, message, details, hint }: Refusal): ApiError {
+function databaseError(name: string, failure: Failure): ApiError {
+  const { status, code = "", message = "" } = failure;
   const cause: UpstreamFailure = { from: "database", operation: name, status, code };
   if (code === "KEYFR" && isErrorCode(message)) {
-    const headers = message === "rate_limited" ? rateLimited(hint) : {};
-    return new ApiError(message, details || "The request was refused.", { cause, headers });
+    const headers = message === "rate_limited" ? rateLimited(failure.hint) : {};
+    return new ApiError(message, failure.details || "The request was refused.", { cause, headers });
   }
   if (AWAY.test(code)) return unavailable(cause);
   const rule = /constraint "(\w+)"/.exec(message)?.[1] ?? "";
@@ -75,8 +75,8 @@ function databaseError(name: string, { status, code, message, details, hint }: R
 const refusal = z.object({ policy: policyName, limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
 
 /** `r` is 0 and `t` the seconds until the next request is admitted. */
-function rateLimited(hint: string): Record<string, string> {
-  const { policy, limit, window_seconds, wait_seconds } = refusal.parse(jsonOf(hint));
+function rateLimited(hint: string | null | undefined): Record<string, string> {
+  const { policy, limit, window_seconds, wait_seconds } = refusal.parse(jsonOf(hint ?? ""));
   const seconds = Math.max(1, wait_seconds);
   return {
     "Retry-After": String(seconds),

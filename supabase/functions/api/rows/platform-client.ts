@@ -1,13 +1,19 @@
+import { PostgrestClient } from "@supabase/postgrest-js";
+import { StorageClient } from "@supabase/storage-js";
+import { unrepeatableBody } from "../../../../shared/http/unrepeatable-body.ts";
+
 /** Shorter than the timeouts of callers. A call may take up to a tenth longer (createDeadlines). */
 const TIMEOUT_MS = 10_000;
 
-/**
- * Sends a request to a path of the platform as the holder of `token`: a session, the project's secret key, or null for nobody.
- * Rejects without an answer.
- */
-export type PlatformClient = (path: string, token: string | null, init: RequestInit) => Promise<Response>;
+/** `reads` is for calls that only read: it repeats them when the connection breaks. */
+export type PlatformClient = { database: DatabaseClient; reads: DatabaseClient; storage: StorageClient };
+type DatabaseClient = ReturnType<typeof createDatabaseClient>;
 
-/** A call without a token is anonymous, which only the function health admits. */
+/**
+ * One client for all requests, without a session: each call adds its caller's token. A call without a token is anonymous, which only
+ * the function health admits. Uses two packages of supabase-js, because loading Auth and Realtime took two fifths of the function's
+ * start (docs/decisions/0016).
+ */
 export function createPlatformClient(
   url: string,
   publishableKey: string,
@@ -15,12 +21,19 @@ export function createPlatformClient(
   timeoutMs = TIMEOUT_MS,
 ): PlatformClient {
   const deadline = createDeadlines(timeoutMs, () => performance.now());
-  return (path, token, init) => {
-    // A key is not a JWT: the platform accepts it in Authorization only when apikey is the same.
-    const apikey = token?.startsWith("sb_secret_") ? token : publishableKey;
-    const headers = { ...init.headers, apikey, authorization: `Bearer ${token ?? publishableKey}` };
-    return fetcher(url + path, { ...init, headers, signal: deadline() }); // the signal also bounds the reading of the body
+  // The signal also bounds the reading of the body.
+  const bounded: typeof fetch = (input, init) => fetcher(input, { ...init, signal: deadline() });
+  const once: typeof fetch = (input, init) => bounded(input, { ...init, ...unrepeatableBody(init?.body) });
+  const headers = { apikey: publishableKey, authorization: `Bearer ${publishableKey}` };
+  return {
+    database: createDatabaseClient(url, headers, once),
+    reads: createDatabaseClient(url, headers, bounded),
+    storage: new StorageClient(`${url}/storage/v1`, headers, bounded), // a repeated upload finds the file of the first
   };
+}
+
+function createDatabaseClient(url: string, headers: Record<string, string>, fetch: typeof globalThis.fetch) {
+  return new PostgrestClient(`${url}/rest/v1`, { headers, fetch, schema: "keyframe" });
 }
 
 /** By how much a deadline may exceed the timeout. */

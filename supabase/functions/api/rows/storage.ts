@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { ApiError } from "../../../../shared/http/errors.ts";
-import { readAnswer } from "../../../../shared/platform/data-api.ts";
 import type { Caller } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
-import { internal, type UpstreamFailure, unauthorized, unavailable } from "../failures.ts";
+import { internal, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
 import type { PlatformClient } from "./platform-client.ts";
 
 /** Signed URLs cannot be revoked, so they are valid for an hour only. */
@@ -26,16 +25,14 @@ export type Storage = {
   uploadReference(name: string, bytes: Uint8Array, contentType: string, token: string | null): Promise<void>;
 };
 
-/** `clientUrl`: where apps reach the platform. */
-type Settings = { clientUrl: string; now: () => Date };
+/** `clientUrl` replaces `supabaseUrl` in signed URLs, so that apps can reach them. */
+type Settings = { supabaseUrl: string; clientUrl: string; now: () => Date };
 
-const STORAGE = "/storage/v1/object";
-const signedFiles = z.array(
-  z.object({ path: z.string().nullable(), signedURL: z.string().startsWith("/").nullable() }),
-);
-
-export function createStorage(send: PlatformClient, { clientUrl, now }: Settings): Storage {
-  const base = `${clientUrl}/storage/v1`;
+export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, now }: Settings): Storage {
+  const bucket = (name: string, token: string | null) =>
+    client.storage.from(name).setHeader("authorization", `Bearer ${token}`);
+  const asClientsReachIt = (url: string) =>
+    url.startsWith(supabaseUrl) ? clientUrl + url.slice(supabaseUrl.length) : url;
   const isValid = ({ expiresAt }: SignedFile) => Date.parse(expiresAt) > now().getTime() + MIN_URL_LIFE_MS;
   const cache = createBoundedCache<SignedFile>(MAX_KEPT_URLS, isValid);
   return {
@@ -50,56 +47,38 @@ export function createStorage(send: PlatformClient, { clientUrl, now }: Settings
       const missing = paths.filter((path) => !files.has(path));
       if (missing.length === 0) return files;
       const inAnHour = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000);
-      const body = JSON.stringify({ expiresIn: SIGNED_FOR_SECONDS, paths: missing });
-      const headers = { "content-type": "application/json" };
-      const answer = await ask(
-        "sign",
-        send(`${STORAGE}/sign/keyframe-outputs`, token, { method: "POST", headers, body }),
-      );
-      for (const { path, signedURL } of signedFiles.parse(answer)) {
-        if (path === null || signedURL === null) continue;
-        const until = signedUntil(signedURL);
-        const file = { url: base + encodeURI(signedURL), expiresAt: (until ?? inAnHour).toISOString() };
+      const { data, error } = await bucket("keyframe-outputs", token).createSignedUrls(missing, SIGNED_FOR_SECONDS);
+      if (error) throw storageError("sign", error);
+      for (const { path, signedUrl, error } of data) {
+        if (path === null || signedUrl === null || error !== null) continue;
+        const until = signedUntil(signedUrl);
+        const file = { url: asClientsReachIt(signedUrl), expiresAt: (until ?? inAnHour).toISOString() };
         files.set(path, file);
         if (until !== null) cache.set(keyOf(path), file);
       }
       return files;
     },
     async uploadReference(name, bytes, contentType, token) {
-      const headers = { "content-type": contentType, "cache-control": "max-age=3600", "x-upsert": "false" };
-      // Repeatable: a repeated upload finds the file of the first.
-      await ask(
-        "upload",
-        send(`${STORAGE}/projects/${name}`, token, { method: "POST", headers, body: bytes as Uint8Array<ArrayBuffer> }),
-        isDuplicate,
-      );
+      const options = { contentType, cacheControl: "3600", upsert: false };
+      const { error } = await bucket("projects", token).upload(name, bytes, options);
+      if (error && !isDuplicate(error)) throw storageError("upload", error);
     },
   };
 }
 
 /** Storage has two statuses: the HTTP status (often 400) and `statusCode`, which is a word in newer versions. */
-const refusal = z
-  .object({ message: z.string().catch(""), statusCode: z.coerce.string().catch(""), code: z.string().catch("") })
-  .catch({ message: "", statusCode: "", code: "" });
-type Refusal = z.infer<typeof refusal> & { status: number };
+type StorageFailure = {
+  message: string;
+  status?: number | undefined;
+  statusCode?: string | undefined;
+  code?: string | undefined;
+};
 
-const isDuplicate = ({ status, statusCode, code }: Refusal) =>
+const isDuplicate = ({ status, statusCode, code }: StorageFailure) =>
   status === 409 || statusCode === "409" || code === "ResourceAlreadyExists" || code === "KeyAlreadyExists";
 
-/** The JSON of a successful answer. Throws ApiError for others, except for a refusal that `isFine`. */
-async function ask(
-  operation: string,
-  sent: Promise<Response>,
-  isFine: (refusal: Refusal) => boolean = () => false,
-): Promise<unknown> {
-  const { status, isOk, body } = await readAnswer(sent);
-  if (isOk) return body;
-  const refused = { ...refusal.parse(body), status };
-  if (!isFine(refused)) throw storageError(operation, refused);
-  return null;
-}
-
-function storageError(operation: string, { message, status, statusCode, code }: Refusal): ApiError {
+function storageError(operation: string, error: StorageFailure): ApiError {
+  const { message, status = 0, statusCode = "", code = "" } = error;
   // The message shows an expired token. It is not logged, because it can name files.
   const cause: UpstreamFailure = { from: "storage", operation, status, code: statusCode || code };
   if (status === 401 || statusCode === "401" || /\bjwt\b|"exp" claim/i.test(message)) {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Step } from "../../../../shared/contract/fields.ts";
 import {
   detectMedia,
@@ -24,8 +25,6 @@ export type CheckedCopy = {
 export async function createCheckedCopy(step: Step, source: AsyncGenerator<Uint8Array>): Promise<CheckedCopy> {
   const { head, type } = await readHead(step, source);
   const reader = createMediaReader(type);
-  // Loaded at the first copy: with Deno's layer for Node it takes a quarter of the function's start.
-  const { createHash } = await import("node:crypto");
   const hash = createHash("sha256");
   let bytes = 0;
   let checked: (MediaFacts & { bytes: number; sha256: string }) | undefined;

@@ -1,6 +1,7 @@
+import Replicate from "replicate";
 import { z } from "zod";
-import { unrepeatable } from "../../../../shared/http/unrepeatable.ts";
 import { type ProviderPrediction, providerPrediction } from "../../../../shared/replicate/provider-prediction.ts";
+import { unrepeatableBody } from "../../../../shared/http/unrepeatable-body.ts";
 import { ProviderError, readRefusal } from "./provider-error.ts";
 
 const TIMEOUT_MS = 20_000;
@@ -53,34 +54,34 @@ export type ProviderSettings = {
 
 export function createProvider(settings: ProviderSettings): Provider {
   return {
-    async create({ model, input, cancelAfterSeconds, webhook }, signal) {
+    create: async ({ model, input, cancelAfterSeconds, webhook }, signal) => {
+      // replicate.predictions.create cannot send Cancel-After.
       const callback = webhook === null ? {} : { webhook, webhook_events_filter: ["start", "logs", "completed"] };
-      const headers = { "content-type": "application/json", "cancel-after": `${cancelAfterSeconds}s` };
-      const body = unrepeatable(JSON.stringify({ input, ...callback }));
-      const init = { method: "POST", headers, body };
-      return parse(providerPrediction, await ask(settings, `/models/${model}/predictions`, signal, init));
+      const headers = { "Cancel-After": `${cancelAfterSeconds}s` };
+      const data = { input, ...callback };
+      const options = { method: "POST", headers, data };
+      const ask = async (replicate: Replicate) =>
+        (await replicate.request(`/models/${model}/predictions`, options)).json();
+      return parse(providerPrediction, await once(settings, signal, ask));
     },
-    get: async (id, signal) => parse(providerPrediction, await ask(settings, `/predictions/${id}`, signal)),
-    cancel: async (id, signal) => void (await ask(settings, `/predictions/${id}/cancel`, signal, { method: "POST" })),
+    get: async (id, signal) => parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id))),
+    cancel: async (id, signal) => void (await once(settings, signal, (r) => r.predictions.cancel(id))),
     async list(since, query, signal) {
-      // Only the query of `next` is used, so that the token goes to no other host.
+      // replicate.predictions.list takes no parameters. Only the query of `next` is used, so that the token goes to no other host.
       const search = query ?? `?created_after=${encodeURIComponent(since.toISOString())}`;
-      const { next, results } = parse(page, await ask(settings, `/predictions${search}`, signal));
+      const ask = async (replicate: Replicate) => (await replicate.request(`/predictions${search}`, {})).json();
+      const { next, results } = parse(page, await once(settings, signal, ask));
       // An entry of another shape (a training, a new status) is not a run of ours.
       const runs = results.flatMap((one) => listed.safeParse(one).data ?? []);
       return { runs, next: next ? new URL(next).search : null };
     },
-    async upload(file, prediction, signal) {
-      const body = new FormData();
-      body.append("content", file);
-      body.append("metadata", new Blob([JSON.stringify({ prediction })], { type: "application/json" }));
-      return parse(uploaded, await ask(settings, "/files", signal, { method: "POST", body })).urls.get;
-    },
+    upload: async (file, prediction, signal) =>
+      parse(uploaded, await once(settings, signal, (r) => r.files.create(file, { prediction }))).urls.get,
     async uploadedFor(address, signal) {
       const [, id] = /\/files\/([A-Za-z0-9_-]{1,100})$/.exec(address) ?? [];
       if (id === undefined) return null;
       try {
-        return parse(described, await ask(settings, `/files/${id}`, signal)).metadata?.prediction ?? null;
+        return parse(described, await once(settings, signal, (r) => r.files.get(id))).metadata?.prediction ?? null;
       } catch (error) {
         if (error instanceof ProviderError && error.status === 404) return null;
         throw error;
@@ -90,23 +91,32 @@ export function createProvider(settings: ProviderSettings): Provider {
 }
 
 /**
- * Sends one request. Without Replicate's SDK, which repeats each request that threw (also a create whose answer was lost: six paid runs
- * instead of one) and each 429.
+ * Makes the SDK send one request only. By itself it repeats every request that threw (also a create whose answer was lost: six paid
+ * runs instead of one) and every 429, up to five times without a pause. So its fetch never throws: it returns a success as it is, and
+ * 418, which the SDK does not repeat, for everything else. The real error is thrown afterwards.
  */
-async function ask(
+async function once<Answer>(
   { token, baseUrl, fetch, now, timeoutMs = TIMEOUT_MS }: ProviderSettings,
-  path: string,
   signal: AbortSignal,
-  init: RequestInit = {},
-): Promise<unknown> {
-  const headers = { ...init.headers, authorization: `Bearer ${token}` };
+  call: (replicate: Replicate) => Promise<Answer>,
+): Promise<Answer> {
+  let failure: ProviderError | null = null;
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const single: typeof fetch = async (input, init) => {
+    try {
+      const body = unrepeatableBody(init?.body);
+      const response = await fetch(input, { ...init, ...body, redirect: "manual", signal: bounded });
+      if (response.ok) return response;
+      failure = await readRefusal(response, now());
+    } catch (cause) {
+      failure = new ProviderError(null, { cause });
+    }
+    return new Response(null, { status: 418 });
+  };
   try {
-    const response = await fetch(baseUrl + path, { ...init, headers, redirect: "manual", signal: bounded });
-    if (!response.ok) throw await readRefusal(response, now());
-    return await response.json();
-  } catch (error) {
-    throw error instanceof ProviderError ? error : new ProviderError(null, { cause: error });
+    return await call(new Replicate({ auth: token, baseUrl, fetch: single }));
+  } catch (cause) {
+    throw failure ?? new ProviderError(null, { cause });
   }
 }
 
