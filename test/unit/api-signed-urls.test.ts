@@ -28,7 +28,10 @@ function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`) {
   const client = createPlatformClient(PLATFORM, "sb_publishable_x", platform);
   const storage = createStorage(client, { supabaseUrl: PLATFORM, clientUrl: PLATFORM, now: () => new Date(clock) });
   const sign = async (paths: string[], caller = ANNA) => Object.fromEntries(await storage.signGenerated(paths, caller));
-  return { sign, calls, advance: (ms: number) => void (clock += ms) };
+  const advance = (ms: number) => {
+    clock += ms;
+  };
+  return { sign, calls, advance };
 }
 
 test("the same caller asks again → the same URL without a call, until it is valid for a quarter of an hour only", async () => {
