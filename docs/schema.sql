@@ -2448,47 +2448,18 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.mark_starting(prediction uuid, provider_prediction text, poll_after interval)
+CREATE OR REPLACE FUNCTION keyframe_private.mark_running(prediction uuid, wanted keyframe.prediction_status, run text, next_after interval, done real, output_url text)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
   update keyframe.predictions p
-  set status = 'starting', provider_prediction_id = provider_prediction, started_at = now(), unanswered_since = null,
-      lease_token = null, failures = 0, retry_reason = null, next_attempt_at = now() + poll_after, updated_at = now()
-  where p.id = prediction and p.status = 'queued';
-  return found;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.mark_processing(prediction uuid, provider_prediction text, done real, poll_after interval)
- RETURNS boolean
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  update keyframe.predictions p
-  set status = 'processing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
-      unanswered_since = null, progress = greatest(p.progress, done), lease_token = null, failures = 0, retry_reason = null,
-      next_attempt_at = now() + poll_after, updated_at = now()
-  where p.id = prediction and p.status in ('queued', 'starting', 'processing');
-  return found;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.mark_storing(prediction uuid, provider_prediction text, output_url text)
- RETURNS boolean
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  update keyframe.predictions p
-  set status = 'storing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
-      unanswered_since = null, provider_output_url = output_url, progress = 1, lease_token = null, failures = 0,
-      retry_reason = null, next_attempt_at = now(), deadline_at = greatest(p.deadline_at, now() + interval '50 minutes'),
-      updated_at = now()
-  where p.id = prediction and p.status in ('queued', 'starting', 'processing');
+  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()), unanswered_since = null,
+      progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
+      next_attempt_at = now() + next_after, updated_at = now(),
+      deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
+  where p.id = prediction and p.is_active and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
   return found;
 end
 $function$;
@@ -2676,13 +2647,13 @@ declare
   moved boolean;
 begin
   moved := case provider_status
-    when 'starting' then keyframe_private.mark_starting(row_now.id, run, poll_after)
+    when 'starting' then keyframe_private.mark_running(row_now.id, 'starting', run, poll_after, null, null)
     when 'processing' then (row_now.status <> 'processing' or coalesce(progress > coalesce(row_now.progress, 0), false))
-      and keyframe_private.mark_processing(row_now.id, run, progress, poll_after)
+      and keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null)
     when 'succeeded' then case
       when row_now.status = 'storing' then false
       when output_url is null then keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
-      else keyframe_private.mark_storing(row_now.id, run, output_url) end
+      else keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url) end
     when 'failed' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_failed',
       coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt, or run the step again.'), true)
     when 'canceled' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_canceled',
@@ -3515,6 +3486,9 @@ CREATE OR REPLACE FUNCTION keyframe_private.refuse_used_id()
  SET search_path TO ''
 AS $function$
 begin
+  if auth.uid() is not null then
+    return null; -- users cannot choose an identifier
+  end if;
   if exists (
     select from keyframe.webhook_events v
     where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')

@@ -199,6 +199,9 @@ security definer
 set search_path = ''
 as $$
 begin
+  if auth.uid() is not null then
+    return null; -- users cannot choose an identifier
+  end if;
   if exists (
     select from keyframe.webhook_events v
     where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
