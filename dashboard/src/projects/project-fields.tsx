@@ -1,15 +1,29 @@
 import { Group, Text, Textarea } from "@mantine/core";
 import { schemaResolver, useForm, type UseFormReturnType } from "@mantine/form";
-import { createProjectBody } from "../../../shared/contract/projects.ts";
+import { useEffect, useRef } from "react";
+import type { createProjectBody } from "../../../shared/contract/projects.ts";
 import type { ProjectTexts } from "./project-queries.ts";
 
-/** Validates while typing, with the service's own schema. */
-export const useProjectForm = (initialValues: ProjectTexts) =>
-  useForm<ProjectTexts>({
+/**
+ * Validates while typing, with the service's own schema. It is loaded for a new project or with the first change: most who open a
+ * project change no text. Until then the service validates.
+ */
+export function useProjectForm(initialValues: ProjectTexts) {
+  const schema = useRef<typeof createProjectBody>(null);
+  const form = useForm<ProjectTexts>({
     initialValues,
-    validate: schemaResolver(createProjectBody, { sync: true }),
+    validate: (values) => (schema.current ? schemaResolver(schema.current, { sync: true })(values) : {}),
     validateInputOnChange: true,
   });
+  const isNeeded = initialValues.title === "" || form.isDirty();
+  useEffect(() => {
+    if (!isNeeded) return;
+    void import("../../../shared/contract/projects.ts").then((contract) => {
+      schema.current = contract.createProjectBody;
+    });
+  }, [isNeeded]);
+  return form;
+}
 
 type Props = { form: UseFormReturnType<ProjectTexts>; rows: number };
 

@@ -1,10 +1,9 @@
 import { Alert, Button, Group, Progress, Skeleton, Stack, Text } from "@mantine/core";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { errorSentence } from "../ui/messages.tsx";
 import { type ReferenceImage, useReferenceAddress, useUploadReference } from "./reference-image.ts";
+import { ReferenceDropzone } from "./ReferenceDropzone.tsx";
 import classes from "./reference.module.css";
-
-const ReferenceDropzone = lazy(() => import("./ReferenceDropzone.tsx"));
 
 export function ReferencePanel({ image: { path, choose } }: { image: ReferenceImage }) {
   const [refusal, setRefusal] = useState<string | null>(null);
@@ -33,19 +32,17 @@ export function ReferencePanel({ image: { path, choose } }: { image: ReferenceIm
           Optional. Frames follow its look.
         </Text>
       </div>
-      <Suspense fallback={<Skeleton className={classes.zone} />}>
-        <ReferenceDropzone
-          isBusy={isPending}
-          openRef={open}
-          onFile={(given) => {
-            setRefusal(null);
-            upload.mutate(given);
-          }}
-          onRefused={setRefusal}
-        >
-          {choice}
-        </ReferenceDropzone>
-      </Suspense>
+      <ReferenceDropzone
+        isBusy={isPending}
+        openRef={open}
+        onFile={(given) => {
+          setRefusal(null);
+          upload.mutate(given);
+        }}
+        onRefused={setRefusal}
+      >
+        {choice}
+      </ReferenceDropzone>
       <Group gap="xs" mih={30} wrap="nowrap">
         {isPending && (
           <>

@@ -13,7 +13,7 @@ export type ReferenceImage = { path: string | null; choose: (path: string | null
  * starts with the image of the latest first frame.
  */
 export function useReferenceImage(projectId: string): ReferenceImage {
-  const { openSupabase } = useServices();
+  const { callPlatform } = useServices();
   const [choice, setChoice] = useLocalStorage<Choice | undefined>({
     key: `keyframe-reference-${projectId}`,
     getInitialValueInEffect: false,
@@ -22,13 +22,9 @@ export function useReferenceImage(projectId: string): ReferenceImage {
   const { data: lastUsed } = useQuery({
     queryKey: ["last-reference", projectId],
     queryFn: async ({ signal }) => {
-      const supabase = await openSupabase();
-      const runs = supabase.from("predictions").select("reference_image_path");
-      const ofStep = runs.eq("project_id", projectId).eq("step", "first-frame");
-      const latest = ofStep.order("created_at", { ascending: false }).order("id", { ascending: false }).limit(1);
-      const { data, error } = await latest.abortSignal(signal);
-      if (error) throw error;
-      return readPath(data[0]?.reference_image_path);
+      const latest = `project_id=eq.${projectId}&step=eq.first-frame&order=created_at.desc,id.desc&limit=1`;
+      const data = await callPlatform(`/rest/v1/predictions?select=reference_image_path&${latest}`, { signal });
+      return readPath((data as { reference_image_path: unknown }[])[0]?.reference_image_path);
     },
     enabled: choice === undefined,
     staleTime: Number.POSITIVE_INFINITY,
@@ -54,14 +50,14 @@ const referenceKey = (path: string | null) => ["reference", path] as const;
 
 /** A signed URL of a reference image. Null `data`: no file at this path. */
 export function useReferenceAddress(path: string | null) {
-  const { openSupabase } = useServices();
+  const { callPlatform, config } = useServices();
   return useQuery({
     queryKey: referenceKey(path),
     queryFn: async () => {
       const name = path?.replace(/^projects\//, "") ?? "";
-      const { storage } = await openSupabase();
-      const { data } = await storage.from("projects").createSignedUrl(name, LIFE_S);
-      return data?.signedUrl ?? null;
+      const sign = callPlatform(`/storage/v1/object/sign/projects/${name}`, { json: { expiresIn: LIFE_S } });
+      const answer = (await sign.catch(() => null)) as { signedURL: string } | null;
+      return answer === null ? null : `${config.supabaseUrl}/storage/v1${answer.signedURL}`;
     },
     enabled: path !== null,
     staleTime: (LIFE_S / 2) * 1000,
