@@ -1,17 +1,14 @@
 /** Time as the client uses it. */
 export type Clock = {
-  /** Milliseconds, going on while the machine sleeps. */
+  /** Milliseconds, also counted while the machine sleeps. */
   now(): number;
-  /** Calls back after so many milliseconds; what it returns takes that back. */
+  /** Calls back after `ms`. Returns a function that cancels it. */
   after(ms: number, call: () => void): () => void;
   /** Rejects with the signal's reason. */
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
 };
 
-/**
- * Timers stand still while a laptop sleeps, and one of more than 24 days fires at once. So a long sleep is made of short
- * ones, and each asks the clock how much really passed.
- */
+/** Timers stop while a laptop sleeps, and a timer of more than 24 days fires at once. A long sleep is therefore made of short ones. */
 const SLICE_MS = 5_000;
 
 export const systemClock: Clock = {
@@ -46,11 +43,11 @@ function nap(ms: number, signal: AbortSignal | undefined): Promise<void> {
 }
 
 /**
- * Does work that the caller's signal, or the end of its time, cuts short; it rejects at once then, whether or not the work
- * heeds the signal it is given. Rejects with the signal's reason, or with what `late` makes.
+ * Rejects as soon as the caller's signal aborts (with its reason) or the time is over (with `timeoutError`), even when the work ignores
+ * the signal that it gets.
  */
 export async function within<T>(
-  limit: { clock: Clock; ms: number; signal: AbortSignal | undefined; late: () => Error },
+  limit: { clock: Clock; ms: number; signal: AbortSignal | undefined; timeoutError: () => Error },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal } = limit;
@@ -58,7 +55,7 @@ export async function within<T>(
   const end = new AbortController();
   const abort = () => end.abort(signal?.reason);
   signal?.addEventListener("abort", abort, { once: true });
-  const cancel = limit.clock.after(limit.ms, () => end.abort(limit.late()));
+  const cancel = limit.clock.after(limit.ms, () => end.abort(limit.timeoutError()));
   const cut = new Promise<never>((_, reject) => {
     end.signal.addEventListener("abort", () => reject(end.signal.reason), { once: true });
   });
@@ -70,10 +67,7 @@ export async function within<T>(
   }
 }
 
-/**
- * Starts a stopwatch: the milliseconds since then, by a clock that may be set meanwhile. Setting it back counts as no time at
- * all, so that what is waited for comes a moment late, and not by the hour.
- */
+/** Returns a function that tells the elapsed milliseconds. A clock that is set back counts as no time, so that a wait is not prolonged by hours. */
 export function stopwatch(clock: Clock): () => number {
   let last = clock.now();
   let elapsed = 0;

@@ -2,11 +2,11 @@ import type { Output, Prediction } from "../shared/contract/predictions.ts";
 
 export type SucceededPrediction = Prediction & { status: "succeeded"; output: Output };
 
-/** Whether nothing will change any more: it succeeded, failed, or was cancelled. */
+/** Whether the prediction succeeded, failed or was cancelled. These statuses are final. */
 export const hasEnded = ({ status }: Prediction): boolean =>
   status === "succeeded" || status === "failed" || status === "canceled";
 
-/** A generation that ended without a file. `code` is the prediction's error code, or `canceled`. */
+/** A generation failed or was cancelled. `code` is the prediction's error code, or `canceled`. */
 export class GenerationError extends Error {
   readonly code: string;
   /** Whether starting the step again can help. */
@@ -21,7 +21,7 @@ export class GenerationError extends Error {
   }
 }
 
-/** The prediction, when it has a file; otherwise throws a GenerationError. For code that would rather catch than ask. */
+/** Returns a prediction that succeeded; throws a GenerationError for any other. */
 export function mustSucceed(prediction: Prediction): SucceededPrediction {
   const { status, output } = prediction;
   if (status === "succeeded" && output !== null) return { ...prediction, status, output };

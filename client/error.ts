@@ -1,12 +1,12 @@
 import type { ErrorCode, ErrorDetail } from "../shared/http/errors.ts";
 
 /**
- * The service's own codes, and what only a client can see:
- * - `network`: no answer, a broken one, or none in time. The request may have been carried out.
+ * The codes of the service, and those of the client:
+ * - `network`: no complete answer arrived in time. The request may have been carried out.
  * - `no_token`: getToken failed. Nothing was sent.
- * - `timeout`: waitFor's timeoutMs is over. The prediction runs on.
- * - `not_an_envelope`: the answer is not the service's: a wrong url, or a gateway's own page.
- * - `unknown`: a code that is newer than this client.
+ * - `timeout`: waitFor's timeoutMs is over. The prediction continues.
+ * - `not_an_envelope`: another server answered. The url is wrong, or a gateway sent its own page.
+ * - `unknown`: the service sent a code that this client does not know.
  */
 export type KeyframeErrorCode = ErrorCode | "network" | "no_token" | "timeout" | "not_an_envelope" | "unknown";
 
@@ -16,17 +16,17 @@ export type KeyframeErrorFields = {
   details?: ErrorDetail[];
   requestId?: string | null;
   retryAfterSeconds?: number | null;
-  /** A sentence, never the error itself: a fetch may put the request, and so the token, into what it throws. */
+  /** A sentence, never the error itself: an error of fetch may contain the request and its token. */
   cause?: string;
 };
 
-/** A call that did not succeed. A call that was aborted rejects with the signal's reason instead. */
+/** A failed call. An aborted call rejects with the signal's reason instead. */
 export class KeyframeError extends Error {
   readonly code: KeyframeErrorCode;
   readonly status: number | null;
-  /** Of `invalid_request`: each field that does not fit. */
+  /** For `invalid_request`: each invalid field. */
   readonly details: readonly ErrorDetail[];
-  /** Stands in the service's log too: report it. */
+  /** Also in the service's log. Include it in a report. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
 

@@ -4,16 +4,15 @@ import type { Prediction } from "../shared/contract/predictions.ts";
 import { type CallOptions, type Outcome, operate, outcomeOf, requestOf, type StartOptions } from "./operate.ts";
 import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
-import { type Look, type PredictionRef, type Told, type WaitOptions, waitFor } from "./wait-for.ts";
+import { type Poll, type PollHeaders, type PredictionRef, type WaitOptions, waitFor } from "./wait-for.ts";
 
-/** What each step takes. */
 export type StepBody = {
   "first-frame": BodyInput<"startFirstFrame">;
   "last-frame": BodyInput<"startLastFrame">;
   video: BodyInput<"startVideo">;
 };
 
-/** Seconds that the service holds its answer, 1 to 25: a start until the prediction has ended, a read until its status changes. */
+/** How many seconds (1 to 25) the service may hold its answer: a start until the prediction ends, a read until its status changes. */
 export type HoldOptions = { wait?: number | undefined };
 
 type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
@@ -31,10 +30,10 @@ const READ: Record<Step, ReadId> = {
 };
 
 export function generationMethods(settings: Settings) {
-  /** What the answer with a prediction told of asking again. Kept beside it, for the prediction is the caller's. */
-  const told = new WeakMap<Prediction, Told>();
+  /** The ETag and Retry-After that came with each returned prediction, for waitFor. */
+  const pollHeaders = new WeakMap<Prediction, PollHeaders>();
   const remember = ({ data, etag, retryAfterSeconds }: Outcome<Prediction>): Prediction => {
-    told.set(data, { etag, retryAfterSeconds });
+    pollHeaders.set(data, { etag, retryAfterSeconds });
     return data;
   };
   const hold = (wait: number | undefined) => {
@@ -43,8 +42,8 @@ export function generationMethods(settings: Settings) {
     return { headers: { prefer: `wait=${wait}` }, limitMs: settings.requestTimeoutMs + wait * 1000 };
   };
 
-  /** One look, without retries: waitFor has its own. */
-  const look: Look = async ({ projectId, step, predictionId }, { etag, wait, limitMs, signal }) => {
+  /** Without retries, because waitFor retries. */
+  const poll: Poll = async ({ projectId, step, predictionId }, { etag, wait, limitMs, signal }) => {
     const held = hold(wait);
     const headers = { ...held.headers, ...(etag === null ? {} : { "if-none-match": etag }) };
     const input = { query: { projectId, predictionId }, headers, limitMs: limitMs + (wait ?? 0) * 1000, signal };
@@ -54,7 +53,7 @@ export function generationMethods(settings: Settings) {
   };
 
   return {
-    /** Starts a step. Repeated with the same idempotencyKey, it answers with the same prediction and costs nothing. */
+    /** Starts a step. A repetition with the same idempotencyKey returns the same prediction and costs nothing. */
     generate: async <S extends Step>(
       step: S,
       json: StepBody[S],
@@ -64,7 +63,7 @@ export function generationMethods(settings: Settings) {
       return remember(await operate(id, {}, { ...options, ...hold(wait), json }, settings));
     },
 
-    /** Without predictionId: the latest run of the step. A generation that failed is no failed call: look at `status`. */
+    /** Without predictionId: the latest prediction of the step. A failed generation does not throw: check `status`. */
     readPrediction: async (
       { projectId, step, predictionId }: Omit<PredictionRef, "predictionId"> & { predictionId?: string | undefined },
       { wait, ...options }: CallOptions & HoldOptions = {},
@@ -73,7 +72,7 @@ export function generationMethods(settings: Settings) {
       return remember(await operate(READ[step], {}, input, settings));
     },
 
-    /** Cancelling what is cancelled already is no error; what has ended otherwise is `generation_ended`. */
+    /** May be repeated. Throws `generation_ended` when the prediction succeeded or failed. */
     cancel: async (
       { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">,
       options: StartOptions = {},
@@ -81,11 +80,11 @@ export function generationMethods(settings: Settings) {
       remember(await operate("cancelPrediction", {}, { ...options, json: { projectId, predictionId } }, settings)),
 
     /**
-     * Resolves with the prediction once it has ended, whichever way: `failed` and `canceled` do not throw (mustSucceed makes
-     * them). Takes what generate answered, or `{ projectId, step, predictionId }` of a run somebody else started. Throws a
-     * KeyframeError where the service refuses, or stays away for minutes, and with code `timeout` after timeoutMs.
+     * Resolves with the prediction when it has ended. `failed` and `canceled` do not throw; mustSucceed does. Takes the result of
+     * generate, or `{ projectId, step, predictionId }`. Throws a KeyframeError when the service refuses or is away for minutes, with
+     * code `timeout` after timeoutMs.
      */
     waitFor: (prediction: Prediction | PredictionRef, options: WaitOptions = {}): Promise<Prediction> =>
-      waitFor(prediction, "status" in prediction ? told.get(prediction) : undefined, options, look, settings),
+      waitFor(prediction, "status" in prediction ? pollHeaders.get(prediction) : undefined, options, poll, settings),
   };
 }

@@ -18,15 +18,15 @@ export type { KeyframeOptions } from "./settings.ts";
 export type { PredictionRef, WaitOptions } from "./wait-for.ts";
 
 /**
- * The API as functions, for one caller. They need no `this`, keep nothing between calls but what the last answer about a
- * prediction told, and reject with a KeyframeError, or with the signal's reason. Throws a TypeError for a url that cannot be.
+ * The API as functions, for one caller. The functions need no `this`. They reject with a KeyframeError, or with the signal's reason.
+ * Throws a TypeError for an invalid url.
  */
 export function createKeyframeClient(options: KeyframeOptions) {
   const settings = resolveSettings(options);
   return {
     ...projectMethods(settings),
     ...generationMethods(settings),
-    /** Endpoints and their deliveries. With the project's secret key as token (on a server): those of everybody. */
+    /** Endpoints and their deliveries. With the project's secret key as token (on a server): the service-wide ones. */
     webhooks: webhookMethods(settings),
   };
 }

@@ -5,10 +5,10 @@ import { type AppOperationId, ROUTES } from "./routes.ts";
 import type { Call } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
 
-/** What every method takes. When the signal is aborted, the call rejects with its reason. */
+/** An aborted call rejects with the signal's reason. */
 export type CallOptions = { signal?: AbortSignal | undefined };
 
-/** What every method that makes something takes. Without a key a random one is sent; a repeated request has the same one. */
+/** For a POST. Without a key the client makes one; its retries send the same key. */
 export type StartOptions = CallOptions & { idempotencyKey?: string | undefined };
 
 /** The parameters of a path: `projectId` of /projects/:projectId. */
@@ -28,10 +28,10 @@ export type Input = StartOptions & {
   limitMs?: number;
 };
 
-/** An answer as the operation has it. `etag` and `retryAfterSeconds` are null where there is none. */
+/** `held`: the service honoured `Prefer: wait`. */
 export type Outcome<Data> = { data: Data; etag: string | null; retryAfterSeconds: number | null; held: boolean };
 
-/** Makes the request of one operation. Throws a TypeError for what cannot be put into a path or a header. */
+/** Throws a TypeError for a value that cannot be put into a path or a header. */
 export function requestOf<Id extends AppOperationId>(
   id: Id,
   path: PathOf<Id>,
@@ -55,7 +55,7 @@ export function requestOf<Id extends AppOperationId>(
   };
 }
 
-/** Does one operation of the contract, with retries. */
+/** Calls one operation of the contract, with retries. */
 export async function operate<Id extends AppOperationId>(
   id: Id,
   path: PathOf<Id>,
@@ -65,7 +65,7 @@ export async function operate<Id extends AppOperationId>(
   return outcomeOf(await send(requestOf(id, path, input, settings), settings), settings);
 }
 
-/** The service is tested to answer by its contract, so what it says is believed to have the contract's type. */
+/** The cast is safe: tests check every answer of the service against the contract. */
 export function outcomeOf<Data>({ data, headers }: Answer, { clock }: Settings): Outcome<Data> {
   return {
     data: data as Data,
@@ -78,7 +78,7 @@ export function outcomeOf<Data>({ data, headers }: Answer, { clock }: Settings):
 function fill(at: string, path: Record<string, string>): string {
   return at.replace(/:(\w+)/g, (_, name: string) => {
     const value = path[name] ?? "";
-    // A URL takes dots for a step up, which would be another operation.
+    // URLs resolve dots to a parent path, which would be another operation.
     if (/^\.{0,2}$/.test(value)) throw new TypeError(`${name} must be an identifier.`);
     return encodeURIComponent(value);
   });
@@ -94,7 +94,7 @@ function checkKey(key: string): string {
   throw new TypeError("idempotencyKey must have 1 to 255 visible ASCII characters.");
 }
 
-/** Goes through every row of a list, asking for a page when the one before is used up. Break the loop to stop asking. */
+/** Iterates over every row of a list and reads one page at a time. */
 export async function* eachRow<Page extends { nextCursor: string | null }, Row>(
   readPage: (cursor: string | undefined) => Promise<Page>,
   rowsOf: (page: Page) => Row[],

@@ -28,7 +28,7 @@ export function projectMethods(settings: Settings) {
     /** One page, newest first; `nextCursor` is the `cursor` of the next one. */
     listProjects,
 
-    /** All of them, page by page: `for await (const project of keyframe.eachProject())`. */
+    /** Reads page by page: `for await (const project of keyframe.eachProject())`. */
     eachProject: (
       query: Partial<QueryOf<"listProjects">> = {},
       options: CallOptions = {},
@@ -49,7 +49,7 @@ export function projectMethods(settings: Settings) {
       options: CallOptions = {},
     ): Promise<Project> => (await operate("changeProject", { projectId }, { ...options, json }, settings)).data,
 
-    /** With its predictions and files, for good. */
+    /** Also deletes its predictions and files. Cannot be undone. */
     deleteProject: async (projectId: string, options: CallOptions = {}): Promise<Project> =>
       (await operate("deleteProject", { projectId }, options, settings)).data,
 
@@ -67,12 +67,12 @@ export function projectMethods(settings: Settings) {
         query.cursor,
       ),
 
-    /** PNG, JPEG or WebP of at most 10 MiB. What kind it is, its bytes say. Its metadata, such as where it was taken, is removed. */
+    /** PNG, JPEG or WebP of at most 10 MiB; the bytes decide the type. Metadata, such as a photo's location, is removed. */
     uploadReferenceImage: async (
       image: Blob | Uint8Array | ArrayBuffer,
       options: StartOptions = {},
     ): Promise<UploadedReferenceImage> => {
-      // A Blob takes any bytes; its type alone rules out those in memory that threads share.
+      // The type of Blob excludes a SharedArrayBuffer; its constructor does not.
       const bytes = image instanceof Blob ? image : new Blob([image as ArrayBuffer]);
       const input = { ...options, bytes, limitMs: UPLOAD_LIMIT_MS };
       return (await operate("uploadReferenceImage", {}, input, settings)).data;

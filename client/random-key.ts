@@ -1,4 +1,4 @@
-/** A random UUID (version 4). crypto.randomUUID is missing on a page that came by plain http from another machine. */
+/** A random UUID (version 4). crypto.randomUUID is missing on a page loaded by plain http from another machine. */
 export function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;

@@ -1,10 +1,10 @@
 import { type ErrorDetail, isErrorCode } from "../shared/http/errors.ts";
 import { KeyframeError, type KeyframeErrorFields } from "./error.ts";
 
-/** What an answer brought: `data` of the envelope, or undefined where the caller's copy is still good (304). */
+/** `data` of the envelope; undefined for 304. */
 export type Answer = { data: unknown; headers: Headers };
 
-/** Takes the envelope off. Throws a KeyframeError for a refusal, and for what is no answer of the service. */
+/** Unwraps the envelope. Throws a KeyframeError for a refusal, and for an answer without an envelope. */
 export function readAnswer(status: number, headers: Headers, body: string, now: number): Answer {
   if (status === 304) return { data: undefined, headers };
   const about: KeyframeErrorFields = {
@@ -14,7 +14,7 @@ export function readAnswer(status: number, headers: Headers, body: string, now: 
   };
   const envelope = fieldsOf(parse(body));
   const isOk = status >= 200 && status < 300;
-  // Whatever the contract answers with is an object.
+  // In the contract `data` is always an object.
   if (isOk && envelope?.success === true && fieldsOf(envelope.data)) return { data: envelope.data, headers };
   const error = envelope?.success === false ? fieldsOf(envelope.error) : null;
   if (isOk || typeof error?.code !== "string" || typeof error.message !== "string") {
@@ -25,7 +25,7 @@ export function readAnswer(status: number, headers: Headers, body: string, now: 
   throw new KeyframeError(isErrorCode(error.code) ? error.code : "unknown", error.message, about);
 }
 
-/** Seconds until the service wants to be asked again: Retry-After as a number or as a date; null without one. */
+/** Retry-After in seconds, from a number or a date; null without one. */
 export function readRetryAfter(headers: Headers, now: number): number | null {
   const value = headers.get("retry-after")?.trim() ?? "";
   if (/^\d+$/.test(value)) return Number(value);
@@ -42,7 +42,7 @@ function parse(body: string): unknown {
 }
 
 const fieldsOf = (value: unknown): Record<string, unknown> | null =>
-  // What an object of JSON is; an array has none of the fields asked for.
+  // Safe for JSON; an array has none of the fields that are read.
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
 
 const isDetail = (value: unknown): value is ErrorDetail => {

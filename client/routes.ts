@@ -1,11 +1,11 @@
 import type { OPERATIONS, OperationId } from "../shared/contract/operations/index.ts";
 
-/** What an app does. How the service itself is (tag Service) is for its operator. */
+/** Without the tag Service, which is for operators. */
 export type AppOperationId = {
   [Id in OperationId]: (typeof OPERATIONS)[Id]["tag"] extends "Service" ? never : Id;
 }[OperationId];
 
-/** Written out, so that no schema comes along at run time; the contract's types see to it that it is the contract's. */
+/** A copy, so that bundles contain no schema; its type requires it to equal the contract. */
 export const ROUTES = {
   createProject: ["POST", "/projects"],
   listProjects: ["GET", "/projects"],

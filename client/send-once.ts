@@ -3,7 +3,6 @@ import { type Answer, readAnswer } from "./read-answer.ts";
 import type { Settings } from "./settings.ts";
 import { within } from "./clock.ts";
 
-/** One request of the contract. */
 export type Call = {
   method: "GET" | "POST" | "PATCH" | "DELETE";
   /** Below the function's address, with its query. */
@@ -16,16 +15,17 @@ export type Call = {
 };
 
 /**
- * Sends a request and reads its answer. A 401 is answered with a fresh token, once, where getToken has another one by then:
- * a session may end between the two. Throws KeyframeError, or the signal's reason.
+ * Sends a request and reads its answer. A session can expire on the way, so after a 401 it is sent once more if getToken returns
+ * another token. Throws KeyframeError, or the signal's reason.
  */
 export function sendOnce(call: Call, settings: Settings): Promise<Answer> {
   const { clock, requestTimeoutMs } = settings;
   const ms = call.limitMs ?? requestTimeoutMs;
-  const late = () => new KeyframeError("network", `No answer came within ${Math.round(ms / 1000)} s. Try again.`);
-  return within({ clock, ms, signal: call.signal, late }, async (signal) => {
+  const timeoutError = () =>
+    new KeyframeError("network", `No answer arrived within ${Math.round(ms / 1000)} s. Try again.`);
+  return within({ clock, ms, signal: call.signal, timeoutError }, async (signal) => {
     const token = await askForToken(settings);
-    if (token === null) throw new KeyframeError("unauthorized", "Nobody is signed in. Sign in and try again.");
+    if (token === null) throw new KeyframeError("unauthorized", "You are not signed in. Sign in and try again.");
     const response = await request(call, token, signal, settings);
     if (response.status !== 401) return await read(response, call, token, settings);
     const fresh = await askForToken(settings);
@@ -40,11 +40,11 @@ async function askForToken({ getToken }: Settings): Promise<string | null> {
   try {
     token = await getToken();
   } catch (error) {
-    throw new KeyframeError("no_token", "The session token could not be had. Try again.", { cause: sentence(error) });
+    throw new KeyframeError("no_token", "getToken failed. Try again.", { cause: sentence(error) });
   }
-  // What fetch says of a header it refuses quotes the header.
+  // fetch would quote an invalid token in its error.
   if (token === null || /^[\x21-\x7e]+$/.test(token)) return token;
-  throw new KeyframeError("unauthorized", "What getToken gave is no session token. Sign in and try again.");
+  throw new KeyframeError("unauthorized", "getToken did not return a session token. Sign in and try again.");
 }
 
 async function request(call: Call, token: string, signal: AbortSignal, settings: Settings): Promise<Response> {
@@ -55,35 +55,35 @@ async function request(call: Call, token: string, signal: AbortSignal, settings:
       method,
       headers: { ...headers, ...apikey, authorization: `Bearer ${token}` },
       ...(body === undefined ? {} : { body }),
-      // A tag of ours makes a browser bypass its cache, and with that its memory of preflights: each look would cost two
-      // requests. There is nothing to find in the cache: the service forbids to store its answers.
+      // With our own If-None-Match a browser bypasses its cache, and its cache of preflights: each poll would cost two requests. The
+      // service's answers are no-store, so force-cache finds nothing stale.
       ...("if-none-match" in headers ? { cache: "force-cache" } : {}),
-      // The service never redirects; whoever does would make a GET of a POST, or be told the key.
+      // The service never redirects. A redirect would turn a POST into a GET, or send the token to another server.
       redirect: "error",
       signal,
     })
     .catch((error: unknown) => {
-      throw broken(call, error, token);
+      throw networkError(call, error, token);
     });
 }
 
 async function read(response: Response, call: Call, token: string, settings: Settings): Promise<Answer> {
   const body = await response.text().catch((error: unknown) => {
-    throw broken(call, error, token);
+    throw networkError(call, error, token);
   });
   return readAnswer(response.status, response.headers, body, settings.clock.now());
 }
 
-const broken = ({ method, path }: Call, error: unknown, token: string): KeyframeError =>
+const networkError = ({ method, path }: Call, error: unknown, token: string): KeyframeError =>
   new KeyframeError(
     "network",
-    `No whole answer came to ${method} ${path.split("?")[0]}. Check the connection and the url.`,
+    `No complete answer to ${method} ${path.split("?")[0]}. Check the connection and the url.`,
     {
       cause: sentence(error).replaceAll(token, "…"),
     },
   );
 
-/** A failed fetch of Node tells why in its cause. */
+/** With the cause, where Node's fetch gives the reason. */
 function sentence(error: unknown): string {
   const own = String(error);
   return error instanceof Error && error.cause instanceof Error ? `${own} (${error.cause.message})` : own;

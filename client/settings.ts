@@ -5,17 +5,17 @@ export type KeyframeOptions = {
   /** The project's Supabase URL, as createClient of supabase-js takes it; not the address of the functions. */
   url: string;
   /**
-   * The session's access token, or null when nobody is signed in. Asked before each request, so a refreshed session is used.
-   * When it rejects, the call is tried again as after a network failure.
+   * The session's access token, or null when nobody is signed in. Called before each request, so a refreshed session is used.
+   * When it rejects, the call is repeated as after a network failure.
    */
   getToken: () => string | null | Promise<string | null>;
   /** The publishable key, sent as the header `apikey` that some gateways ask for. */
   apikey?: string;
-  /** The name that the function `api` was deployed under, where it is another one. */
+  /** The name under which the function `api` is deployed. Default: api. */
   functionName?: string;
-  /** How often a call is repeated after a passing failure (default 3). 0: never. */
+  /** How often a call is repeated after a transient failure (default 3; 0: never). */
   retries?: number;
-  /** How long one request may take, in ms (default 30,000); what the service was asked to hold comes on top. */
+  /** How long one request may take, in ms (default 30,000), plus the time the service was asked to hold it. */
   requestTimeoutMs?: number;
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /** For tests. */
@@ -26,16 +26,16 @@ export type KeyframeOptions = {
   randomKey?: () => string;
 };
 
-/** The options with nothing left open. `base` is where the paths of the contract begin. */
+/** The options with their defaults. `base` is the URL before the paths of the contract. */
 export type Settings = Required<Omit<KeyframeOptions, "url" | "apikey" | "functionName">> & {
   base: string;
   apikey: string | null;
 };
 
-/** Throws a TypeError for a url or a number that cannot be meant. */
+/** Throws a TypeError for an invalid option. */
 export function resolveSettings(options: KeyframeOptions): Settings {
   const { retries = 3, requestTimeoutMs = 30_000, apikey = null, functionName = "api" } = options;
-  if (!Number.isInteger(retries) || retries < 0) throw new TypeError("retries must be a whole number from 0 on.");
+  if (!Number.isInteger(retries) || retries < 0) throw new TypeError("retries must be a whole number, 0 or more.");
   if (!(requestTimeoutMs > 0)) throw new TypeError("requestTimeoutMs must be more than 0.");
   if (apikey !== null && !/^[\x21-\x7e]+$/.test(apikey))
     throw new TypeError("apikey must be visible ASCII characters.");
@@ -47,7 +47,7 @@ export function resolveSettings(options: KeyframeOptions): Settings {
     retries,
     requestTimeoutMs,
     getToken: options.getToken,
-    // Called late and without `this`: a browser's fetch insists on it.
+    // A browser's fetch must be called without `this`.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,

@@ -18,11 +18,10 @@ export function webhookMethods(settings: Settings) {
   ): Promise<DeliveryPage> => (await operate("listDeliveries", { webhookId }, { ...options, query }, settings)).data;
 
   return {
-    /** The answer holds the secret that signs. */
+    /** The result contains the signing secret. */
     create: async (json: BodyInput<"createWebhook">, options: StartOptions = {}): Promise<CreatedWebhook> =>
       (await operate("createWebhook", {}, { ...options, json }, settings)).data,
 
-    /** All of them: there are few. */
     list: async (options: CallOptions = {}): Promise<AnswerOf<"listWebhooks">> =>
       (await operate("listWebhooks", {}, options, settings)).data,
 
@@ -32,15 +31,15 @@ export function webhookMethods(settings: Settings) {
     change: async (webhookId: string, json: BodyInput<"changeWebhook">, options: CallOptions = {}): Promise<Webhook> =>
       (await operate("changeWebhook", { webhookId }, { ...options, json }, settings)).data,
 
-    /** With its secrets and deliveries, for good. */
+    /** Also deletes its secrets and deliveries. Cannot be undone. */
     delete: async (webhookId: string, options: CallOptions = {}): Promise<Webhook> =>
       (await operate("deleteWebhook", { webhookId }, options, settings)).data,
 
-    /** The secret that signs now. */
+    /** The current signing secret. */
     secret: async (webhookId: string, options: CallOptions = {}): Promise<WebhookSecret> =>
       (await operate("revealSecret", { webhookId }, options, settings)).data,
 
-    /** A new secret signs at once; the old one signs beside it for overlapHours (24 unless told). */
+    /** The new secret signs at once; the old one keeps signing for overlapHours (default 24). */
     rotate: async (
       webhookId: string,
       json: BodyInput<"rotateSecret"> = {},
@@ -68,11 +67,11 @@ export function webhookMethods(settings: Settings) {
     readDelivery: async (deliveryId: string, options: CallOptions = {}): Promise<Delivery> =>
       (await operate("readDelivery", { deliveryId }, options, settings)).data,
 
-    /** Sends a delivery again, whatever came of it. */
+    /** Sends a delivery again, whatever its outcome. */
     redeliver: async (deliveryId: string, options: StartOptions = {}): Promise<Delivery> =>
       (await operate("redeliver", { deliveryId }, { ...options, json: {} }, settings)).data,
 
-    /** Sends again what failed, or was missed, since a time. */
+    /** Sends again the events that failed or were missed since a time. */
     recover: async (
       webhookId: string,
       json: BodyInput<"recoverWebhook">,

@@ -241,7 +241,7 @@ CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.predictions FOR EACH ROW E
 CREATE TRIGGER _300_keep_reference BEFORE INSERT ON keyframe.predictions FOR EACH ROW WHEN (new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference();
 CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _400_cancel_deleted_run AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
-CREATE TRIGGER _410_remember_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.remember_unanswered_submit();
+CREATE TRIGGER _410_keep_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_unanswered_submit();
 CREATE TRIGGER _450_remove_deleted_files AFTER DELETE ON keyframe.predictions REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.remove_deleted_files();
 CREATE TRIGGER _450_remove_partial_output AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'storing'::keyframe.prediction_status AND (new.status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status]))) EXECUTE FUNCTION keyframe_private.remove_partial_output();
 CREATE TRIGGER _500_admit_next AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND new.completed_at IS NOT NULL AND old.admitted_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.admit_next();
@@ -341,7 +341,7 @@ create table keyframe.webhook_deliveries (
   constraint completed_at_if_and_only_if_not_pending CHECK (((completed_at IS NULL) = (status = 'pending'::keyframe.delivery_status)))
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
-comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then nobody sees it.';
+comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
 comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
@@ -399,7 +399,7 @@ declare
 begin
   perform keyframe_private.require_user();
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into project, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into project, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if replayed then
     select p.* into created from keyframe.projects p where p.id = project and p.owner_id = auth.uid();
@@ -430,7 +430,7 @@ declare
 begin
   perform keyframe_private.require_user();
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into prediction, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into prediction, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if replayed then
     select p.* into started from keyframe.predictions p where p.id = prediction and p.owner_id = auth.uid();
@@ -496,7 +496,7 @@ declare
   wanted keyframe.predictions;
 begin
   if idempotency_key is not null then
-    select r.replayed into replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.replayed into replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if not replayed then
     perform keyframe_private.take_token('change');
@@ -530,12 +530,12 @@ declare
   replayed boolean := false;
 begin
   if request_hash is not null then
-    file := keyframe_private.complete_request(idempotency_key, request_hash);
+    file := keyframe_private.set_request_hash(idempotency_key, request_hash);
   end if;
   if file is null then
     file := gen_random_uuid();
     if idempotency_key is not null then
-      select r.resource_id, r.replayed into file, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+      select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
     end if;
     if not replayed then
       perform keyframe_private.take_token('upload');
@@ -703,7 +703,7 @@ declare
   created keyframe.webhook_endpoints;
 begin
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into endpoint, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into endpoint, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if not replayed then
     perform keyframe_private.take_token('create');
@@ -834,7 +834,7 @@ declare
   secret text;
 begin
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into secret_id, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into secret_id, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if not replayed then
     perform keyframe_private.take_token('change');
@@ -875,7 +875,7 @@ declare
   delivery keyframe.webhook_deliveries;
 begin
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into delivery_id, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into delivery_id, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if replayed then
     return jsonb_build_object(
@@ -966,7 +966,7 @@ declare
   again keyframe.webhook_deliveries;
 begin
   if idempotency_key is not null then
-    select r.replayed into replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.replayed into replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if replayed then
     return jsonb_build_object(
@@ -1005,7 +1005,7 @@ declare
   recovered integer;
 begin
   if idempotency_key is not null then
-    select r.* into request from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.* into request from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
     if request.replayed then
       return request.answer || jsonb_build_object('replayed', true, 'rate', keyframe_private.rate_state('change'));
     end if;
@@ -1042,7 +1042,7 @@ begin
   perform keyframe_private.count_deliveries(changes);
   perform keyframe_private.kick_unless_running('deliver');
   if idempotency_key is not null then
-    perform keyframe_private.remember_answer(request.resource_id, jsonb_build_object('recovered', recovered));
+    perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));
   end if;
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
@@ -1147,7 +1147,7 @@ $function$;
 comment on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean) is 'active → failed, for the holder of the lease. False: too late.';
 grant execute on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.retry_prediction_later(prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision DEFAULT NULL::double precision, answered boolean DEFAULT true)
+CREATE OR REPLACE FUNCTION keyframe_worker.retry_prediction_later(prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision DEFAULT NULL::double precision, provider_answered boolean DEFAULT true)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1166,23 +1166,23 @@ begin
   select s.* into limits from keyframe_private.settings s;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
   if row_now.status = 'queued' and counted >= limits.max_failures then
-    perform keyframe_private.mark_failed(row_now.id, code, message, true, provider_answered => answered);
+    perform keyframe_private.mark_failed(row_now.id, code, message, true, provider_answered => retry_prediction_later.provider_answered);
     return 'failed';
   end if;
   update keyframe.predictions p
   set failures = counted, retry_reason = code, lease_token = null,
-      unanswered_since = case when answered then null else p.unanswered_since end,
+      unanswered_since = case when provider_answered then null else p.unanswered_since end,
       next_attempt_at = now() + greatest(
         make_interval(secs => coalesce(retry_after_seconds, 0)),
         -- power() is capped at 20 doublings: more would exceed the range of an interval.
-        least(limits.retry_most, limits.retry_base * power(2, least(20, greatest(0, counted - 1))) * (0.8 + random() * 0.4))
+        least(limits.retry_max, limits.retry_base * power(2, least(20, greatest(0, counted - 1))) * (0.8 + random() * 0.4))
       ),
       updated_at = now()
   where p.id = row_now.id;
   return 'later';
 end
 $function$;
-comment on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,boolean) is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). answered = false keeps the search for a provider run whose submit is unanswered.';
+comment on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,boolean) is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). provider_answered = false keeps the search for a provider run whose submit is unanswered.';
 grant execute on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,boolean) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision DEFAULT NULL::double precision)
@@ -1276,12 +1276,12 @@ begin
     perform keyframe_private.cancel_run(run, run_is_over or (follows_run and row_now.status = 'succeeded'));
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
-  return case when keyframe_private.follow_run(row_now, run, provider_status, output_url, progress, error_message,
+  return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
     coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)))
     then 'recorded' else 'unchanged' end;
 end
 $function$;
-comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text) is 'Records what the provider says about a run and answers: recorded, unchanged, duplicate, unknown, unproven, ended or stale.';
+comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text) is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended or stale.';
 grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_run_canceled(provider_prediction_id text, canceled boolean)
@@ -1313,7 +1313,7 @@ declare
 begin
   update keyframe_private.file_removals r
   set lease_token = null, failures = r.failures + 1,
-      due_at = now() + (select least(s.retry_most, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s)
+      due_at = now() + (select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s)
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
   where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
 
@@ -1325,7 +1325,7 @@ $function$;
 comment on function keyframe_worker.record_files_removed(uuid,jsonb) is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
 grant execute on function keyframe_worker.record_files_removed(uuid,jsonb) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.give_up_output(lease_token uuid)
+CREATE OR REPLACE FUNCTION keyframe_worker.discard_output(lease_token uuid)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1333,7 +1333,7 @@ CREATE OR REPLACE FUNCTION keyframe_worker.give_up_output(lease_token uuid)
 AS $function$
 begin
   update keyframe_private.file_removals r set due_at = now(), writer_lease_token = null
-  where r.writer_lease_token = give_up_output.lease_token and r.lease_token is null;
+  where r.writer_lease_token = discard_output.lease_token and r.lease_token is null;
   if not found then
     return false;
   end if;
@@ -1341,8 +1341,8 @@ begin
   return true;
 end
 $function$;
-comment on function keyframe_worker.give_up_output(uuid) is 'Reports that no output is being written under this lease any more. True: files were discarded and are removed now.';
-grant execute on function keyframe_worker.give_up_output(uuid) to service_role;
+comment on function keyframe_worker.discard_output(uuid) is 'Reports that no output is being written under this lease any more. True: files are removed now.';
+grant execute on function keyframe_worker.discard_output(uuid) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0)
  RETURNS SETOF jsonb
@@ -1436,13 +1436,13 @@ create table keyframe_private.settings (
   video_deadline interval not null default '01:00:00'::interval,
   poll_interval interval not null default '00:00:30'::interval,
   retry_base interval not null default '00:00:02'::interval,
-  retry_most interval not null default '00:02:00'::interval,
+  retry_max interval not null default '00:02:00'::interval,
   unused_references_after interval not null default '30 days'::interval,
   webhook_retry_schedule interval[] not null default '{00:00:05,00:05:00,00:30:00,02:00:00,05:00:00,10:00:00,14:00:00,20:00:00,24:00:00}'::interval[],
   webhook_disable_after interval not null default '5 days'::interval,
   webhook_retention interval not null default '30 days'::interval,
   constraint settings_pkey PRIMARY KEY (only_row),
-  constraint settings_check CHECK ((retry_most >= retry_base)),
+  constraint settings_check CHECK ((retry_max >= retry_base)),
   constraint settings_frame_deadline_check CHECK ((frame_deadline > '00:00:00'::interval)),
   constraint settings_max_active_per_owner_check CHECK (((max_active_per_owner >= 1) AND (max_active_per_owner <= 1000))),
   constraint settings_max_failures_check CHECK (((max_failures >= 1) AND (max_failures <= 100))),
@@ -1464,7 +1464,7 @@ comment on column keyframe_private.settings.frame_deadline is 'The longest time 
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
 comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before polling the provider.';
 comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles with each failure.';
-comment on column keyframe_private.settings.retry_most is 'The longest back-off.';
+comment on column keyframe_private.settings.retry_max is 'The longest back-off.';
 comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
 comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
@@ -1743,7 +1743,7 @@ UNION ALL
     NULL::text AS provider_prediction_id
    FROM keyframe.predictions p
   WHERE p.admitted_at IS NULL AND p.status = 'queued'::keyframe.prediction_status;
-comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, since when, and why it waits.';
+comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'The id in keyframe.predictions.';
 comment on column keyframe_private.admin_queue.owner_id is 'Its owner: the id in auth.users.';
 comment on column keyframe_private.admin_queue.project_id is 'The id in keyframe.projects.';
@@ -1811,7 +1811,7 @@ create view keyframe_private.admin_webhook_health with (security_invoker=true) a
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column keyframe_private.admin_webhook_health.endpoint_id is 'The id in keyframe.webhook_endpoints.';
 comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
-comment on column keyframe_private.admin_webhook_health.url is 'Where it listens.';
+comment on column keyframe_private.admin_webhook_health.url is 'The address of the receiver.';
 comment on column keyframe_private.admin_webhook_health.description is 'Its owner''s description.';
 comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it gets; empty: all.';
 comment on column keyframe_private.admin_webhook_health.enabled is 'Whether it gets events.';
@@ -1985,7 +1985,7 @@ end
 $function$;
 grant execute on function keyframe_private.rate_state(text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe_private.remember_request(key text, request_hash text)
+CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text)
  RETURNS TABLE(resource_id uuid, replayed boolean, answer jsonb)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2002,7 +2002,7 @@ begin
     perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
   end if;
   insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
-  values (fresh, caller, remember_request.key, remember_request.request_hash)
+  values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
   on conflict (owner_id, key) do update
     set (resource_id, request_hash, answer, created_at) = (
       select
@@ -2013,7 +2013,7 @@ begin
       from (select k.created_at < now() - interval '24 hours' as expired) was
     )
   returning k.* into kept;
-  if remember_request.request_hash is not null and kept.request_hash is distinct from remember_request.request_hash then
+  if reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash then
     perform keyframe_private.raise_error(
       'idempotency_mismatch',
       'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
@@ -2022,10 +2022,10 @@ begin
   return query select kept.resource_id, kept.resource_id <> fresh, kept.answer;
 end
 $function$;
-grant execute on function keyframe_private.remember_request(text,text) to authenticated;
-grant execute on function keyframe_private.remember_request(text,text) to service_role;
+grant execute on function keyframe_private.reserve_idempotency_key(text,text) to authenticated;
+grant execute on function keyframe_private.reserve_idempotency_key(text,text) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_private.complete_request(key text, request_hash text)
+CREATE OR REPLACE FUNCTION keyframe_private.set_request_hash(key text, request_hash text)
  RETURNS uuid
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2035,20 +2035,20 @@ AS $function$
 declare
   made uuid;
 begin
-  update keyframe_private.idempotency_keys k set request_hash = complete_request.request_hash
-  where k.owner_id = auth.uid() and k.key = complete_request.key and k.request_hash is null
+  update keyframe_private.idempotency_keys k set request_hash = set_request_hash.request_hash
+  where k.owner_id = auth.uid() and k.key = set_request_hash.key and k.request_hash is null
   returning k.resource_id into made;
   return made;
 end
 $function$;
-grant execute on function keyframe_private.complete_request(text,text) to authenticated;
+grant execute on function keyframe_private.set_request_hash(text,text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe_private.remember_answer(resource_id uuid, answer jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.store_idempotent_answer(resource_id uuid, answer jsonb)
  RETURNS void
  LANGUAGE sql
  SET search_path TO ''
 AS $function$
-  update keyframe_private.idempotency_keys k set answer = remember_answer.answer where k.resource_id = remember_answer.resource_id
+  update keyframe_private.idempotency_keys k set answer = store_idempotent_answer.answer where k.resource_id = store_idempotent_answer.resource_id
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.limit_projects()
@@ -2070,7 +2070,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.limit_project_changes()
  SET search_path TO ''
 AS $function$
 begin
-  if pg_trigger_depth() = 1 then -- the deletion of an account is nobody's request
+  if pg_trigger_depth() = 1 then -- the deletion of an account takes no token
     perform keyframe_private.take_token('change');
   end if;
   return null;
@@ -2516,7 +2516,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.remember_unanswered_submit()
+CREATE OR REPLACE FUNCTION keyframe_private.keep_unanswered_submit()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2651,7 +2651,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.follow_run(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval)
+CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2675,7 +2675,7 @@ begin
       'The provider gave the run up before it started. Run the step again.', true)
   end;
   if moved is null then
-    raise exception 'The provider said an unknown status: %.', provider_status using errcode = 'invalid_parameter_value';
+    raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
   end if;
   return moved;
 end
@@ -2919,7 +2919,7 @@ begin
   if exists (
     select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10)
   ) then
-    perform keyframe_private.raise_error('not_found', 'This reference image is being removed, for no project used it any more. Upload it again.');
+    perform keyframe_private.raise_error('not_found', 'This reference image is being removed because no prediction used it. Upload it again.');
   end if;
   perform keyframe_private.require_reference(new.reference_image_path, new.owner_id); -- it may have been removed since the first check
   return new;
@@ -3015,19 +3015,19 @@ CREATE OR REPLACE FUNCTION keyframe_private.wait_for_task(wait_ms integer)
 AS $function$
 declare
   began constant timestamptz := clock_timestamp();
-  looked timestamptz;
+  checked_at timestamptz;
   rest double precision;
 begin
   if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe generate waits', 0)) then
     return;
   end if;
   loop
-    looked := clock_timestamp();
+    checked_at := clock_timestamp();
     exit when (
       select p.next_attempt_at from keyframe.predictions p
       where p.admitted_at is not null and p.is_active
-      order by p.next_attempt_at limit 1) <= looked;
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - looked));
+      order by p.next_attempt_at limit 1) <= checked_at;
+    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
     exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
     perform pg_sleep(rest);
   end loop;
@@ -3083,7 +3083,7 @@ begin
   left join keyframe.predictions l on l.id = c.last_frame_prediction_id
   loop
     if (task ->> 'exhausted')::boolean then
-      -- Its workers died repeatedly, and it may be the cause: do not give it to another.
+      -- Its workers died repeatedly, and the task may be the cause.
       perform keyframe_private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
         provider_answered => task ->> 'task' <> 'submit');
     else

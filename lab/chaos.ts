@@ -43,7 +43,7 @@ async function main(): Promise<number> {
     databaseUrl,
     say,
     durationMs: minutes * 60_000,
-    drainSeconds: 120 + minutes * 30,
+    settleSeconds: 120 + minutes * 30,
     signal: stopSignals(),
   });
   console.log(`\n${describeResult(result)}\n`);

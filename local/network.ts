@@ -26,7 +26,7 @@ export function claimPort(port: number): number {
   }
 }
 
-const LOOK_EVERY_MS = 20;
+const CHECK_EVERY_MS = 20;
 
 /** Waits until 127.0.0.1:port accepts connections, or until `givenUp` is aborted. */
 export async function waitForPort(port: number, givenUp: AbortSignal): Promise<void> {
@@ -35,7 +35,7 @@ export async function waitForPort(port: number, givenUp: AbortSignal): Promise<v
       (await Deno.connect({ hostname: "127.0.0.1", port })).close();
       return;
     } catch {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
     }
   }
   throw new Error(`nothing serves on port ${port}`);

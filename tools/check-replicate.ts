@@ -10,7 +10,7 @@ const HELP = `npm run check:replicate -- [options]   makes one image on the real
   IT COSTS MONEY: one run of the default first-frame model, a few cents at most, at the expense of the token's account.
 
   --yes                do not ask
-  --migrations         the model that this repository ships, whatever the environment names
+  --migrations         the model that this repository ships, instead of the environment's
   --database-url URL   the default model of this database (default: KEYFRAME_DATABASE_URL)
 
   KEYFRAME_REPLICATE_API_TOKEN      needed; without it nothing is checked, which it says, and the exit code is 0

@@ -11,8 +11,8 @@ const HELP = `npm run demo -- [options]   a film from project to video, as a new
   --port N      the port of a stack that is started (default 54321; 0: any free one)
   --json        one JSON line last`;
 
-const SIMULATED_PATIENCE_MS = 60_000;
-const REAL_PATIENCE_MS = 15 * 60_000;
+const SIMULATED_TIMEOUT_MS = 60_000;
+const REAL_TIMEOUT_MS = 15 * 60_000;
 
 /** The JSON line. */
 type Outcome = { ok: boolean; url: string | null; ms: number; steps: DemoStep[]; error: string | null };
@@ -52,8 +52,8 @@ async function perform(options: StackOptions, outcome: Outcome, signal: AbortSig
   };
   outcome.url = stack.url;
   try {
-    const patienceMs = stack.simulated ? SIMULATED_PATIENCE_MS : REAL_PATIENCE_MS;
-    await runDemo({ ...stack, patienceMs, signal, write: say, steps: outcome.steps });
+    const timeoutMs = stack.simulated ? SIMULATED_TIMEOUT_MS : REAL_TIMEOUT_MS;
+    await runDemo({ ...stack, timeoutMs, signal, write: say, steps: outcome.steps });
     say(`\n  ${"step".padEnd(14)}${"time".padStart(10)}  result\n`);
     for (const { name, ms, result } of outcome.steps)
       say(`  ${name.padEnd(14)}${String(ms).padStart(7)} ms  ${result}\n`);

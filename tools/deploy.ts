@@ -13,7 +13,7 @@ const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe 
 
   KEYFRAME_REPLICATE_API_TOKEN     from https://replicate.com/account/api-tokens; later runs without it keep the project's
   SUPABASE_ACCESS_TOKEN   instead of \`npx supabase login\`
-  SUPABASE_DB_URL         the database's connection string, only where the CLI cannot reach it by itself
+  SUPABASE_DB_URL         the database's connection string, only where the CLI cannot reach it
   KEYFRAME_CLIENT_URL     a custom domain, if apps use one
 
 Run it again at any time: it changes only what differs. See docs/deploy.md.`;

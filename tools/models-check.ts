@@ -7,7 +7,7 @@ import { report, runCheck } from "./models-check/run-check.ts";
 const HELP = `npm run models:check -- [options]   compares models with what each model publishes on Replicate
 
   --database-url URL   the table of this database (default: KEYFRAME_DATABASE_URL)
-  --migrations         the rows this repository ships, whatever the environment names
+  --migrations         the rows this repository ships, instead of the environment's
   --recorded           the schemas recorded in local/simulator/schemas, although there is a token
   --record             writes those schemas anew, from Replicate
 

@@ -1,4 +1,4 @@
-/** What one event tells a CRM. */
+/** The change that one event makes in a CRM. */
 export type Change = {
   ownerId: string;
   projectId: string;
@@ -21,7 +21,7 @@ export type Crm = {
   save(change: Change, webhookId: string, signal: AbortSignal): Promise<void>;
 };
 
-/** The CRM did not take it. The event is to come again, not before `retryAfterSeconds` when that is told. */
+/** The CRM did not take it. The event must be sent again, not before `retryAfterSeconds`, if set. */
 export class CrmUnavailable extends Error {
   readonly retryAfterSeconds: number | null;
   constructor(message: string, retryAfterSeconds: number | null = null) {

@@ -28,8 +28,8 @@ export function createAsk(settings: { baseUrl: string; token: string; fetch: typ
     const says = typeof message === "string" ? message : text.slice(0, 200);
     const answer = { ok, status, id: String(id ?? ""), says };
     if (ok || status === 400 || status === 404 || status === 409) return answer;
-    const told = Number(response.headers.get("retry-after") ?? Number.NaN);
-    const wait = Number.isFinite(told) ? Math.ceil(told) : DEFAULT_WAIT_SECONDS;
+    const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+    const wait = Number.isFinite(seconds) ? Math.ceil(seconds) : DEFAULT_WAIT_SECONDS;
     throw status === 429 ? new CrmUnavailable(refusal(answer).message, wait) : refusal(answer);
   };
 }

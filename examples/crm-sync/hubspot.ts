@@ -22,7 +22,7 @@ export type Pipeline = { pipeline: string; stage: string };
 
 /**
  * HubSpot as the CRM: a contact for each owner, a deal for each project. One request for a deal that is there, four for the
- * first. Only what the event told is written, so a deal that somebody renamed or moved to another stage stays so.
+ * first. Only the event's fields are written, so a deal that was renamed or moved to another stage stays so.
  */
 export function createHubSpot(ask: Ask, { pipeline, stage }: Pipeline): Crm {
   const dealAt = (projectId: string) => `/crm/v3/objects/deals/${encodeURIComponent(projectId)}?idProperty=${DEAL_KEY}`;
@@ -35,7 +35,7 @@ export function createHubSpot(ask: Ask, { pipeline, stage }: Pipeline): Crm {
     const properties = { [CONTACT_KEY]: ownerId, lastname: `Keyframe user ${ownerId.slice(0, 8)}` };
     const created = await ask("POST", "/crm/v3/objects/contacts", { properties }, signal);
     if (created.ok) return created;
-    // There after all: it was created by a request whose answer was lost, or by somebody else just now.
+    // There after all: it was created by a request whose answer was lost, or by another client just now.
     const again = await ask("GET", contactAt(ownerId), undefined, signal);
     return again.ok ? again : created;
   }
@@ -49,7 +49,7 @@ export function createHubSpot(ask: Ask, { pipeline, stage }: Pipeline): Crm {
       {
         properties: {
           [DEAL_KEY]: projectId,
-          dealname: `Keyframe project ${projectId.slice(0, 8)}`, // until project.created tells its title
+          dealname: `Keyframe project ${projectId.slice(0, 8)}`, // until project.created brings its title
           pipeline,
           dealstage: stage,
           ...properties,

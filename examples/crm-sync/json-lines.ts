@@ -5,7 +5,7 @@ import type { Change, Crm } from "./crm.ts";
 
 /**
  * For any other CRM: each change as a line of JSON, in the order they were made. A line may come twice after a crash, so
- * whoever reads them sets the fields of the deal `projectId` and of the contact `ownerId`, and never adds.
+ * a reader sets the fields of the deal `projectId` and of the contact `ownerId`, and never creates duplicates.
  *
  * @param file appended to, and on the disk before the event is answered; null: standard output
  */

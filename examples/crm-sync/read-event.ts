@@ -30,17 +30,17 @@ const FIELD_OF_STEP: Record<z.infer<typeof step>, Field> = {
   video: "video",
 };
 
-/** What a verified body tells the CRM; null for a type that tells it nothing. Throws when it is not what Keyframe sends. */
+/** The change of a verified body; null for a type without one. Throws when it is not an event of Keyframe. */
 export function readEvent(body: unknown): Change | null {
   const { type } = z.object({ type: z.string() }).parse(body);
   if (!event.options.some(({ shape }) => shape.type.value === type)) return null;
-  const told = event.parse(body);
-  const { ownerId, projectId } = told.data;
-  const about = { ownerId, projectId, at: told.timestamp };
-  if (told.type === "project.created") {
-    const { title, textPrompt, description } = told.data;
+  const parsed = event.parse(body);
+  const { ownerId, projectId } = parsed.data;
+  const about = { ownerId, projectId, at: parsed.timestamp };
+  if (parsed.type === "project.created") {
+    const { title, textPrompt, description } = parsed.data;
     return { ...about, part: "project", fields: { title, textPrompt, description } };
   }
-  const status = told.type === "generation.failed" ? `failed: ${told.error.message}` : "succeeded";
-  return { ...about, part: told.data.step, fields: { [FIELD_OF_STEP[told.data.step]]: status } };
+  const status = parsed.type === "generation.failed" ? `failed: ${parsed.error.message}` : "succeeded";
+  return { ...about, part: parsed.data.step, fields: { [FIELD_OF_STEP[parsed.data.step]]: status } };
 }

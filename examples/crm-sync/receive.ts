@@ -6,8 +6,8 @@ import { readEvent } from "./read-event.ts";
 import type { Sync } from "./sync.ts";
 
 /** An event has at most 20 kB. */
-const MOST_BYTES = 64 * 1024;
-/** Keyframe waits 15 s for the answer. Whatever is not done by now comes again. */
+const MAX_BYTES = 64 * 1024;
+/** Keyframe waits 15 s for the answer. An event that is not saved by then is sent again. */
 const PATIENCE_MS = 12_000;
 
 type Settings = { webhooks: readonly Webhook[]; sync: Sync; log(line: string): void; patienceMs?: number };
@@ -52,7 +52,7 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   let bytes = 0;
   for await (const chunk of request) {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES) return null;
+    if (bytes > MAX_BYTES) return null;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

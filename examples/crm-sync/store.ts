@@ -39,13 +39,13 @@ export function openStore(file: string): Store {
     on conflict (project_id, part) do update set at = excluded.at, webhook_id = excluded.webhook_id
     where (excluded.at, excluded.webhook_id) >= (latest.at, latest.webhook_id)`);
   const mark = database.prepare("insert or ignore into done (webhook_id, done_at) values (?, ?)");
-  const forget = database.prepare("delete from done where done_at < ?");
+  const deleteOld = database.prepare("delete from done where done_at < ?");
   return {
     isDone: (webhookId) => done.get(webhookId) !== undefined,
     claim: (webhookId, { projectId, part, at }) => Number(claim.run(projectId, part, at, webhookId).changes) > 0,
     markDone: (webhookId, now) => {
       mark.run(webhookId, now.toISOString());
-      forget.run(new Date(now.getTime() - REMEMBERED_DAYS * 24 * 3600 * 1000).toISOString());
+      deleteOld.run(new Date(now.getTime() - REMEMBERED_DAYS * 24 * 3600 * 1000).toISOString());
     },
     close: () => database.close(),
   };

@@ -1,13 +1,13 @@
 import type { Change, Crm } from "./crm.ts";
 import type { Store } from "./store.ts";
 
-/** `saved`: the CRM has it now. `repeated`: it had it before. `overtaken`: a later event about the same has been told already. */
+/** `saved`: the CRM has it now. `repeated`: it had it before. `overtaken`: a later event about the same has been saved already. */
 export type Outcome = "saved" | "repeated" | "overtaken";
 
 /**
- * Brings an event into the CRM, however often and in whatever order events come:
+ * Brings an event into the CRM, once, in any order:
  * - an event that is done is not done again;
- * - the claim is noted before the CRM is told, so that an older event cannot overwrite a newer one, not even after a crash;
+ * - the claim is recorded before the CRM is called, so that an older event cannot overwrite a newer one, not even after a crash;
  * - done is noted after, so that a crash in between lets the event come again, and telling the CRM twice changes nothing.
  *
  * Events of one owner take turns: two at once would both find no contact. Throws what the CRM throws.

@@ -1,11 +1,11 @@
 import type { Step } from "../../shared/contract/fields.ts";
 import { endpointActions } from "./endpoint-actions.ts";
 import { pairPrompt, planPrompt } from "./plan.ts";
-import { codeOf, endOfAddress, forget, isUnanswered, recordStatus, poll } from "./users.ts";
+import { codeOf, endOfAddress, removePrediction, isUnanswered, recordStatus, poll } from "./users.ts";
 import { type OwnProject, pause, type User, type World } from "./world.ts";
 
 /** A user with this many open predictions reads them instead of starting more. */
-const MOST_OPEN = 20;
+const MAX_OPEN = 20;
 /** The share of POST requests that are sent twice at the same moment with the same key. */
 const TWICE = 0.15;
 /** The delay between the two starts of a pair, and the share of pairs of which one is cancelled at once. */
@@ -35,8 +35,7 @@ const WEIGHTS = {
 
 /** Does one random action of a user. Never throws: the outcome is counted. */
 export async function act(user: User, world: World): Promise<void> {
-  const name =
-    user.open.size >= MOST_OPEN ? user.random.pick(["read", "poll"] as const) : user.random.weighted(WEIGHTS);
+  const name = user.open.size >= MAX_OPEN ? user.random.pick(["read", "poll"] as const) : user.random.weighted(WEIGHTS);
   const actions = { ...projectActions(user, world), ...endpointActions(user, world) };
   try {
     await actions[name]();
@@ -56,7 +55,7 @@ function projectActions(user: User, world: World) {
     const prompt = given ?? planPrompt(random, key);
     const body = { projectId, prompt, ...(reference === undefined ? {} : { referenceImagePath: reference }) };
     const repeat = () => client.generate(step, body, { idempotencyKey: key });
-    const noted = {
+    const recorded = {
       key,
       prompt,
       projectId,
@@ -65,7 +64,7 @@ function projectActions(user: User, world: World) {
       repeat,
       outcome: "unanswered" as const,
     };
-    const entry: (typeof ledger.starts)[number] = noted;
+    const entry: (typeof ledger.starts)[number] = recorded;
     ledger.starts.push(entry);
     try {
       const made = await twice(user, world, key, "prediction", repeat, ({ predictionId }) => predictionId);
@@ -141,7 +140,7 @@ function projectActions(user: User, world: World) {
         const { output } = read;
         if (output) ledger.addresses.push({ stated: output.expiresAt, ends: endOfAddress(output.url) });
       } catch (error) {
-        if (codeOf(error) === "not_found") forget(user, predictionId);
+        if (codeOf(error) === "not_found") removePrediction(user, predictionId);
         throw error;
       }
     },

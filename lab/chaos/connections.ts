@@ -22,7 +22,7 @@ export const RUNNER = "keyframe-chaos";
  * connected.ts).
  */
 const OF_A_WORKER = 2;
-/** The gateway has one that listens, beside its pool (local/platform/open-pool.ts). */
+/** The gateway has one that listens, in addition to its pool (local/platform/open-pool.ts). */
 const LISTENS = 1;
 /** The process that starts the stack keeps one (local/stack/start-stack.ts). */
 const OF_THE_STACK = { name: "postgres.js", most: 1 };
@@ -45,8 +45,8 @@ const PG_NET = "scheduler";
 type Target = Pick<World, "stack" | "sql"> & { receivers?: Pick<World["receivers"], "port"> };
 
 /**
- * Waits until no needless connection is left, at most as long as connections are kept for reuse, and returns those
- * that are. `pool`: how many connections the gateway could use just after the start.
+ * Waits until no unneeded connection is left, at most as long as connections are kept for reuse. Returns those that are
+ * left. `pool`: how many connections the gateway could use just after the start.
  */
 export async function connectionsLeft(
   world: Target,
@@ -88,7 +88,7 @@ async function inPostgres({ sql }: Target, pool: number): Promise<LeftConnection
 }
 
 /**
- * An idle stack's processes may hold connections to Postgres alone. pg_net also keeps the connections on which it sent
+ * An idle stack's processes may hold connections only to Postgres. pg_net also keeps the connections on which it sent
  * kicks to the gateway.
  */
 async function sockets({ stack, receivers }: Target): Promise<LeftConnection[]> {

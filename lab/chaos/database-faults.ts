@@ -37,7 +37,7 @@ export const MISCOUNTED = `
 /** Wrong counts found before the times were moved, for the end of the run. */
 export const MISCOUNTED_TABLE = "create table if not exists chaos.miscounted (broken text)";
 
-/** Stores the counts that are wrong now. Nobody else may write deliveries meanwhile. */
+/** Stores the counts that are wrong now. No other transaction may write deliveries meanwhile. */
 async function recordMiscounts(sql: postgres.TransactionSql): Promise<void> {
   await sql.unsafe(`insert into chaos.miscounted ${MISCOUNTED}`);
 }

@@ -112,7 +112,7 @@ const APPLY: Record<FaultName, Apply> = {
     return exhaustConnections(world, open, Math.min(forMs, 5_000));
   },
   receivers_misbehave: async ({ receivers }, { forMs }, random, hooks) => {
-    // Object.keys forgets the names' type.
+    // Object.keys returns strings.
     const behaviours = Object.keys(BEHAVIOURS) as Behaviour[];
     const passing = behaviours.filter((behaviour) => behaviour !== "gone");
     for (const { hook, steady } of hooks) receivers.setBehaviour(hook, random.pick(steady ? passing : behaviours));

@@ -15,7 +15,7 @@ export const SERVICE_WIDE = [
 /** Settings of a busy service with short retries. Every invariant holds with any settings. */
 export async function prepare({ sql, stack, receivers }: World): Promise<void> {
   await sql`
-    update keyframe_private.settings set max_active_per_owner = 12, poll_interval = '2 seconds', retry_base = '200 milliseconds', retry_most = '5 seconds',
+    update keyframe_private.settings set max_active_per_owner = 12, poll_interval = '2 seconds', retry_base = '200 milliseconds', retry_max = '5 seconds',
       webhook_retry_schedule = '{1s,1s,2s,2s,4s,4s,8s,8s,15s,15s,30s,30s}'`;
   await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
   await prepareErrors(sql);
@@ -25,7 +25,7 @@ export async function prepare({ sql, stack, receivers }: World): Promise<void> {
   // Hourly by default; here the unused images of deleted accounts must be gone at the end.
   await owner`select cron.schedule('keyframe-prune-references', '10 seconds', 'select keyframe_private.queue_unused_references()')`;
   await owner.end();
-  // Endpoints that get everybody's events, as an administrator adds them in Studio.
+  // Service-wide endpoints, as an administrator adds them in Studio.
   for (const { hook, types } of SERVICE_WIDE) {
     await sql`
       insert into keyframe.webhook_endpoints (url, event_types, max_in_flight)

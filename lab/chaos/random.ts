@@ -29,7 +29,7 @@ export function createRandom(name: string): Random {
     whole,
     pick,
     weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
-      // Object.entries forgets the names' type.
+      // Object.entries returns strings.
       const entries = Object.entries(weights) as [Name, number][];
       let left = number() * entries.reduce((sum, [, weight]) => sum + weight, 0);
       for (const [name, weight] of entries) {

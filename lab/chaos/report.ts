@@ -14,7 +14,7 @@ export type ChaosResult = {
 };
 
 /** How many examples are shown of each broken invariant. */
-const MOST_EXAMPLES = 5;
+const MAX_EXAMPLES = 5;
 
 /** The run's figures, faults and invariants, as Markdown. */
 export function describeResult({ verdicts, applied, notApplied, calls, figures, remarks }: ChaosResult): string {
@@ -28,7 +28,7 @@ export function describeResult({ verdicts, applied, notApplied, calls, figures, 
     notApplied.get(name) ?? 0,
   ]);
   const examples = verdicts.flatMap(({ name, broken }) =>
-    broken.slice(0, MOST_EXAMPLES).map((line) => `${name}: ${line}`),
+    broken.slice(0, MAX_EXAMPLES).map((line) => `${name}: ${line}`),
   );
   return [
     table(["figure", "count"], Object.entries(figures)),

@@ -10,7 +10,7 @@ import { signUpUsers, prepare, SERVICE_WIDE } from "./prepare.ts";
 import { createRandom } from "./random.ts";
 import { Receivers } from "./receivers.ts";
 import { type ChaosResult, countAll } from "./report.ts";
-import { describe, drain, deleteSomeProjects, pollAtRest, settleStarts } from "./settle.ts";
+import { describe, waitUntilIdle, deleteSomeProjects, pollAtRest, settleStarts } from "./settle.ts";
 import { withTimeout, Ledger, pause, type User, type World } from "./world.ts";
 
 /** A shorter run ends kept connections instead of waiting until they lapse. */
@@ -25,7 +25,7 @@ type ChaosOptions = {
   dataDir: string;
   /** KEYFRAME_DATABASE_URL: an empty database to use. */
   databaseUrl?: string | undefined;
-  drainSeconds: number;
+  settleSeconds: number;
   say(line: string): void;
   /** Ends load and faults early; the invariants are still checked. */
   signal?: AbortSignal | undefined;
@@ -46,7 +46,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     storageFaultFile,
     signal: options.signal,
   });
-  // What postgres.js asks of a new connection by itself rejects outside of any call, so fetch_types is off.
+  // The queries of postgres.js on a new connection reject outside of any call, so fetch_types is off.
   const sql = postgres(stack.databaseUrl, {
     max: 6,
     fetch_types: false,
@@ -75,11 +75,11 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     say("load and faults ended");
     await endFaults(world);
     say(`${await settleStarts(world.ledger)} unanswered starts were repeated`);
-    await drain(world, options.drainSeconds, say);
+    await waitUntilIdle(world, options.settleSeconds, say);
     say(`${await pollAtRest(world)} predictions were polled once more`);
     say(`${await deleteSomeProjects(world)} projects with outputs were deleted`);
-    const left = await drain(world, options.drainSeconds, say);
-    if (describe(left) !== "") say(`never ended: ${describe(left)}`);
+    const left = await waitUntilIdle(world, options.settleSeconds, say);
+    if (describe(left) !== "") say(`work that did not end: ${describe(left)}`);
     const verdicts = await checkInvariants(world, atStart, options.durationMs < BRIEF_MS);
     const { applied, notApplied, calls } = world.ledger;
     return { verdicts, applied, notApplied, calls, figures: await countAll(world), remarks };
@@ -152,12 +152,12 @@ async function keepProbing({ stack, ledger, sql }: World, until: AbortSignal): P
     if (isOurs) ledger.probes.push({ ms, status: response.status, retryAfter: response.headers.has("retry-after") });
     else if (ms >= LONGEST_MS) ledger.probes.push({ ms, status: 0, retryAfter: false });
     await response?.body?.cancel();
-    ledger.slotCounts.push(...(await withTimeout(mostSlots(sql), 5_000).catch(() => [])));
+    ledger.slotCounts.push(...(await withTimeout(maxSlots(sql), 5_000).catch(() => [])));
     await pause(EVERY_MS);
   }
 }
 
-async function mostSlots(sql: World["sql"]): Promise<number[]> {
+async function maxSlots(sql: World["sql"]): Promise<number[]> {
   const rows = await sql<{ slots: number }[]>`
     select count(*)::int as slots from keyframe.predictions
     where admitted_at is not null and is_active

@@ -18,7 +18,7 @@ type Second = {
 };
 
 /**
- * Runs another process of a function beside the stack's own, as the hosted platform may. `api` gets every second
+ * Runs another process of a function in addition to the stack's own, as the hosted platform may. `api` gets every second
  * request of the users, the others get kicks. A wrong clock of `api` jumps in the middle of requests; those of the
  * others stay within the limit for their kicks' signatures.
  */

@@ -1,6 +1,6 @@
 import type { Step } from "../../shared/contract/fields.ts";
 import { shiftTime } from "./database-faults.ts";
-import { codeOf, endOfAddress, forget, hasEnded, isUnanswered, pollOnce } from "./users.ts";
+import { codeOf, endOfAddress, removePrediction, hasEnded, isUnanswered, pollOnce } from "./users.ts";
 import { retry, type Ledger, pause, type World } from "./world.ts";
 
 const CHECK_EVERY_MS = 1_000;
@@ -22,7 +22,7 @@ type OpenWork = {
  * Waits until no work is left, for at most so many seconds. When all that is left waits for leases or back-offs, the
  * times are moved by two minutes (shiftTime). Returns what is left.
  */
-export async function drain({ sql }: World, seconds: number, say: (line: string) => void): Promise<OpenWork> {
+export async function waitUntilIdle({ sql }: World, seconds: number, say: (line: string) => void): Promise<OpenWork> {
   const end = performance.now() + seconds * 1000;
   let last = "";
   let changedAt = performance.now();
@@ -90,7 +90,7 @@ export async function settleStarts({ starts }: Ledger): Promise<number> {
 }
 
 /** How many ended predictions of each user are polled again. */
-const MOST_POLLED_AGAIN = 10;
+const MAX_POLLED_AGAIN = 10;
 
 /**
  * Every user polls once more what has not ended as far as they know, with the ETag of the last answer. Returns how
@@ -101,13 +101,13 @@ export async function pollAtRest(world: World): Promise<number> {
   for (const user of world.users.filter(({ isDeleted }) => !isDeleted)) {
     const ended = [...user.lastAnswers].filter(([, { status }]) => hasEnded(status));
     const open = [...user.lastAnswers].filter(([, { status }]) => !hasEnded(status));
-    for (const [predictionId] of [...open, ...ended.slice(-MOST_POLLED_AGAIN)]) {
+    for (const [predictionId] of [...open, ...ended.slice(-MAX_POLLED_AGAIN)]) {
       polls += 1;
       await retry(
         () =>
           pollOnce(user, world, predictionId, true).catch((error) => {
             if (codeOf(error) !== "not_found") throw error;
-            forget(user, predictionId);
+            removePrediction(user, predictionId);
           }),
         10,
       );

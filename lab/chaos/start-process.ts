@@ -23,7 +23,7 @@ type SecondOptions = {
   logFile?: string;
 };
 
-/** Starts another process of a function beside the stack's own, or in its place. */
+/** Starts another process of a function in addition to the stack's own, or instead of it. */
 export async function startSecondProcess(
   { stack, dataDir }: { stack: Stack; dataDir: string },
   name: FunctionName,

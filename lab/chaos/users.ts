@@ -128,13 +128,13 @@ export async function poll(user: User, world: World): Promise<void> {
       await pause(user.random.whole(SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS));
     }
   } catch (error) {
-    if (codeOf(error) === "not_found") forget(user, predictionId);
+    if (codeOf(error) === "not_found") removePrediction(user, predictionId);
     throw error;
   }
 }
 
 /** The prediction was deleted with its project. */
-export function forget(user: User, predictionId: string): void {
+export function removePrediction(user: User, predictionId: string): void {
   user.lastAnswers.delete(predictionId);
   user.open.delete(predictionId);
 }

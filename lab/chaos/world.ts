@@ -55,7 +55,7 @@ export type World = {
   users: User[];
   /** The second process of `api`, `http://host:port`: every second request of a user goes there. */
   secondApiOrigin: string | null;
-  /** A process with a wrong clock has the place of the stack's replicate-webhook. */
+  /** A process with a wrong clock replaces the stack's replicate-webhook. */
   hasWrongCallbackClock: boolean;
   /** Processes that replaced the stack's own. */
   replacements: SecondProcess[];

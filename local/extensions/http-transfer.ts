@@ -3,7 +3,7 @@ import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import { z } from "zod";
 
 /** libcurl's own limit since 8.3. */
-const MOST_REDIRECTS = 30;
+const MAX_REDIRECTS = 30;
 /** libcurl keeps four connections for each request of a batch; our batches seldom have more than one. */
 const KEPT = { keepAlive: true, maxFreeSockets: 4 };
 const agents = { "http:": new HttpAgent(KEPT), "https:": new HttpsAgent(KEPT) };
@@ -65,7 +65,7 @@ async function followed(transfer: Transfer, signal: AbortSignal, moments: Moment
     const answer = await exchange({ method, url, headers, body, signal, moments });
     const location = Object.entries(answer.headers).find(([name]) => name.toLowerCase() === "location")?.[1];
     if (![301, 302, 303, 307, 308].includes(answer.status) || !location) return answer;
-    if (redirects === MOST_REDIRECTS) throw new TransferError("Number of redirects hit maximum amount");
+    if (redirects === MAX_REDIRECTS) throw new TransferError("Number of redirects hit maximum amount");
     const next = new URL(location, url);
     if (answer.status < 307) {
       method = method === "POST" ? "GET" : method;

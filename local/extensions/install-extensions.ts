@@ -131,7 +131,7 @@ function isAtLeast(version: string | null, [major, minor]: readonly [number, num
 }
 
 const CHECK_JOB = "keyframe-can-cron-run";
-const LOOK_EVERY_MS = 100;
+const CHECK_EVERY_MS = 100;
 /** A job of every second normally runs within two. */
 const CHECK_TIMEOUT_MS = 15_000;
 
@@ -150,7 +150,7 @@ export async function checkCronRuns(sql: postgres.Sql, signal: AbortSignal): Pro
         where jobid = ${job?.id ?? ""} and status in ('succeeded', 'failed') order by runid limit 1`;
       if (run?.status === "succeeded") return;
       if (run) throw new Error(`pg_cron cannot run a job: ${run.message ?? "no message"}. ${CRON_ADVICE}`);
-      await pause(LOOK_EVERY_MS, signal);
+      await pause(CHECK_EVERY_MS, signal);
     }
     signal.throwIfAborted();
     throw new Error(`pg_cron has run nothing for ${CHECK_TIMEOUT_MS / 1000} s. ${CRON_ADVICE}`);

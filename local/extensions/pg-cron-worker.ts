@@ -143,7 +143,7 @@ type CronJob = { jobid: string; command: string; database: string; username: str
 /**
  * Runs a job's command as its user, in its own connection, and records the run in cron.job_run_details. Throws only when it
  * cannot record it. Unlike in the extension, the command could become the superuser (reset session authorization): the
- * stand-in is only for a database that nobody but its developer uses.
+ * stand-in is only for a database that only its developer uses.
  */
 async function runCronJob(databaseUrl: string, recorder: postgres.Sql, job: CronJob): Promise<void> {
   const runid = await recordStart(recorder, job);

@@ -16,7 +16,7 @@ export interface Lite {
 }
 
 const PING_MS = 2_000;
-const DRAIN_SECONDS = 10;
+const CLOSE_SECONDS = 10;
 /** The time limit of a request to Auth or REST; statements end after 8 s, see platform-connection.ts. */
 const REQUEST_MS = 10_000;
 
@@ -35,7 +35,7 @@ export function createLite(options: LiteOptions): Lite {
     const former = pool;
     pool = next;
     log("info", "connected to Postgres again");
-    void former.end(DRAIN_SECONDS);
+    void former.end(CLOSE_SECONDS);
   }
 
   async function usablePool(): Promise<Pool> {

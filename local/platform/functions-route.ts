@@ -37,7 +37,7 @@ async function inOnePiece(request: Request): Promise<Blob | ReadableStream<Uint8
     timer = setTimeout(resolve, GRACE_MS);
   });
   const come = await Promise.race([first, grace]).finally(() => clearTimeout(timer));
-  // A Blob, because fetch by itself never sends one twice.
+  // A Blob, because fetch never sends one twice.
   if (come?.value?.byteLength === length) return new Blob([come.value]);
   let next: typeof first | undefined = first;
   return new ReadableStream({

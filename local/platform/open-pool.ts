@@ -165,7 +165,7 @@ type Rows = PendingQuery<any>;
 type Unsafe = (...statement: Parameters<ReservedSql["unsafe"]>) => Rows;
 
 /** Each bulk insert has its own text; prepared, it would stay in memory for good. */
-const MOST_PARAMETERS = 32;
+const MAX_PARAMETERS = 32;
 
 /** lite's statement for /rest/v1/rpc. */
 const CALL = /^select \* from \S+\(.*\) as "[^"]+"/;
@@ -191,7 +191,7 @@ function createSendAhead(schemaVersion: () => number): (unsafe: Unsafe) => Unsaf
         answer = undefined;
         return asked;
       }
-      const prepare = parameters.length > 0 && parameters.length <= MOST_PARAMETERS;
+      const prepare = parameters.length > 0 && parameters.length <= MAX_PARAMETERS;
       const sent = unsafe(prepare ? `${text} -- ${schemaVersion()}` : text, parameters, { ...options, prepare });
       if (CALL.test(text)) {
         sent.execute(); // the driver sends a query when it is awaited, and this one must be the first

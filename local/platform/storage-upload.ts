@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 
-/** Words in the place of the bucket in `/object/<bucket>/<path>` that are other operations. */
+/** Words at the position of the bucket in `/object/<bucket>/<path>` that are other operations. */
 const OTHER_OPERATIONS = new Set(["list", "sign", "move", "copy", "info", "public"]);
 
 /** The bucket of an upload; undefined for any other request. `path` begins after `/storage/v1`. */

@@ -42,7 +42,7 @@ const TYPES: Record<string, string> = {
 const folder = new URL("../../node_modules/@supabase/lite/dist/static/", import.meta.url);
 
 /**
- * lite's Studio expects to be at the root of its server. This matches the one place in its script that sets the base URL and
+ * lite's Studio expects to be at the root of its server. This matches the one line in its script that sets the base URL and
  * the router; both get `/studio`.
  */
 const START =

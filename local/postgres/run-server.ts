@@ -103,7 +103,7 @@ function serverSettings(port: number, durable: boolean): string[] {
     jit: "off",
     timezone: "UTC",
     log_timezone: "UTC",
-    // The server's messages tell when it is ready.
+    // The server's messages show when it is ready.
     lc_messages: "C",
     log_line_prefix: "",
     // synchronous_commit stays on: without fsync it is cheap, and a killed server loses no commit.

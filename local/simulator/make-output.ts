@@ -11,7 +11,7 @@ type InputImages = { first: InputImage | null; last: InputImage | null; referenc
 
 const filmWidth = 640;
 
-/** Loads every image of the input. A field that the model ignores beside another one is not loaded. */
+/** Loads every image of the input. A field that the model ignores together with another one is not loaded. */
 export async function loadInputs(model: Model, prediction: Prediction, studio: Studio): Promise<InputImages> {
   const { input } = prediction;
   const ignored = (model.rules ?? []).flatMap((rule) => {

@@ -21,19 +21,19 @@ export const projectCreated = z.strictObject({
   }),
 });
 
-/** What every event about a prediction tells of it. */
+/** The fields of every event about a prediction. */
 const generation = {
   predictionId: id,
   projectId: id,
   ownerId: id,
   step,
-  /** The model that ran, as the provider names it: `owner/name`. */
+  /** The provider's name of the model: `owner/name`. */
   model: z.string(),
   createdAt: time,
   completedAt: time,
 };
 
-/** `generation.succeeded`: the file is in Storage. Sent once for each prediction. No link: fetch one from the status endpoint. */
+/** `generation.succeeded`: the file is in Storage. Sent once for each prediction. Links expire, so it has none: read the prediction for one. */
 export const generationSucceeded = z.strictObject({
   type: z.literal("generation.succeeded"),
   /** When it ended: data.completedAt. */
@@ -51,19 +51,19 @@ export const generationSucceeded = z.strictObject({
         /** Pixels. */
         width: z.int().positive(),
         height: z.int().positive(),
-        /** If and only if the step is `video`. */
+        /** Only for a video. */
         durationSeconds: z.number().positive().optional(),
       }),
     })
     .refine(({ step, output }) => (step === "video") === (output.durationSeconds !== undefined), {
       path: ["output", "durationSeconds"],
-      message: "Must be there for a video, and only for a video.",
+      message: "Required for a video, and only allowed for a video.",
     }),
 });
 
 /**
- * `generation.failed`: the provider or our queue gave up. Sent once for each prediction; a cancelled one sends nothing.
- * Look at `error` before you start the step again: `retryable` says whether that can help.
+ * `generation.failed`: it failed at the provider or in the queue. Sent once for each prediction; a cancelled one sends nothing.
+ * `error.retryable` says whether starting the step again can help.
  */
 export const generationFailed = z.strictObject({
   type: z.literal("generation.failed"),
@@ -79,7 +79,7 @@ export const generationFailed = z.strictObject({
   data: z.strictObject(generation),
 });
 
-/** `webhook.test`: somebody asked for a test of this endpoint. */
+/** `webhook.test`: a test of this endpoint was requested. */
 export const webhookTest = z.strictObject({
   type: z.literal("webhook.test"),
   timestamp: time,
@@ -87,8 +87,8 @@ export const webhookTest = z.strictObject({
 });
 
 /**
- * The body of every webhook, by its `type`; at most 20 kB of JSON. Strict: nothing is sent that is not promised here.
- * The identifier of the event is not in the body: it is the header `webhook-id`.
+ * The body of every webhook, by its `type`; at most 20 kB of JSON. Strict: no other field is sent.
+ * The identifier of the event is in the header `webhook-id`, not in the body.
  */
 export const webhookEvent = z.discriminatedUnion("type", [
   projectCreated,

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const SENTENCE = "Must be a whole number from 1 to 100.";
 
-/** How many rows a page has. A query string holds text, so it is read from text. */
+/** Parsed from text, because a query string has no numbers. */
 const limit = z
   .string()
   .regex(/^\d{1,3}$/, SENTENCE)
@@ -10,7 +10,7 @@ const limit = z
   .refine((rows) => rows >= 1 && rows <= 100, SENTENCE)
   .default(20)
   .meta({
-    description: "How many a page has at most.",
+    description: "The maximum number of items per page.",
     override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
       delete jsonSchema.pattern; // of the text that the number is read from
       Object.assign(jsonSchema, { type: "integer", minimum: 1, maximum: 100, default: 20 });
@@ -20,13 +20,11 @@ const limit = z
 const cursor = z
   .string()
   .optional()
-  .meta({ description: "The nextCursor of the page before; absent for the first page." });
+  .meta({ description: "The nextCursor of the previous page. Omit it for the first page." });
 
-/** The query of every list: newest first, page by page. */
 export const pageQuery = { limit, cursor };
 
-/** Where the next page begins; null on the last one. Opaque. */
 export const nextCursor = z
   .string()
   .nullable()
-  .meta({ description: "Where the next page begins; null on the last one." });
+  .meta({ description: "The cursor of the next page; null on the last one. Opaque." });

@@ -2,24 +2,21 @@ import { z } from "zod";
 import { id, referenceImagePath, step, text, time } from "./fields.ts";
 import { SAMPLE_PREDICTION } from "./samples.ts";
 
-const prompt = text(1, 4000).optional().meta({ description: "What to generate; absent: the project's textPrompt." });
+const prompt = text(1, 4000).optional().meta({ description: "What to generate. Default: the project's textPrompt." });
 
-/** Body of POST /api/projects/generate/first-frame. Without a prompt the project's textPrompt is used. */
 export const startFirstFrameBody = z
   .strictObject({ projectId: id, referenceImagePath: referenceImagePath.optional(), prompt })
   .meta({ id: "StartFirstFrame" });
 
-/** Body of POST /api/projects/generate/last-frame. The first frame (default: the latest that succeeded) keeps the look. */
 export const startLastFrameBody = z
   .strictObject({
     ...startFirstFrameBody.shape,
-    firstFramePredictionId: id
-      .optional()
-      .meta({ description: "The first frame whose look to keep; absent: the latest that succeeded, if there is one." }),
+    firstFramePredictionId: id.optional().meta({
+      description: "The first frame that serves as a reference. Default: the latest that succeeded, if there is one.",
+    }),
   })
   .meta({ id: "StartLastFrame" });
 
-/** Body of POST /api/projects/generate/video. Frames default to the latest that succeeded; the duration to the model's own. */
 export const startVideoBody = z
   .strictObject({
     projectId: id,
@@ -29,52 +26,48 @@ export const startVideoBody = z
       .min(1)
       .max(60)
       .optional()
-      .meta({ description: "One of the durations the model offers; absent: its usual one." }),
+      .meta({ description: "One of the durations that the model offers. Default: the model's default." }),
     firstFramePredictionId: id
       .optional()
-      .meta({ description: "Where the video starts; absent: the latest first frame that succeeded." }),
-    lastFramePredictionId: id
-      .optional()
-      .meta({ description: "Where the video ends; absent: the latest last frame that succeeded, if there is one." }),
+      .meta({ description: "The frame at which the video starts. Default: the latest first frame that succeeded." }),
+    lastFramePredictionId: id.optional().meta({
+      description: "The frame at which the video ends. Default: the latest last frame that succeeded, if there is one.",
+    }),
   })
   .meta({ id: "StartVideo" });
 
-/** Query of GET /api/projects/generate/:step. Without predictionId: the latest run of that step. */
 export const readPredictionQuery = z.strictObject({
   projectId: id,
-  predictionId: id.optional().meta({ description: "Absent: the latest run of the step." }),
+  predictionId: id.optional().meta({ description: "Default: the latest prediction of the step." }),
 });
 
-/** Body of POST /api/projects/generate/cancel. */
 export const cancelPredictionBody = z
   .strictObject({ projectId: id, predictionId: id })
   .meta({ id: "CancelPrediction" });
 
-/** The states an app sees; the database's `storing` reads `processing` here. */
+/** The database's status `storing` is `processing` in the API. */
 export const predictionStatus = z
   .enum(["queued", "starting", "processing", "succeeded", "failed", "canceled"])
   .meta({ id: "PredictionStatus", description: "succeeded, failed and canceled are final." });
 export type PredictionStatus = z.infer<typeof predictionStatus>;
 
-/** A generated file. `url` is signed and works until `expiresAt`; each read makes a fresh one. */
 export const output = z
   .object({
-    url: z.url().meta({ description: "Signed; works until expiresAt. Each read makes a fresh one." }),
+    url: z.url().meta({ description: "Signed; valid until expiresAt. Each read returns a new one." }),
     path: z.string().meta({
       description: "<ownerId>/<projectId>/<predictionId>.<extension> in the private bucket keyframe-outputs.",
     }),
     contentType: z.string(),
     bytes: z.int(),
-    sha256: z.string().meta({ description: "Of the stored file, in lower-case hex." }),
+    sha256: z.string().meta({ description: "The SHA-256 of the file in lower-case hex." }),
     width: z.int().meta({ description: "Pixels." }),
     height: z.int().meta({ description: "Pixels." }),
-    durationSeconds: z.number().optional().meta({ description: "Of a video, and only of a video." }),
+    durationSeconds: z.number().optional().meta({ description: "Only for a video." }),
     expiresAt: time,
   })
   .meta({ id: "Output" });
 export type Output = z.infer<typeof output>;
 
-/** A prediction on the wire. `progress` is 0 to 1; `queuePosition` 0 once it has its place, then 1 for the next in line. */
 export const prediction = z
   .object({
     predictionId: id,
@@ -84,23 +77,22 @@ export const prediction = z
     progress: z.number().min(0).max(1).nullable(),
     queuePosition: z.int().nullable().meta({
       description:
-        "While queued: 0 once it has its place, 1 for the next in line; 1000 means that or later. Otherwise null.",
+        "While queued: 0 when it has a slot, 1 for the next in line; 1000 means 1000 or later. Otherwise null.",
     }),
     model: z.string(),
-    attempt: z.int().meta({ description: "How often the run was handed to the provider." }),
+    attempt: z.int().meta({ description: "How often it was submitted to the provider." }),
     createdAt: time,
     startedAt: time.nullable(),
     completedAt: time.nullable(),
-    output: output.nullable().meta({ description: "If and only if it succeeded." }),
+    output: output.nullable().meta({ description: "Null unless it succeeded." }),
     error: z
       .object({ code: z.string(), message: z.string(), retryable: z.boolean() })
       .meta({ id: "GenerationError" })
       .nullable()
-      .meta({ description: "If and only if it failed; retryable says whether starting the step again can help." }),
+      .meta({ description: "Null unless it failed. retryable: whether starting the step again can help." }),
   })
   .meta({ id: "Prediction", examples: [SAMPLE_PREDICTION] });
 export type Prediction = z.infer<typeof prediction>;
 
-/** Answer of POST /api/projects/reference-images. */
 export const uploadedReferenceImage = z.object({ referenceImagePath }).meta({ id: "UploadedReferenceImage" });
 export type UploadedReferenceImage = z.infer<typeof uploadedReferenceImage>;

@@ -4,15 +4,14 @@ import { nextCursor, pageQuery } from "./pages.ts";
 import { prediction } from "./predictions.ts";
 import { SAMPLE_PROJECT } from "./samples.ts";
 
-const title = line(1, 200).meta({ description: "A name for people: one line with at least one visible character." });
+const title = line(1, 200).meta({ description: "One line with at least one visible character." });
 const textPrompt = text(1, 4000).meta({
   description:
-    "The scene to generate; a step may bring a prompt of its own. No control characters but tabs and line breaks.",
+    "The prompt of the scene; a step may have its own prompt. No control characters except tabs and line breaks.",
 });
-const descriptionText = "Free text, for example how the look should be kept. Not sent to the provider.";
+const descriptionText = "Free text, for example notes on the look. Not sent to the provider.";
 const description = text(0, 4000).meta({ description: descriptionText });
 
-/** Body of POST /api/projects. */
 export const createProjectBody = z
   .strictObject({
     title,
@@ -21,7 +20,6 @@ export const createProjectBody = z
   })
   .meta({ id: "CreateProject" });
 
-/** Body of PATCH /api/projects/:projectId: what is absent stays as it is. */
 export const changeProjectBody = z
   .strictObject({ title: title.optional(), textPrompt: textPrompt.optional(), description: description.optional() })
   .refine((body) => Object.values(body).some((value) => value !== undefined), {
@@ -29,7 +27,6 @@ export const changeProjectBody = z
   })
   .meta({ id: "ChangeProject", minProperties: 1 });
 
-/** Path of what concerns one project. */
 export const projectPath = z.strictObject({ projectId: id });
 
 const fields = {
@@ -41,11 +38,9 @@ const fields = {
   updatedAt: time,
 };
 
-/** A project on the wire. Times are ISO 8601 in UTC. */
 export const project = z.object(fields).meta({ id: "Project", examples: [SAMPLE_PROJECT] });
 export type Project = z.infer<typeof project>;
 
-/** The latest prediction of each step, whatever became of it; null where none was started. */
 export const latestPredictions = z
   .object(
     Object.fromEntries(STEPS.map((name) => [name, prediction.nullable()])) as Record<
@@ -56,22 +51,19 @@ export const latestPredictions = z
   .meta({ id: "LatestPredictions", description: "The latest prediction of each step; null where none was started." });
 export type LatestPredictions = z.infer<typeof latestPredictions>;
 
-/** Answer of GET /api/projects/:projectId. */
 export const projectWithPredictions = z
   .object({ ...fields, predictions: latestPredictions })
   .meta({ id: "ProjectWithPredictions" });
 export type ProjectWithPredictions = z.infer<typeof projectWithPredictions>;
 
-/** Query of GET /api/projects. */
 export const listProjectsQuery = z.strictObject({
   ...pageQuery,
   include: z
     .literal("predictions", { error: "Must be predictions." })
     .optional()
-    .meta({ description: "predictions: each project comes with its latest prediction per step." }),
+    .meta({ description: "predictions: adds the latest prediction of each step to each project." }),
 });
 
-/** Answer of GET /api/projects, newest first. */
 export const projectPage = z
   .object({
     projects: z.array(z.object({ ...fields, predictions: latestPredictions.optional() }).meta({ id: "ListedProject" })),
@@ -80,12 +72,10 @@ export const projectPage = z
   .meta({ id: "ProjectPage" });
 export type ProjectPage = z.infer<typeof projectPage>;
 
-/** Query of GET /api/projects/:projectId/predictions. */
 export const listPredictionsQuery = z.strictObject({
-  step: step.optional().meta({ description: "Only the runs of this step." }),
+  step: step.optional().meta({ description: "Only predictions of this step." }),
   ...pageQuery,
 });
 
-/** Answer of GET /api/projects/:projectId/predictions, newest first. */
 export const predictionPage = z.object({ predictions: z.array(prediction), nextCursor }).meta({ id: "PredictionPage" });
 export type PredictionPage = z.infer<typeof predictionPage>;

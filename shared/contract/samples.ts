@@ -1,4 +1,4 @@
-/** The identifiers that stand in examples. Whoever sends an example puts real ones in their place. */
+/** The identifiers in examples. Replace them by real ones before you send an example. */
 export const SAMPLE = {
   projectId: "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11",
   firstFrameId: "8b1f6a3e-2d57-4f0a-9a86-2f6a2f5f7e21",

@@ -9,9 +9,9 @@ const age = (description: string) =>
     .meta({ description: `${description} In seconds.` });
 
 const cronJob = z.object({
-  scheduled: z.boolean().meta({ description: "Whether pg_cron has the job, switched on." }),
-  lastRunSeconds: age("Since it last began; null: not lately."),
-  lastSuccessSeconds: age("Since it last ended well; null: not lately."),
+  scheduled: z.boolean().meta({ description: "Whether the job is active in pg_cron." }),
+  lastRunSeconds: age("Time since its last start; null: not recently."),
+  lastSuccessSeconds: age("Time since its last success; null: not recently."),
   failures: count("Runs that failed in the last five minutes."),
 });
 
@@ -19,41 +19,41 @@ const lastKick = z
   .object({
     outcome: z.enum(["none", "not_made", "unanswered", "accepted", "answered", "timed_out", "failed"]).meta({
       description:
-        "none: there was none since the database started. not_made: it could not be made. unanswered: not yet, or the answer is not kept any more. accepted: by the function. answered: with another status, by whoever. timed_out: no answer in time. failed: nobody could be reached, or the answer broke off.",
+        "none: no kick since the database started. not_made: it could not be made. unanswered: no answer yet, or pg_net no longer has it. accepted: the function accepted it. answered: another status, perhaps from another server. timed_out: no answer in time. failed: no connection, or an incomplete answer.",
     }),
     status: z.int().nullable().meta({ description: "The HTTP status of its answer." }),
-    error: z.string().nullable().meta({ description: "Why it could not be made, or was not answered." }),
-    madeSeconds: age("Since it was made."),
-    acknowledgedAfterSeconds: age("How long after that the function looked for work; null: it has not."),
+    error: z.string().nullable().meta({ description: "Why it could not be made, or has no answer." }),
+    madeSeconds: age("Time since it was made."),
+    acknowledgedAfterSeconds: age("Time from the kick until the function claimed work; null: it has not."),
   })
   .meta({ id: "LastKick" });
 export type LastKick = z.infer<typeof lastKick>;
 
-/** How the service fares. Ages are by the database's clock; null where there is nothing. docs/operate.md says what is normal. */
+/** Ages are by the database's clock; null where there is nothing. docs/operate.md explains the figures. */
 export const serviceFigures = z
   .object({
     predictions: z.object({
-      queued: count("Have their place, and are not yet with the provider."),
+      queued: count("Have a slot, and are not yet accepted by the provider."),
       starting: count("Accepted by the provider."),
-      processing: count("The provider works on them."),
+      processing: count("Running at the provider."),
       storing: count("Their output is being copied."),
-      retrying: count("Of these: their present task failed, and is tried again."),
-      due: count("Of these: somebody should be looking at them now."),
-      oldestDueSeconds: age("How long the oldest of those has been due."),
-      waiting: count("Wait in line, because their owner has as many running as allowed."),
-      oldestWaitingSeconds: age("How long the oldest of those has waited."),
-      runsToCancel: count("Runs that the provider is yet to be asked to cancel."),
+      retrying: count("Of these: their current task failed and is retried."),
+      due: count("Of these: their next task is due."),
+      oldestDueSeconds: age("How long the oldest of them has been due."),
+      waiting: count("Waiting, because their owner has no free slot."),
+      oldestWaitingSeconds: age("How long the oldest of them has waited."),
+      runsToCancel: count("Provider runs to cancel."),
     }),
     deliveries: z.object({
-      due: count("Should be sent now. Counts of one endpoint stop at 10,000."),
-      sending: count("Are being sent."),
-      pending: count("Have not ended: due, being sent, or tried again later."),
-      held: count("Wait for their endpoint to be enabled."),
+      due: count("Due to be sent. Counts of one endpoint stop at 10,000."),
+      sending: count("Being sent."),
+      pending: count("Not ended: due, being sent, or to be retried."),
+      held: count("Waiting until their endpoint is enabled."),
       oldestDueSeconds: age("How long the oldest has been due."),
-      failingEndpoints: count("Enabled endpoints of which nothing but failures is known since the last success."),
-      oldestFailingSeconds: age("How long the first of those has been failing."),
+      failingEndpoints: count("Enabled endpoints without a success since their first failure."),
+      oldestFailingSeconds: age("How long the first of them has been failing."),
       endpointsSwitchedOff: count(
-        "Endpoints that the service has disabled in the last day: gone, or failing for too long.",
+        "Endpoints that the service disabled in the last day: gone, or failing for too long.",
       ),
     }),
     events: z
@@ -66,24 +66,23 @@ export const serviceFigures = z
     kicks: z
       .object({
         unsent: count("Kicks that pg_net has not sent yet."),
-        oldestUnsentSeconds: age("How long the oldest of those has been there."),
+        oldestUnsentSeconds: age("How long the oldest of them has been there."),
         accepted: count("Kicks that a function accepted."),
-        refused: count("Kicks that a function refused: most often another keyframe_kick_secret."),
-        failed: count("Requests of pg_net without an answer, from all callers."),
-        lastAcceptedSeconds: age("Since the last kick was accepted; null: none in the last hour."),
+        refused: count("Kicks that a function refused; the usual cause is another keyframe_kick_secret."),
+        failed: count("Requests of pg_net without an answer, of all senders."),
+        lastAcceptedSeconds: age("Time since the last kick was accepted; null: none in the last hour."),
         servedDatabase: z.string().nullable().meta({
-          description:
-            "The database that pg_net works for, when it is not this one: then no kick is ever sent. Null: it is.",
+          description: "The database that pg_net serves, when it is another one: then no kick is sent. Otherwise null.",
         }),
       })
-      .meta({ description: "As far as pg_net tells, of the last five minutes." }),
+      .meta({ description: "From pg_net's tables, of the last five minutes." }),
     lastKicks: z.object({ generate: lastKick, deliver: lastKick }),
     sweep: cronJob,
     prune: cronJob,
     fileRemovals: z.object({
       pending: count("Files to remove from Storage. Counts stop at 10,000."),
-      due: count("Of these: now."),
-      failing: count("Of these: could not be removed so far."),
+      due: count("Of these: due now."),
+      failing: count("Of these: a removal has failed."),
       oldestDueSeconds: age("How long the oldest has been due."),
     }),
   })
@@ -92,21 +91,15 @@ export type ServiceFigures = z.infer<typeof serviceFigures>;
 
 export const healthQuery = z.strictObject({
   deep: z.enum(["1"]).optional().meta({
-    description: "1: with figures. Takes the project's secret key (sb_secret_…) as `apikey` or as bearer token.",
+    description: "1: with figures. Requires the project's secret key (sb_secret_…) as `apikey` or as bearer token.",
   }),
 });
 
-/** Answer of GET /api/health; without a database it is 503. */
 export const health = z
   .object({
-    status: z
-      .enum(["ok", "degraded"])
-      .meta({ description: "degraded: it answers, but `problems` says what does not work." }),
+    status: z.enum(["ok", "degraded"]).meta({ description: "degraded: the service answers, but has `problems`." }),
     database: z.literal("ok"),
-    problems: z
-      .array(z.string())
-      .optional()
-      .meta({ description: "With deep=1: what does not work, and what to do about it, a sentence or two each." }),
+    problems: z.array(z.string()).optional().meta({ description: "With deep=1: what does not work, and what to do." }),
     figures: serviceFigures.optional().meta({ description: "With deep=1." }),
   })
   .meta({ id: "Health" });

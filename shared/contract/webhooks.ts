@@ -3,11 +3,11 @@ import { id, line, time } from "./fields.ts";
 import { nextCursor, pageQuery } from "./pages.ts";
 import { SAMPLE_DELIVERY, SAMPLE_WEBHOOK } from "./samples.ts";
 
-/** The events an endpoint can ask for; none asked for means all of them. */
+/** The event types an endpoint can select. */
 export const EVENT_TYPES = ["project.created", "generation.succeeded", "generation.failed"] as const;
 
-const url = line(1, 2048).meta({ description: "https, to a public address." });
-const description = line(0, 500).meta({ description: "What the endpoint is for, in one line." });
+const url = line(1, 2048).meta({ description: "An https URL of a public address." });
+const description = line(0, 500).meta({ description: "The purpose of the endpoint, in one line." });
 const enabled = z
   .boolean({ error: (issue) => (issue.input === undefined ? undefined : "Must be true or false.") })
   .meta({ description: "Whether events are sent to it." });
@@ -16,11 +16,11 @@ const eventTypes = z
   .transform((types) => [...new Set(types)])
   .meta({ description: "Which events to send; an empty list means all of them." });
 
-/** Body of POST /api/webhooks. Which addresses may be used is decided beyond this schema (shared/webhooks). */
+/** The URL is checked further by shared/webhooks/check-url.ts. */
 export const createWebhookBody = z
   .strictObject({
     url,
-    description: description.default("").meta({ description: "What the endpoint is for. Default: empty." }),
+    description: description.default("").meta({ description: "The purpose of the endpoint. Default: empty." }),
     eventTypes: eventTypes
       .default([])
       .meta({ description: "Which events to send. Default: an empty list, which means all of them." }),
@@ -28,7 +28,6 @@ export const createWebhookBody = z
   })
   .meta({ id: "CreateWebhook" });
 
-/** Body of PATCH /api/webhooks/:webhookId: what is absent stays as it is. Enabling makes what has waited due at once. */
 export const changeWebhookBody = z
   .strictObject({
     url: url.optional(),
@@ -41,17 +40,15 @@ export const changeWebhookBody = z
   })
   .meta({ id: "ChangeWebhook", minProperties: 1 });
 
-/** Body of POST /api/webhooks/:webhookId/secret/rotate: for how long the old secret signs beside the new one; 0 revokes all old ones. */
 export const rotateSecretBody = z
   .strictObject({
     overlapHours: z.int().min(0).max(72).default(24).meta({
       description:
-        "For how long the old secret signs beside the new one; 0 revokes every old one at once. Default: `24`.",
+        "How many hours the old secret signs beside the new one; 0 revokes every old one at once. Default: `24`.",
     }),
   })
   .meta({ id: "RotateSecret" });
 
-/** Body of POST /api/webhooks/:webhookId/recover: what failed, or was missed while disabled, since this time (ISO 8601 with its offset). */
 export const recoverWebhookBody = z
   .strictObject({
     since: z.iso
@@ -66,17 +63,15 @@ export const recoverWebhookBody = z
   })
   .meta({ id: "RecoverWebhook" });
 
-/** pending: to be sent, or sent again; delivered: answered with 2xx; exhausted: every attempt failed. */
 export const deliveryStatus = z
   .enum(["pending", "delivered", "exhausted"], {
     error: "Must be pending, delivered or exhausted.",
   })
   .meta({
     id: "DeliveryStatus",
-    description: "pending: to be sent, or sent again; delivered: answered with 2xx; exhausted: every attempt failed.",
+    description: "pending: to be sent or retried; delivered: answered with 2xx; exhausted: every attempt failed.",
   });
 
-/** Query of GET /api/webhooks/:webhookId/deliveries. */
 export const listDeliveriesQuery = z.strictObject({
   status: deliveryStatus.optional(),
   eventType: z
@@ -86,20 +81,17 @@ export const listDeliveriesQuery = z.strictObject({
   ...pageQuery,
 });
 
-/** Path of what concerns one endpoint, or one delivery. */
 export const webhookPath = z.strictObject({ webhookId: id });
 export const deliveryPath = z.strictObject({ deliveryId: id });
 
-/** Why an endpoint gets nothing: its owner said so, it answered 410, or it did nothing but fail for five days. */
 export const disabledReason = z.enum(["by_owner", "gone", "failing"]).meta({
   id: "DisabledReason",
-  description: "Its owner said so, it answered 410, or it did nothing but fail for five days.",
+  description: "by_owner: disabled by its owner. gone: it answered 410. failing: every attempt failed for five days.",
 });
 
 /**
- * Where a receiver listens, on the wire. Times are ISO 8601 in UTC. An empty `eventTypes` means all events; `failingSince`
- * is the time since which every attempt failed, or when it was enabled again after the service had disabled it, until the
- * first success. `serviceWide`: it belongs to nobody and gets everybody's events.
+ * `failingSince`: since when every attempt failed, or when it was enabled again after the service had disabled it; null after a success.
+ * `serviceWide`: it has no owner and receives the events of all users.
  */
 export const webhook = z
   .object({
@@ -118,26 +110,22 @@ export const webhook = z
   .meta({ id: "Webhook", examples: [SAMPLE_WEBHOOK] });
 export type Webhook = z.infer<typeof webhook>;
 
-/** Answer of GET /api/webhooks, newest first. There are so few that they come in one page. */
 export const webhookList = z.object({ webhooks: z.array(webhook) }).meta({ id: "WebhookList" });
 export type WebhookList = z.infer<typeof webhookList>;
 
-/** Answer of GET /api/webhooks/:webhookId/secret and of its rotation: the secret that signs now, whsec_ and base64. */
 export const webhookSecretAnswer = z
-  .object({ secret: z.string().meta({ description: "whsec_ and base64, as Standard Webhooks has it." }) })
+  .object({
+    secret: z.string().meta({ description: "The current signing secret of Standard Webhooks: whsec_ and base64." }),
+  })
   .meta({ id: "WebhookSecret" });
 export type WebhookSecret = z.infer<typeof webhookSecretAnswer>;
 
-/** Answer of POST /api/webhooks. */
 export const createdWebhook = z
   .object({ ...webhook.shape, ...webhookSecretAnswer.shape })
   .meta({ id: "CreatedWebhook" });
 export type CreatedWebhook = z.infer<typeof createdWebhook>;
 
-/**
- * One request of a delivery. `error` is a class (http_status, timeout, connection, dns, tls, address, redirect, too_large),
- * `responseExcerpt` the first 1 KiB of the answer.
- */
+/** `error`: http_status, timeout, connection, dns, tls, address, redirect or too_large. `responseExcerpt`: the first 1 KiB of the answer. */
 export const deliveryAttempt = z
   .object({
     attempt: z.int(),
@@ -160,7 +148,7 @@ export const deliveryAttempt = z
   })
   .meta({ id: "DeliveryAttempt" });
 
-/** One event for one endpoint, on the wire. `eventId` is the webhook-id of every attempt; `nextAttemptAt` null unless pending. */
+/** `eventId` is the webhook-id of every attempt; `nextAttemptAt` is null unless pending. */
 export const delivery = z
   .object({
     deliveryId: id,
@@ -184,10 +172,8 @@ export const delivery = z
   .meta({ id: "Delivery", examples: [SAMPLE_DELIVERY] });
 export type Delivery = z.infer<typeof delivery>;
 
-/** Answer of GET /api/webhooks/:webhookId/deliveries, newest first; `nextCursor` null on the last page. */
 export const deliveryPage = z.object({ deliveries: z.array(delivery), nextCursor }).meta({ id: "DeliveryPage" });
 export type DeliveryPage = z.infer<typeof deliveryPage>;
 
-/** Answer of POST /api/webhooks/:webhookId/recover: how many deliveries were set going. */
 export const recoveredDeliveries = z.object({ recovered: z.int() }).meta({ id: "RecoveredDeliveries" });
 export type RecoveredDeliveries = z.infer<typeof recoveredDeliveries>;

@@ -1,9 +1,9 @@
 import { ApiError } from "./errors.ts";
 
 /** A body without progress for this long is refused. */
-const MOST_IDLE_MS = 10_000;
+const MAX_IDLE_MS = 10_000;
 /** How often open bodies are checked, and so the precision of the time limits. */
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 /** The memory of an open body before any of it has arrived: Deno allocates a buffer of this size for each read. */
 const READ_BUFFER_BYTES = 64 * 1024;
 /** How long a slow body waits for a permit, and keeps its permit without progress. */
@@ -29,10 +29,10 @@ export const bodyClock: BodyClock = { elapsed: () => performance.now(), later: s
 
 type Settings = BodyClock & {
   /** The limit on the memory of all open bodies together. */
-  mostBytes: number;
+  maxTotalBytes: number;
   /** The limit on open bodies that take more than one read. Each leaves several buffers to the garbage collector. */
-  mostSlow?: number;
-  mostIdleMs?: () => number;
+  maxSlow?: number;
+  maxIdleMs?: () => number;
 };
 
 type OpenBody = {
@@ -47,14 +47,14 @@ type OpenBody = {
 /**
  * A reader for bodies of senders that are unknown or not trusted. Its memory follows what has arrived, never what was announced. When
  * all open bodies together hold too much, it refuses the one that has stalled the longest. A body that arrives at once, as kicks and
- * nearly all callbacks do, takes one read and is always read. A slow body, one that takes more reads, needs one of `mostSlow` permits.
+ * nearly all callbacks do, takes one read and is always read. A slow body, one that takes more reads, needs one of `maxSlow` permits.
  */
 export function createBodyReader({
-  mostBytes,
+  maxTotalBytes,
   elapsed,
   later,
-  mostSlow = Number.POSITIVE_INFINITY,
-  mostIdleMs = () => MOST_IDLE_MS,
+  maxSlow = Number.POSITIVE_INFINITY,
+  maxIdleMs = () => MAX_IDLE_MS,
 }: Settings): BodyReader {
   /** In the order of their last progress. */
   const open = new Set<OpenBody>();
@@ -70,7 +70,7 @@ export function createBodyReader({
     open.delete(body);
     open.add(body);
     for (const stalled of open) {
-      if (held <= mostBytes) return;
+      if (held <= maxTotalBytes) return;
       stalled.refuse(crowdedOut());
     }
   }
@@ -80,18 +80,18 @@ export function createBodyReader({
    * others take to be read.
    */
   async function takePermit(body: OpenBody): Promise<void> {
-    if (slow >= mostSlow) {
+    if (slow >= maxSlow) {
       const oldest = [...open].find((one) => one.isSlow);
       if (oldest !== undefined && elapsed() - oldest.cameAt >= SPARED_MS) oldest.refuse(crowdedOut());
     }
-    if (slow >= mostSlow) {
+    if (slow >= maxSlow) {
       await new Promise<void>((resolve) => {
         waiting.add(resolve);
         later(() => waiting.delete(resolve) && resolve(), SPARED_MS);
       });
     }
     if (!open.has(body)) return; // it ended meanwhile
-    if (slow >= mostSlow) throw crowdedOut();
+    if (slow >= maxSlow) throw crowdedOut();
     body.isSlow = true;
     slow += 1;
   }
@@ -109,9 +109,9 @@ export function createBodyReader({
   function watch(): void {
     isWatching = open.size > 0;
     if (!isWatching) return;
-    later(watch, LOOK_EVERY_MS);
+    later(watch, CHECK_EVERY_MS);
     const now = elapsed();
-    const idleMs = mostIdleMs();
+    const idleMs = maxIdleMs();
     for (const body of open) {
       if (now - body.cameAt >= idleMs) body.refuse(late(`Nothing came for ${idleMs / 1000} s.`));
       else if (now - body.beganAt >= body.maxMs) body.refuse(late(`It took more than ${body.maxMs / 1000} s.`));
@@ -144,7 +144,7 @@ export function createBodyReader({
       hold(body, READ_BUFFER_BYTES);
       if (!isWatching) {
         isWatching = true;
-        later(watch, LOOK_EVERY_MS);
+        later(watch, CHECK_EVERY_MS);
       }
       if (declared > READ_BUFFER_BYTES) await takePermit(body);
       for (;;) {
@@ -163,6 +163,7 @@ export function createBodyReader({
         hold(body, READ_BUFFER_BYTES + bytes.buffer.byteLength);
       }
     } catch (error) {
+      bytes.buffer.transfer(0); // frees it now
       reader.cancel().catch(() => undefined); // a broken body rejects again
       if (refusal !== undefined) throw refusal;
       if (error instanceof ApiError) throw error;
@@ -177,20 +178,21 @@ export function createBodyReader({
 export const declaredLength = (headers: Headers): number =>
   headers.has("transfer-encoding") ? Number.NaN : Number(headers.get("content-length") ?? Number.NaN);
 
-/** Copies chunks together, because each chunk, even of one byte, keeps the runtime's buffer of 64 KiB. */
+/**
+ * Copies chunks together, because each chunk, even of one byte, keeps the runtime's buffer of 64 KiB. `transfer` frees the smaller
+ * buffer at once: the garbage collector would let many such buffers add up.
+ */
 function append(
   bytes: Uint8Array<ArrayBuffer>,
   length: number,
   chunk: Uint8Array<ArrayBuffer>,
   maxBytes: number,
 ): Uint8Array<ArrayBuffer> {
-  if (length === 0) return 2 * chunk.byteLength < chunk.buffer.byteLength ? chunk.slice() : chunk;
   const needed = length + chunk.byteLength;
-  let room = bytes;
-  if (needed > bytes.byteLength) {
-    room = new Uint8Array(Math.max(needed, Math.min(4 * length, maxBytes)));
-    room.set(bytes.subarray(0, length));
-  }
+  const hasRoom = needed <= bytes.byteLength;
+  const room = hasRoom
+    ? bytes
+    : new Uint8Array(bytes.buffer.transfer(Math.max(needed, Math.min(4 * length, maxBytes))));
   room.set(chunk, length);
   return room;
 }

@@ -9,8 +9,8 @@ const FIRST_HEAD_BYTES = 64 * 1024;
 
 /** Reads the size of a PNG, JPEG or WebP, and checks that a PNG or WebP is complete. */
 export function createImageReader(contentType: string): MediaReader {
-  const mostHead = contentType === "image/jpeg" ? JPEG_HEAD_BYTES : HEAD_BYTES;
-  let head = new Uint8Array(Math.min(mostHead, FIRST_HEAD_BYTES));
+  const maxHead = contentType === "image/jpeg" ? JPEG_HEAD_BYTES : HEAD_BYTES;
+  let head = new Uint8Array(Math.min(maxHead, FIRST_HEAD_BYTES));
   let kept = 0;
   let tail = new Uint8Array(0);
   let bytes = 0;
@@ -18,9 +18,9 @@ export function createImageReader(contentType: string): MediaReader {
   return {
     push(chunk) {
       bytes += chunk.byteLength;
-      const room = Math.min(chunk.byteLength, mostHead - kept);
+      const room = Math.min(chunk.byteLength, maxHead - kept);
       if (kept + room > head.byteLength) {
-        const larger = new Uint8Array(Math.min(mostHead, 2 * (kept + room)));
+        const larger = new Uint8Array(Math.min(maxHead, 2 * (kept + room)));
         larger.set(head.subarray(0, kept));
         head = larger;
       }

@@ -1,7 +1,7 @@
 import { type MediaFacts, type MediaReader, UnusableMedia } from "./media.ts";
 
 /** `moov` lists every sample: a few megabytes for an hour of video. */
-const MOST_MOVIE_BYTES = 16 * 1024 * 1024;
+const MAX_MOVIE_BYTES = 16 * 1024 * 1024;
 /** Memory for `moov` is allocated as its bytes arrive, so a box that only claims to be large costs nothing. */
 const FIRST_MOVIE_BYTES = 64 * 1024;
 
@@ -27,16 +27,16 @@ export function createMp4Reader(): MediaReader {
     inMovie = type === "moov";
     if (!inMovie) return;
     if (movie !== null) throw new UnusableMedia("The video has two headers.");
-    if (size !== null && size > MOST_MOVIE_BYTES) throw new UnusableMedia("The video's header is too large.");
+    if (size !== null && size > MAX_MOVIE_BYTES) throw new UnusableMedia("The video's header is too large.");
     movie = new Uint8Array(Math.min(left, FIRST_MOVIE_BYTES));
   }
 
   function keep(part: Uint8Array): void {
     if (movie === null) return;
     const needed = movieFilled + part.byteLength;
-    if (needed > MOST_MOVIE_BYTES) throw new UnusableMedia("The video's header is too large.");
+    if (needed > MAX_MOVIE_BYTES) throw new UnusableMedia("The video's header is too large.");
     if (needed > movie.byteLength) {
-      const larger = new Uint8Array(Math.min(2 * needed, MOST_MOVIE_BYTES));
+      const larger = new Uint8Array(Math.min(2 * needed, MAX_MOVIE_BYTES));
       larger.set(movie.subarray(0, movieFilled));
       movie = larger;
     }

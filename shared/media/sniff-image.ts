@@ -1,8 +1,8 @@
 /** The facts about an image in its bytes. */
 export type Image = { contentType: "image/png" | "image/jpeg" | "image/webp"; width: number; height: number };
 
-const MOST_PIXELS_A_SIDE = 16_384;
-const MOST_PIXELS = 100_000_000;
+const MAX_PIXELS_A_SIDE = 16_384;
+const MAX_PIXELS = 100_000_000;
 
 /**
  * Recognises PNG, JPEG and WebP and reads their size from the headers. Null for anything else, and for a size that is too large to decode.
@@ -18,7 +18,7 @@ export function sniffImage(bytes: Uint8Array): Image | null {
     throw error;
   }
   if (image === null || Math.min(image.width, image.height) < 1) return null;
-  const fits = Math.max(image.width, image.height) <= MOST_PIXELS_A_SIDE && image.width * image.height <= MOST_PIXELS;
+  const fits = Math.max(image.width, image.height) <= MAX_PIXELS_A_SIDE && image.width * image.height <= MAX_PIXELS;
   return fits ? image : null;
 }
 

@@ -14,7 +14,7 @@ export function createLog(base: Fields, write: (line: string) => void = console.
   return { info: writer("info"), warn: writer("warn"), error: writer("error") };
 }
 
-const MOST = 300;
+const MAX_CHARACTERS = 300;
 
 /**
  * A message of the provider, safe to show to the owner: one line of at most 300 characters without URLs (they can contain tokens) and
@@ -30,7 +30,7 @@ export function providerSentence(said: unknown): string {
     .toWellFormed()
     .trim();
   const characters = [...line];
-  return characters.length <= MOST ? line : `${characters.slice(0, MOST - 1).join("")}…`;
+  return characters.length <= MAX_CHARACTERS ? line : `${characters.slice(0, MAX_CHARACTERS - 1).join("")}…`;
 }
 
 /** The message of an error and its cause for a log line, without URLs, which can contain tokens. */

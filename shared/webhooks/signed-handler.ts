@@ -4,11 +4,11 @@ import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBod
 import { verify } from "./signature.ts";
 
 /** For all bodies whose signature is not verified yet: 256 that have not begun. */
-const MOST_UNSIGNED_BYTES = 16 * 1024 * 1024;
+const MAX_UNSIGNED_BYTES = 16 * 1024 * 1024;
 /** Concurrent callbacks that take more than one read, each for milliseconds. More would cost memory under an attack (lab/bench/memory). */
-const MOST_SLOW = 4;
+const MAX_SLOW = 4;
 /** Kicks and callbacks arrive within milliseconds, and their senders wait a few seconds at most. */
-const MOST_BODY_MS = 30_000;
+const MAX_BODY_MS = 30_000;
 
 export type SignedHandlerSettings = {
   /** The only path, as the function sees it: `/keyframe-generate`. */
@@ -27,7 +27,7 @@ export type SignedHandlerSettings = {
  */
 export function createSignedHandler(settings: SignedHandlerSettings): (request: Request) => Promise<Response> {
   const { clock = bodyClock } = settings;
-  const readBody = createBodyReader({ ...clock, mostBytes: MOST_UNSIGNED_BYTES, mostSlow: MOST_SLOW });
+  const readBody = createBodyReader({ ...clock, maxTotalBytes: MAX_UNSIGNED_BYTES, maxSlow: MAX_SLOW });
   return async (request) => {
     const requestId = readRequestId(request.headers.get("x-request-id"));
     const response = await answer(settings, request, readBody).catch((error) => refuse(error, requestId, settings.log));
@@ -45,7 +45,7 @@ async function answer(settings: SignedHandlerSettings, request: Request, readBod
   if (request.method !== "POST") {
     throw new ApiError("method_not_allowed", "Only POST is answered here.", { headers: { Allow: "POST" } });
   }
-  const body = decodeBody(await readBody(request, { maxBytes, maxMs: MOST_BODY_MS }));
+  const body = decodeBody(await readBody(request, { maxBytes, maxMs: MAX_BODY_MS }));
   if (!verify(secret, request.headers, body)) {
     throw new ApiError(
       "unauthorized",

@@ -114,7 +114,7 @@ create table keyframe_private.settings (
   video_deadline interval not null default interval '60 minutes' check (video_deadline > interval '0'),
   poll_interval interval not null default interval '30 seconds' check (poll_interval > interval '0'),
   retry_base interval not null default interval '2 seconds' check (retry_base > interval '0'),
-  retry_most interval not null default interval '2 minutes' check (retry_most >= retry_base),
+  retry_max interval not null default interval '2 minutes' check (retry_max >= retry_base),
   unused_references_after interval not null default interval '30 days' check (unused_references_after >= interval '1 hour')
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
@@ -124,7 +124,7 @@ comment on column keyframe_private.settings.frame_deadline is 'The longest time 
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
 comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before polling the provider.';
 comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles with each failure.';
-comment on column keyframe_private.settings.retry_most is 'The longest back-off.';
+comment on column keyframe_private.settings.retry_max is 'The longest back-off.';
 comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
 insert into keyframe_private.settings default values;
 alter table keyframe_private.settings enable row level security;

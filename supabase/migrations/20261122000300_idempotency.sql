@@ -17,11 +17,11 @@ comment on column keyframe_private.idempotency_keys.answer is 'The answer to the
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 alter table keyframe_private.idempotency_keys enable row level security;
 
--- Reserves a key for the caller, or returns what it created before. It runs in the transaction of the effect that it guards, so
+-- Reserves a key for the caller, or returns the resource that it created before. It runs in the transaction of the effect that it guards, so
 -- an equal simultaneous request waits here until the first has committed or failed. Without a hash (the body is not read yet) it
--- reserves the key and compares nothing until complete_request. A replay updates the row to its own values, so that one statement
+-- reserves the key and compares nothing until set_request_hash. A replay updates the row to its own values, so that one statement
 -- reserves and reads.
-create function keyframe_private.remember_request(key text, request_hash text)
+create function keyframe_private.reserve_idempotency_key(key text, request_hash text)
 returns table (resource_id uuid, replayed boolean, answer jsonb)
 language plpgsql
 volatile
@@ -39,7 +39,7 @@ begin
     perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
   end if;
   insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
-  values (fresh, caller, remember_request.key, remember_request.request_hash)
+  values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
   on conflict (owner_id, key) do update
     set (resource_id, request_hash, answer, created_at) = (
       select
@@ -50,7 +50,7 @@ begin
       from (select k.created_at < now() - interval '24 hours' as expired) was
     )
   returning k.* into kept;
-  if remember_request.request_hash is not null and kept.request_hash is distinct from remember_request.request_hash then
+  if reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash then
     perform keyframe_private.raise_error(
       'idempotency_mismatch',
       'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
@@ -60,9 +60,9 @@ begin
 end
 $$;
 
--- Sets the hash of a request that reserved its key before its body was read. Returns what the key created; null when no
--- reservation is open: the key is new, or an equal request has set the hash already.
-create function keyframe_private.complete_request(key text, request_hash text)
+-- Sets the hash of a request that reserved its key before its body was read. Returns the resource of the key; null
+-- when no reservation is open: the key is new, or an equal request has set the hash already.
+create function keyframe_private.set_request_hash(key text, request_hash text)
 returns uuid
 language plpgsql
 volatile
@@ -73,22 +73,22 @@ as $$
 declare
   made uuid;
 begin
-  update keyframe_private.idempotency_keys k set request_hash = complete_request.request_hash
-  where k.owner_id = auth.uid() and k.key = complete_request.key and k.request_hash is null
+  update keyframe_private.idempotency_keys k set request_hash = set_request_hash.request_hash
+  where k.owner_id = auth.uid() and k.key = set_request_hash.key and k.request_hash is null
   returning k.resource_id into made;
   return made;
 end
 $$;
 
--- Keeps the answer for a replay, when no row can reproduce it.
-create function keyframe_private.remember_answer(resource_id uuid, answer jsonb)
+-- Stores the answer for a replay, when no row can reproduce it.
+create function keyframe_private.store_idempotent_answer(resource_id uuid, answer jsonb)
 returns void
 language sql
 volatile
 set search_path = ''
 as $$
-  update keyframe_private.idempotency_keys k set answer = remember_answer.answer where k.resource_id = remember_answer.resource_id
+  update keyframe_private.idempotency_keys k set answer = store_idempotent_answer.answer where k.resource_id = store_idempotent_answer.resource_id
 $$;
 
-grant execute on function keyframe_private.remember_request(text, text) to authenticated, service_role;
-grant execute on function keyframe_private.complete_request(text, text) to authenticated;
+grant execute on function keyframe_private.reserve_idempotency_key(text, text) to authenticated, service_role;
+grant execute on function keyframe_private.set_request_hash(text, text) to authenticated;

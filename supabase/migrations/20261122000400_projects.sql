@@ -59,7 +59,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  if pg_trigger_depth() = 1 then -- the deletion of an account is nobody's request
+  if pg_trigger_depth() = 1 then -- the deletion of an account takes no token
     perform keyframe_private.take_token('change');
   end if;
   return null;

@@ -1,4 +1,4 @@
--- Two private buckets: projects for uploads, keyframe-outputs for what provider runs made.
+-- Two private buckets: projects for uploads, keyframe-outputs for generated files.
 
 insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
   ('projects', 'projects', false, 10485760, array['image/png', 'image/jpeg', 'image/webp']),

@@ -49,8 +49,8 @@ begin
 end
 $$;
 
--- queued, starting, processing → storing: the output can be copied now. The provider keeps it for an hour, so the deadline leaves
--- most of that for copying, however late the run ended.
+-- queued, starting, processing → storing: the output can be copied now. The provider keeps it for an hour, so a run that ends late
+-- still gets 50 minutes for copying.
 create function keyframe_private.mark_storing(prediction uuid, provider_prediction text, output_url text)
 returns boolean
 language plpgsql
@@ -85,7 +85,7 @@ begin
 end
 $$;
 
--- active → canceled. A submit under way learns of it when it records its answer; an unanswered submit is searched for when its
+-- active → canceled. A submit in progress finds out when it records its answer; an unanswered submit is searched for when its
 -- lease has expired.
 create function keyframe_private.mark_canceled(prediction uuid)
 returns boolean
@@ -144,7 +144,7 @@ comment on function keyframe_worker.fail_prediction is 'active → failed, for t
 -- is not a failure. An accepted run is paid for, so polling and storing are retried until the deadline.
 create function keyframe_worker.retry_prediction_later(
   prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision default null,
-  answered boolean default true
+  provider_answered boolean default true
 )
 returns text
 language plpgsql
@@ -165,25 +165,25 @@ begin
   select s.* into limits from keyframe_private.settings s;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
   if row_now.status = 'queued' and counted >= limits.max_failures then
-    perform keyframe_private.mark_failed(row_now.id, code, message, true, provider_answered => answered);
+    perform keyframe_private.mark_failed(row_now.id, code, message, true, provider_answered => retry_prediction_later.provider_answered);
     return 'failed';
   end if;
   update keyframe.predictions p
   set failures = counted, retry_reason = code, lease_token = null,
-      unanswered_since = case when answered then null else p.unanswered_since end,
+      unanswered_since = case when provider_answered then null else p.unanswered_since end,
       next_attempt_at = now() + greatest(
         make_interval(secs => coalesce(retry_after_seconds, 0)),
         -- power() is capped at 20 doublings: more would exceed the range of an interval.
-        least(limits.retry_most, limits.retry_base * power(2, least(20, greatest(0, counted - 1))) * (0.8 + random() * 0.4))
+        least(limits.retry_max, limits.retry_base * power(2, least(20, greatest(0, counted - 1))) * (0.8 + random() * 0.4))
       ),
       updated_at = now()
   where p.id = row_now.id;
   return 'later';
 end
 $$;
-comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). answered = false keeps the search for a provider run whose submit is unanswered.';
+comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). provider_answered = false keeps the search for a provider run whose submit is unanswered.';
 
--- The provider has nothing new: poll again after the interval. It did answer, so consecutive failures restart at 0.
+-- Nothing has changed at the provider: poll again after the interval. The provider answered, so failures restart at 0.
 create function keyframe_worker.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
 returns boolean
 language plpgsql

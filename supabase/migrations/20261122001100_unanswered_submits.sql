@@ -32,7 +32,7 @@ create index unanswered_submits_unanswered_since_idx on keyframe_private.unanswe
 alter table keyframe_private.unanswered_submits enable row level security;
 
 -- Without any foreign key: the account, project and model may be deleted too.
-create function keyframe_private.remember_unanswered_submit()
+create function keyframe_private.keep_unanswered_submit()
 returns trigger
 language plpgsql
 volatile
@@ -59,8 +59,8 @@ begin
   return null;
 end
 $$;
-create trigger _410_remember_unanswered_submit after delete on keyframe.predictions
-  for each row when (old.unanswered_since is not null) execute function keyframe_private.remember_unanswered_submit();
+create trigger _410_keep_unanswered_submit after delete on keyframe.predictions
+  for each row when (old.unanswered_since is not null) execute function keyframe_private.keep_unanswered_submit();
 
 -- The provider's list shows the input of a run, not its prediction. The addresses of files in an input name the prediction; a
 -- text alone does not, so other submits of the same text must be known.

@@ -81,8 +81,8 @@ begin
 end
 $$;
 
--- Moves an active prediction to the state of its run. False: there is nothing to move.
-create function keyframe_private.follow_run(
+-- Moves an active prediction to the state of its run. False: nothing changes.
+create function keyframe_private.apply_provider_state(
   row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text,
   poll_after interval
 )
@@ -110,7 +110,7 @@ begin
       'The provider gave the run up before it started. Run the step again.', true)
   end;
   if moved is null then
-    raise exception 'The provider said an unknown status: %.', provider_status using errcode = 'invalid_parameter_value';
+    raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
   end if;
   return moved;
 end
@@ -180,12 +180,12 @@ begin
     perform keyframe_private.cancel_run(run, run_is_over or (follows_run and row_now.status = 'succeeded'));
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
-  return case when keyframe_private.follow_run(row_now, run, provider_status, output_url, progress, error_message,
+  return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
     coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)))
     then 'recorded' else 'unchanged' end;
 end
 $$;
-comment on function keyframe_worker.record_provider_state is 'Records what the provider says about a run and answers: recorded, unchanged, duplicate, unknown, unproven, ended or stale.';
+comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended or stale.';
 
 -- Cancels the provider run of a prediction that ends first: cancelled by its user, past its deadline, given up because the
 -- provider does not answer, or deleted. Not when the provider reported the end of the run.

@@ -128,7 +128,7 @@ begin
   if exists (
     select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10)
   ) then
-    perform keyframe_private.raise_error('not_found', 'This reference image is being removed, for no project used it any more. Upload it again.');
+    perform keyframe_private.raise_error('not_found', 'This reference image is being removed because no prediction used it. Upload it again.');
   end if;
   perform keyframe_private.require_reference(new.reference_image_path, new.owner_id); -- it may have been removed since the first check
   return new;
@@ -191,7 +191,7 @@ declare
 begin
   update keyframe_private.file_removals r
   set lease_token = null, failures = r.failures + 1,
-      due_at = now() + (select least(s.retry_most, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s)
+      due_at = now() + (select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s)
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
   where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
 
@@ -248,8 +248,8 @@ begin
 end
 $$;
 
--- The worker stopped writing before its lease expired: its discarded files can be removed now.
-create function keyframe_worker.give_up_output(lease_token uuid)
+-- The worker stopped writing before its lease expired: its files without a prediction can be removed now.
+create function keyframe_worker.discard_output(lease_token uuid)
 returns boolean
 language plpgsql
 volatile
@@ -258,7 +258,7 @@ set search_path = ''
 as $$
 begin
   update keyframe_private.file_removals r set due_at = now(), writer_lease_token = null
-  where r.writer_lease_token = give_up_output.lease_token and r.lease_token is null;
+  where r.writer_lease_token = discard_output.lease_token and r.lease_token is null;
   if not found then
     return false;
   end if;
@@ -266,6 +266,6 @@ begin
   return true;
 end
 $$;
-comment on function keyframe_worker.give_up_output is 'Reports that no output is being written under this lease any more. True: files were discarded and are removed now.';
+comment on function keyframe_worker.discard_output is 'Reports that no output is being written under this lease any more. True: files are removed now.';
 
-grant execute on function keyframe_worker.record_files_removed(uuid, jsonb), keyframe_worker.give_up_output(uuid) to service_role;
+grant execute on function keyframe_worker.record_files_removed(uuid, jsonb), keyframe_worker.discard_output(uuid) to service_role;

@@ -13,19 +13,19 @@ set enable_sort = off
 as $$
 declare
   began constant timestamptz := clock_timestamp();
-  looked timestamptz;
+  checked_at timestamptz;
   rest double precision;
 begin
   if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe generate waits', 0)) then
     return;
   end if;
   loop
-    looked := clock_timestamp();
+    checked_at := clock_timestamp();
     exit when (
       select p.next_attempt_at from keyframe.predictions p
       where p.admitted_at is not null and p.is_active
-      order by p.next_attempt_at limit 1) <= looked;
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - looked));
+      order by p.next_attempt_at limit 1) <= checked_at;
+    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
     exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
     perform pg_sleep(rest);
   end loop;
@@ -83,7 +83,7 @@ begin
   left join keyframe.predictions l on l.id = c.last_frame_prediction_id
   loop
     if (task ->> 'exhausted')::boolean then
-      -- Its workers died repeatedly, and it may be the cause: do not give it to another.
+      -- Its workers died repeatedly, and the task may be the cause.
       perform keyframe_private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
         provider_answered => task ->> 'task' <> 'submit');
     else
@@ -119,7 +119,7 @@ begin
 end
 $$;
 
--- Leases searches for predictions that ended with an unanswered submit, as tasks: the provider run is paid for and nobody wants it.
+-- Leases searches for predictions that ended with an unanswered submit, as tasks: their provider runs must be cancelled.
 create function keyframe_private.claim_searches(max_rows integer, lease_seconds integer, at timestamptz)
 returns setof jsonb
 language plpgsql

@@ -57,7 +57,7 @@ declare
 begin
   perform keyframe_private.require_user();
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into project, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into project, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if replayed then
     select p.* into created from keyframe.projects p where p.id = project and p.owner_id = auth.uid();
@@ -99,7 +99,7 @@ declare
 begin
   perform keyframe_private.require_user();
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into prediction, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into prediction, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if replayed then
     select p.* into started from keyframe.predictions p where p.id = prediction and p.owner_id = auth.uid();
@@ -170,7 +170,7 @@ declare
   wanted keyframe.predictions;
 begin
   if idempotency_key is not null then
-    select r.replayed into replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.replayed into replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if not replayed then
     perform keyframe_private.take_token('change');
@@ -208,12 +208,12 @@ declare
   replayed boolean := false;
 begin
   if request_hash is not null then
-    file := keyframe_private.complete_request(idempotency_key, request_hash);
+    file := keyframe_private.set_request_hash(idempotency_key, request_hash);
   end if;
   if file is null then
     file := gen_random_uuid();
     if idempotency_key is not null then
-      select r.resource_id, r.replayed into file, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+      select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
     end if;
     if not replayed then
       perform keyframe_private.take_token('upload');

@@ -69,7 +69,7 @@ create table keyframe.webhook_deliveries (
 -- them in three million rows. Plans depend on statistics of how few rows are pending.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
-comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then nobody sees it.';
+comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
 comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
@@ -85,7 +85,7 @@ create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 
 alter table keyframe.webhook_deliveries enable row level security;
--- Nobody sees what a deleted endpoint left. The subquery runs once per statement.
+-- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
   using (owner_id = (select auth.uid()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;

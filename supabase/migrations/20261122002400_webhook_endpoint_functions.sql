@@ -49,7 +49,7 @@ declare
   created keyframe.webhook_endpoints;
 begin
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into endpoint, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into endpoint, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if not replayed then
     perform keyframe_private.take_token('create');
@@ -179,7 +179,7 @@ declare
   secret text;
 begin
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into secret_id, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into secret_id, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if not replayed then
     perform keyframe_private.take_token('change');

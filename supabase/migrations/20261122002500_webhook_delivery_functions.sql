@@ -58,7 +58,7 @@ declare
   delivery keyframe.webhook_deliveries;
 begin
   if idempotency_key is not null then
-    select r.resource_id, r.replayed into delivery_id, replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into delivery_id, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if replayed then
     return jsonb_build_object(
@@ -151,7 +151,7 @@ declare
   again keyframe.webhook_deliveries;
 begin
   if idempotency_key is not null then
-    select r.replayed into replayed from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.replayed into replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
   end if;
   if replayed then
     return jsonb_build_object(
@@ -193,7 +193,7 @@ declare
   recovered integer;
 begin
   if idempotency_key is not null then
-    select r.* into request from keyframe_private.remember_request(idempotency_key, request_hash) r;
+    select r.* into request from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
     if request.replayed then
       return request.answer || jsonb_build_object('replayed', true, 'rate', keyframe_private.rate_state('change'));
     end if;
@@ -230,7 +230,7 @@ begin
   perform keyframe_private.count_deliveries(changes);
   perform keyframe_private.kick_unless_running('deliver');
   if idempotency_key is not null then
-    perform keyframe_private.remember_answer(request.resource_id, jsonb_build_object('recovered', recovered));
+    perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));
   end if;
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end

@@ -28,7 +28,7 @@ select
   p.attempt, p.failures, p.retry_reason, null, null, null, null
 from keyframe.predictions p
 where p.admitted_at is null and p.status = 'queued';
-comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, since when, and why it waits.';
+comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
 comment on column keyframe_private.admin_queue.prediction_id is 'The id in keyframe.predictions.';
 comment on column keyframe_private.admin_queue.owner_id is 'Its owner: the id in auth.users.';
 comment on column keyframe_private.admin_queue.project_id is 'The id in keyframe.projects.';
@@ -83,7 +83,7 @@ cross join lateral (
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column keyframe_private.admin_webhook_health.endpoint_id is 'The id in keyframe.webhook_endpoints.';
 comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
-comment on column keyframe_private.admin_webhook_health.url is 'Where it listens.';
+comment on column keyframe_private.admin_webhook_health.url is 'The address of the receiver.';
 comment on column keyframe_private.admin_webhook_health.description is 'Its owner''s description.';
 comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it gets; empty: all.';
 comment on column keyframe_private.admin_webhook_health.enabled is 'Whether it gets events.';

@@ -141,7 +141,7 @@ as $$
 $$;
 
 -- The last kick of a function: when it was made, its outcome, and how long until the worker claimed. Its answer is searched for
--- among five minutes of answers, because ids have no index there and pg_net keeps everybody's answers for hours.
+-- among five minutes of answers, because ids have no index there and pg_net keeps the answers of all senders for hours.
 create function keyframe_private.last_kick_figures(function_name text)
 returns jsonb
 language sql

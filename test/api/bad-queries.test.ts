@@ -28,7 +28,7 @@ test("GET with an unknown parameter → 400 that names it", async () => {
   ]);
 });
 
-test("GET with a parameter twice, equal or not → 400 that names it: nobody guesses which one counts", async () => {
+test("GET with a parameter twice, equal or not → 400 that names it: neither value is used", async () => {
   for (const second of [projectId, crypto.randomUUID()]) {
     const query = `?projectId=${projectId}&projectId=${second}`;
     expect(await detailsOf(query)).toEqual([400, "invalid_request", ["projectId"]]);

@@ -59,7 +59,7 @@ test.each([
   }
 });
 
-test("somebody else's image → 404, word for word as for one that never was, and nothing changed", async () => {
+test("another user's image → 404, word for word as for one that never was, and nothing changed", async () => {
   for (const step of ["first-frame", "last-frame"]) {
     const foreign = await refusal(step, foreignPath);
     const absent = await refusal(step, `projects/${crypto.randomUUID()}.png`);

@@ -17,7 +17,7 @@ const JSON_TYPE = { "content-type": "application/json" };
 /** A project's body of exactly so many bytes: JSON allows white space. */
 const bodyOf = (size: number) => JSON.stringify({ title: "Harbour", textPrompt: "Dawn" }).padEnd(size, " ");
 
-/** A stream goes out in pieces and without a Content-Length: nobody can know how long it will be. */
+/** A stream goes out in pieces and without a Content-Length: its length is unknown. */
 const streamed = (text: string) => new Blob([text]).stream();
 
 test("a body of exactly 64 KiB → 201", async () => {

@@ -17,7 +17,7 @@ beforeAll(async () => {
 const cancel = (by: User, { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">) =>
   by.post("/api/projects/generate/cancel", { projectId, predictionId });
 
-test("a prediction that waits in line → 200 canceled; the provider never hears of it", async () => {
+test("a prediction that waits in line → 200 canceled; the provider gets no request", async () => {
   const busy = await signUp();
   const own = await busy.createProject();
   await Promise.all(Array.from({ length: 4 }, () => startStuck(sql, busy, "first-frame", own)));
@@ -78,7 +78,7 @@ test.each([
   expect(done).toMatchObject(after);
 });
 
-test("somebody else's prediction → 404, and it goes on", async () => {
+test("another user's prediction → 404, and it goes on", async () => {
   const stranger = await signUp();
   const running = await startStuck(sql, user, "first-frame", projectId);
   const reply = await cancel(stranger, running);

@@ -77,7 +77,7 @@ test("the ETag of another prediction → 200", async () => {
   expect((await read(running, tag)).data.predictionId).toBe(running.predictionId);
 });
 
-test("somebody else with the right ETag → 404", async () => {
+test("another user with the right ETag → 404", async () => {
   const { tag } = await read(running);
   const stranger = await signUp();
   const response = await sendToApi(pathOf(running), { token: stranger.token, headers: { "if-none-match": tag } });
@@ -102,7 +102,7 @@ test("one that succeeded, with the ETag of an answer whose address has run out, 
   }
 });
 
-test("progress or a new place in line → another ETag, and 200 for the old one", async () => {
+test("progress or a new position in line → another ETag, and 200 for the old one", async () => {
   const busy = await signUp();
   const own = await busy.createProject();
   const at = (step: Step, predictionId: string, tag = "") =>
@@ -125,8 +125,8 @@ test("progress or a new place in line → another ETag, and 200 for the old one"
   const id = stuck[0]?.predictionId ?? "";
   const still = await readReply(await at("first-frame", id));
   await sql`update keyframe.predictions set progress = 0.5 where id = ${id}`;
-  // Whoever asks again before Retry-After may be told the same again.
-  const moved = await until("the news", async () => {
+  // A poll before Retry-After may get the same answer again.
+  const moved = await until("the change", async () => {
     const response = await at("first-frame", id, still.headers.get("etag") ?? "");
     if (response.status !== 304) return await readReply(response);
     await expectUnchanged(response, still.headers.get("etag") ?? "");
@@ -151,7 +151,7 @@ test("the ETag of POST → good for the first poll; polled with the latest one, 
 
   await busy.post("/api/projects/generate/cancel", { projectId: own, predictionId: stuck[0]?.predictionId });
   const tags = [tag];
-  const ended = await until("the end, by polling with what was told last", async () => {
+  const ended = await until("the end, by polling with the last ETag", async () => {
     const response = await poll(tag);
     if (response.status === 304) {
       await expectUnchanged(response, tag);
@@ -159,7 +159,7 @@ test("the ETag of POST → good for the first poll; polled with the latest one, 
     }
     const next = await readReply(response);
     tag = next.headers.get("etag") ?? "";
-    expect(tags).not.toContain(tag); // a 200 is news
+    expect(tags).not.toContain(tag); // a 200 is a change
     tags.push(tag);
     const now = prediction.parse(next.data);
     return now.completedAt === null ? undefined : now;

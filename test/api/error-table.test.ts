@@ -5,7 +5,7 @@ import { startStuck } from "../support/api-stuck.ts";
 import { signUp, type User } from "../support/api-user.ts";
 
 // One test per row of the error table. `callApi` also holds each answer against the envelope, requestId = X-Request-Id
-// and the header its code promises. internal and unavailable: outage.test.ts;
+// and the header of its code. internal and unavailable: outage.test.ts;
 // request_timeout: test/security/unfinished-bodies.test.ts.
 
 const sql = openDatabase();

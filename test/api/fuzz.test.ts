@@ -70,7 +70,7 @@ beforeAll(async () => {
     // One that may be switched off gets no tests.
     changeWebhook: { webhookId: webhooks.slice(1, 2) },
     deleteWebhook: { webhookId: webhooks.slice(2) },
-    // Few may reach the provider: the others ask for somebody else's project.
+    // Few may reach the provider: the others ask for another user's project.
     startFirstFrame: { projectId: [projectId, ...foreign] },
     startLastFrame: { projectId: [projectId, ...foreign], firstFramePredictionId: [firstFrameId] },
     startVideo: {
@@ -96,7 +96,7 @@ beforeAll(async () => {
   // What cannot be sampled is missed in the summary.
   if (isLong) memory = setInterval(() => watch.sample().catch(() => undefined), 1000);
   results = runPlans(plans, seed, {
-    patienceMs: isLong ? 2000 : 5000,
+    timeoutMs: isLong ? 2000 : 5000,
     longestMs: LONGEST_MS,
     onAnswer: watch.count,
   });

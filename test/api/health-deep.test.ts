@@ -31,9 +31,9 @@ test("with the secret key → ok, and the figures of the running service, sweep 
   expect(sweep.lastSuccessSeconds).toBeLessThan(60);
 });
 
-test("a kick whose answer came → when it was made, and after how long the function looked for work; kicks are no problem", async () => {
+test("a kick whose answer came → when it was made, and after how long the function claimed work; kicks are no problem", async () => {
   await user.start("first-frame", { projectId: await user.createProject() });
-  const { generate } = await until("the last kick heard", async () => {
+  const { generate } = await until("the last kick acknowledged", async () => {
     const { lastKicks } = figuresOf((await callApi(DEEP, withKey())).data);
     return lastKicks.generate.acknowledgedAfterSeconds !== null && lastKicks;
   });

@@ -102,14 +102,14 @@ describe.each(each)("$name", ({ place, example }) => {
   });
 });
 
-/** The address in the example is nobody's: nothing may be waiting to go there. */
+/** The address in the example has no receiver: no delivery may be pending for it. */
 async function expectNothingSent(text: string): Promise<void> {
   const { webhookId } = JSON.parse(text).data;
   expect((await listDeliveries(scene.newcomer, webhookId)).deliveries).toEqual([]);
   expect((await scene.newcomer.call(`/api/webhooks/${webhookId}`, { method: "DELETE" })).status).toBe(200);
 }
 
-/** An example of changing an endpoint subscribes it to runs that end, so that its receiver may hear of those too. */
+/** An example of changing an endpoint subscribes it to runs that end, so that its receiver may get those too. */
 test("the test events were sent, to this machine", async () => {
   const tests = () => scene.receiver.arrivals.filter(({ body }) => JSON.parse(body).type === "webhook.test");
   await until("two test events", () => tests().length >= 2);

@@ -45,7 +45,7 @@ const PROJECT_ROUTES: typeof ROUTES = {
 const wholeProject = () => sql`select * from keyframe.projects where id = ${projectId}`;
 
 test.each(Object.entries({ ...ROUTES, ...PROJECT_ROUTES }))(
-  "%s of somebody else's project → 404, word for word as for one that never was, and nothing changed",
+  "%s of another user's project → 404, word for word as for one that never was, and nothing changed",
   async (_name, call) => {
     const before = await Promise.all([footprint(sql, owner.id), footprint(sql, stranger.id), wholeProject()]);
     const foreign = await call(stranger, { projectId, predictionId: frameId });
@@ -80,7 +80,7 @@ test.each(ANONYMOUS)(
   },
 );
 
-test("somebody else's frame in one's own project → 404, word for word as for one that never was", async () => {
+test("another user's frame in the caller's own project → 404, word for word as for one that never was", async () => {
   const own = await stranger.createProject();
   for (const [step, field] of [
     ["last-frame", "firstFramePredictionId"],
@@ -99,7 +99,7 @@ test("somebody else's frame in one's own project → 404, word for word as for o
   }
 });
 
-test("a prediction of another project of one's own → 404: both identifiers have to fit", async () => {
+test("a prediction of another project of the caller → 404: both identifiers have to fit", async () => {
   const other = await owner.createProject();
   const query = `projectId=${other}&predictionId=${frameId}`;
   expect((await owner.call(`/api/projects/generate/first-frame?${query}`)).status).toBe(404);

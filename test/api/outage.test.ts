@@ -19,7 +19,7 @@ function serve(handler: (request: Request) => Response | Promise<Response>): str
   return `http://127.0.0.1:${server.addr.port}`;
 }
 
-/** An address where nobody listens any more. */
+/** An address where nothing listens any more. */
 function deadAddress(): string {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
@@ -74,7 +74,7 @@ const json = (status: number, body: unknown) => () => Response.json(body, { stat
 
 /** What the platform does → the address of one that does it. */
 const AWAY: Record<string, () => string> = {
-  "nobody listens": deadAddress,
+  "nothing listens": deadAddress,
   "the gateway has no database": () => serve(json(503, { code: "PGRST001", message: "no connection", details: null })),
   "the database shuts down": () =>
     serve(json(500, { code: "57P01", message: "terminating connection", details: null })),
@@ -107,7 +107,7 @@ const BROKEN: Record<string, () => string> = {
 };
 
 test.each(Object.entries(BROKEN))(
-  "%s → 500 internal that tells nothing of it, on every user route",
+  "%s → 500 internal without a detail of it, on every user route",
   async (_name, address) => {
     const { ask, log } = apiBefore(address());
     for (const [path, options] of Object.values(USER_REQUESTS)) {

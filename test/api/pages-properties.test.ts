@@ -60,7 +60,7 @@ async function expectEachOnce(list: List, seeds: number[], sizes: number[], comi
   expect(times).toEqual(times.toSorted().reverse());
 }
 
-/** Enough for a cursor that forgets the identifier to be found out each time, and little enough for two cores. */
+/** Enough to find a cursor without the identifier each time, and little enough for two cores. */
 const RUNS = { numRuns: 10 };
 
 test("GET /api/projects, page by page while projects are made → each that was there once, in order, none twice", async () => {

@@ -105,7 +105,7 @@ test("GET with wait=1 of one that does not change → 200 after a second; with i
   await cancel(stuck);
 });
 
-test("GET with wait and the ETag of an earlier status → 200 at once: the news is there already", async () => {
+test("GET with wait and the ETag of an earlier status → 200 at once, because the status has changed", async () => {
   const stuck = await startStuck(sql, user, "first-frame", projectId);
   const { headers } = await read(stuck, "");
   const earlier = (headers.get("etag") ?? "").replace(/^W\/"starting/, 'W/"queued');

@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 const idsOf = (predictions: { predictionId: string }[]) => predictions.map(({ predictionId }) => predictionId);
 
-test("GET predictions → 200 with all that ran, newest first, each as its own status read tells it", async () => {
+test("GET predictions → 200 with all that ran, newest first, each as in its own status read", async () => {
   const { predictions, nextCursor } = await listPredictions(user, projectId);
   expect([idsOf(predictions), nextCursor]).toEqual([idsOf(made), null]);
   expect(predictions.map(({ status }) => status)).toEqual(["starting", "failed", "succeeded"]);
@@ -83,7 +83,7 @@ test("page by page, of all or of one step → each once, though many share a mom
   }
 });
 
-test("of somebody else's project, with or without a cursor → 404, word for word as for one that never was", async () => {
+test("of another user's project, with or without a cursor → 404, word for word as for one that never was", async () => {
   const stranger = await signUp();
   const { nextCursor } = await listPredictions(user, projectId, { limit: "1" });
   for (const query of ["", `?${new URLSearchParams({ cursor: nextCursor ?? "" })}`, "?step=video"]) {

@@ -77,7 +77,7 @@ test("PATCH of the prompt while a prediction runs → that one keeps its prompt;
   expect(await providerRuns(next)).toHaveLength(1);
 });
 
-test("30 changes at once → each answer tells its own, and the last one stays", async () => {
+test("30 changes at once → each answer has its own, and the last one stays", async () => {
   const projectId = await user.createProject();
   const titles = Array.from({ length: 30 }, (_, number) => `take ${number}`);
   const told = await Promise.all(titles.map((title) => changeProject(user, projectId, { title })));

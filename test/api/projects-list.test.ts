@@ -22,7 +22,7 @@ const readPage = (by: User, limit: number) => async (query: Record<string, strin
   return { ids: idsOf(projects), nextCursor };
 };
 
-test("GET /api/projects → 200 with one's own, newest first, each as its creation told it; nothing after them", async () => {
+test("GET /api/projects → 200 with the caller's own, newest first, each as in the answer to its creation; nothing after them", async () => {
   const { projects, nextCursor } = await listProjects(user);
   expect([idsOf(projects), nextCursor]).toEqual([made, null]);
   expect(projects.map(({ title }) => title)).toEqual(["third", "second", "first"]);
@@ -30,7 +30,7 @@ test("GET /api/projects → 200 with one's own, newest first, each as its creati
   expect(projects[0]).toEqual(alone);
 });
 
-test("of somebody without projects → an empty page", async () => {
+test("of a user without projects → an empty page", async () => {
   expect(await listProjects(await signUp())).toEqual({ projects: [], nextCursor: null });
 });
 
@@ -91,7 +91,7 @@ test.each([
   }
 });
 
-test("a cursor with one character cut off or changed → 400, or a page of one's own: never a fault", async () => {
+test("a cursor with one character cut off or changed → 400, or a page of the caller: never a fault", async () => {
   const { nextCursor } = await listProjects(user, { limit: "1" });
   const cursor = nextCursor ?? "";
   for (let at = 0; at < cursor.length; at += 7) {
@@ -102,7 +102,7 @@ test("a cursor with one character cut off or changed → 400, or a page of one's
   }
 });
 
-test("somebody else's cursor → a place in time, and one's own projects alone", async () => {
+test("another user's cursor → a position in time, and only the caller's projects", async () => {
   const other = await signUp();
   const own = await other.createProject();
   await other.createProject();

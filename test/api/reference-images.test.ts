@@ -106,7 +106,7 @@ test("an uploaded image goes to the provider with the prediction that names it",
   expect(run?.input.image_input).toHaveLength(1);
 });
 
-test("somebody else → cannot download, list or sign the image", async () => {
+test("another user → cannot download, list or sign the image", async () => {
   const name = (await user.upload(await drawImage())).slice("projects/".length);
   const bucket = stranger.supabase.storage.from("projects");
   const [download, signed, listed] = await Promise.all([

@@ -14,7 +14,7 @@ beforeAll(async () => {
   scene = await setScene(sql);
 });
 
-/** Exactly what a line may tell. */
+/** The only fields that a line may have. */
 const requestLine = z.strictObject({
   time: z.iso.datetime(),
   level: z.enum(["info", "error"]),
@@ -25,7 +25,7 @@ const requestLine = z.strictObject({
   route: z.string().optional(),
   status: z.int(),
   ownerId: z.uuid().optional(),
-  duration_ms: z.number().nonnegative(), // a preflight takes less than is told
+  duration_ms: z.number().nonnegative(), // a preflight may take less than the precision
   code: z.string().optional(),
   cause: z.unknown().optional(),
 });
@@ -74,7 +74,7 @@ test.each<[what: string, path: string, options: Parameters<typeof sendToApi>[1],
   ["a preflight", "/api/projects", { method: "OPTIONS" }, { status: 204, method: "OPTIONS", code: undefined }],
   ["HEAD", "/api/health", { method: "HEAD" }, { status: 200, method: "HEAD", route: "/api/health" }],
   ["openapi.json", "/api/openapi.json", {}, { status: 200, route: "/api/openapi.json" }],
-])("%s → one line that tells it", async (what, path, options, told) => {
+])("%s → one line with these fields", async (what, path, options, told) => {
   const requestId = newId(what);
   const response = await sendToApi(path, { ...options, headers: { ...options?.headers, "x-request-id": requestId } });
   await response.body?.cancel();
@@ -85,7 +85,7 @@ test.each<[what: string, path: string, options: Parameters<typeof sendToApi>[1],
   }
 });
 
-test("a refusal of the database, and 304 → told as such, with the owner", async () => {
+test("a refusal of the database, and 304 → logged as such, with the owner", async () => {
   const { user, projectId, runningId } = scene;
   const [missing, unchanged] = [newId("missing"), newId("unchanged")];
   const path = `/api/projects/generate/last-frame?${new URLSearchParams({ projectId, predictionId: runningId })}`;

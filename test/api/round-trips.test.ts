@@ -78,7 +78,7 @@ test("GET of a prediction that succeeded → one call, and one that signs its ou
   expect(await callsOf(statusOf(scene.finishedId))).toEqual({ status: 200, calls: [rpc("read_prediction"), SIGN] });
 });
 
-test("GET of one that succeeded, by somebody who has it → 304 after one call: nothing is signed", async () => {
+test("GET of one that succeeded, with a current ETag → 304 after one call: nothing is signed", async () => {
   const ETag = (await send(statusOf(scene.finishedId))).headers.get("etag") ?? "";
   const response = await send(statusOf(scene.finishedId), { headers: { "if-none-match": ETag } });
   expect([response.status, calls]).toEqual([304, [rpc("read_prediction")]]);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 const DENIED = "42501";
 
-test("select → each user sees their own projects and predictions, and nobody else's", async () => {
+test("select → each user sees their own projects and predictions, and no others", async () => {
   await stranger.createProject();
   for (const [reader, projects, predictions] of [
     [user, 1, 1],
@@ -35,7 +35,7 @@ test("select → each user sees their own projects and predictions, and nobody e
   }
 });
 
-test("select of somebody else's row by its identifier → nothing, not a refusal: existence is not told", async () => {
+test("select of another user's row by its identifier → nothing, not a refusal: existence is not revealed", async () => {
   const project = await stranger.supabase.from("projects").select().eq("id", projectId);
   expect([project.error, project.data]).toEqual([null, []]);
   const prediction = await stranger.supabase.from("predictions").select().eq("id", predictionId).maybeSingle();
@@ -47,7 +47,7 @@ test.each(["projects", "predictions", "models"])("anonymous select from %s → r
   expect([data, error?.code]).toEqual([null, DENIED]);
 });
 
-test("insert of a project → the caller's own, whoever it is", async () => {
+test("insert of a project → the caller's own, for every caller", async () => {
   const row = { title: "Harbour", text_prompt: "Dawn" };
   const { data, error } = await user.supabase.from("projects").insert(row).select("owner_id").single();
   expect([error, data]).toEqual([null, { owner_id: user.id }]);
@@ -86,7 +86,7 @@ test.each([
   expect(await footprint(sql, user.id)).toEqual(before);
 });
 
-test("insert of a prediction into somebody else's project → not_found, as for one that never was", async () => {
+test("insert of a prediction into another user's project → not_found, as for one that never was", async () => {
   const insert = async (project_id: string) =>
     (await stranger.supabase.from("predictions").insert({ project_id, step: "first-frame" })).error;
   const foreign = await insert(projectId);
@@ -96,7 +96,7 @@ test("insert of a prediction into somebody else's project → not_found, as for 
 
 const wholeProject = (id: string) => sql`select * from keyframe.projects where id = ${id}`;
 
-test("update and delete of predictions and models, of one's own too → refused, and nothing changed", async () => {
+test("update and delete of predictions and models, of the caller too → refused, and nothing changed", async () => {
   const before = [await wholeProject(projectId), await footprint(sql, user.id)];
   for (const { supabase } of [user, stranger]) {
     const errors = await Promise.all([
@@ -111,7 +111,7 @@ test("update and delete of predictions and models, of one's own too → refused,
   expect([await wholeProject(projectId), await footprint(sql, user.id)]).toEqual(before);
 });
 
-test("update of one's own project → done, updated_at moves, and it takes a token as PATCH does", async () => {
+test("update of the caller's project → done, updated_at moves, and it takes a token as PATCH does", async () => {
   const own = await user.createProject();
   const [before] = await wholeProject(own);
   await fillBuckets(sql, user.id);
@@ -129,7 +129,7 @@ test.each([
   { owner_id: crypto.randomUUID() },
   { created_at: "2020-01-01T00:00:00Z" },
   { updated_at: "2020-01-01T00:00:00Z" },
-])("update of one's own project with %j → refused by the column grant", async (field) => {
+])("update of the caller's project with %j → refused by the column grant", async (field) => {
   const before = await wholeProject(projectId);
   const { error } = await user.supabase.from("projects").update(field).eq("id", projectId);
   expect(error?.code).toBe(DENIED);
@@ -140,12 +140,12 @@ test.each([
   ["title", { title: "" }],
   ["text_prompt", { text_prompt: "p".repeat(4001) }],
   ["description", { description: "d".repeat(4001) }],
-])("update of one's own project with a %s of no allowed length → refused by its check", async (_column, change) => {
+])("update of the caller's project with a %s of no allowed length → refused by its check", async (_column, change) => {
   const { error } = await user.supabase.from("projects").update(change).eq("id", projectId);
   expect(error?.code).toBe("23514");
 });
 
-test("delete of one's own project → refused while something runs, then done, with its predictions", async () => {
+test("delete of the caller's project → refused while something runs, then done, with its predictions", async () => {
   const own = await user.createProject();
   const running = await startStuck(sql, user, "first-frame", own);
   const remove = () => user.supabase.from("projects").delete().eq("id", own).select("id");
@@ -156,7 +156,7 @@ test("delete of one's own project → refused while something runs, then done, w
   expect(await sql`select from keyframe.predictions where project_id = ${own}`).toEqual([]);
 });
 
-test("update, upsert and delete of somebody else's project → nothing is found, nothing changed", async () => {
+test("update, upsert and delete of another user's project → nothing is found, nothing changed", async () => {
   const before = [await wholeProject(projectId), await footprint(sql, user.id)];
   const projects = () => stranger.supabase.from("projects");
   expect((await projects().update({ title: "Mine now" }).eq("id", projectId).select()).data).toEqual([]);
@@ -166,7 +166,7 @@ test("update, upsert and delete of somebody else's project → nothing is found,
   expect([await wholeProject(projectId), await footprint(sql, user.id)]).toEqual(before);
 });
 
-test("update, insert and delete by nobody signed in → refused", async () => {
+test("update, insert and delete without a session → refused", async () => {
   const before = await wholeProject(projectId);
   const refusals = await Promise.all([
     anonymous.from("projects").update({ title: "Mine now" }).eq("id", projectId),
@@ -192,7 +192,7 @@ test("the rate limit → holds for inserts, updates and deletions past the API t
   expect([error?.code, error?.message]).toEqual(["KEYFR", "rate_limited"]);
 });
 
-test("every SQL function of the service → refused to users and to nobody signed in", async () => {
+test("every SQL function of the service → refused to users and without a session", async () => {
   const forUsers = [
     "create_project",
     "list_projects",
@@ -233,7 +233,7 @@ test("every SQL function of the service → refused to users and to nobody signe
   }
 });
 
-test("cancel_prediction called as SQL function on somebody else's prediction → not_found, and it goes on", async () => {
+test("cancel_prediction called as SQL function on another user's prediction → not_found, and it goes on", async () => {
   const { error } = await stranger.supabase.rpc("cancel_prediction", {
     project_id: projectId,
     prediction_id: predictionId,

@@ -78,7 +78,7 @@ const WRONG: Record<string, () => Promise<string | undefined> | string | undefin
   },
   "an unknown kid": () => bearer(forgeToken(victim.id, { header: { kid: crypto.randomUUID() } })),
   "no kid": () => bearer(forgeToken(victim.id, { header: { kid: undefined } })),
-  "a critical header nobody knows": async () => {
+  "an unknown critical header": async () => {
     const { signingKey } = inject("stack");
     const payload = Uint8Array.fromBase64(victim.token.split(".")[1] ?? "", { alphabet: "base64url" });
     const header = { alg: "ES256", kid: signingKey.kid ?? "", crit: ["x-own"], "x-own": true };

@@ -39,7 +39,7 @@ test("POST first-frame → 202 with a queued prediction of the default model, an
   });
 });
 
-test("a first frame that succeeded → its output downloads, with the size and SHA-256 that were told", async () => {
+test("a first frame that succeeded → its output downloads, with the stated size and SHA-256", async () => {
   const done = await user.finish(await user.start("first-frame", { projectId }));
   expect(done).toMatchObject({ status: "succeeded", progress: 1, queuePosition: null, attempt: 1, error: null });
   const output = outputSchema.parse(done.output);
@@ -148,7 +148,7 @@ test("while it waits for the provider → starting, with Retry-After; and 50 rea
   expect(await row()).toEqual(before);
 });
 
-test("beyond four at once → the fifth waits in line with its place, and gets its turn when one ends", async () => {
+test("beyond four at once → the fifth waits in line with its position, and gets its turn when one ends", async () => {
   const busy = await signUp();
   const own = await busy.createProject();
   const running = await Promise.all(Array.from({ length: 4 }, () => startStuck(sql, busy, "first-frame", own)));

@@ -40,7 +40,7 @@ test.each([
   expect(await footprint(sql, user.id)).toEqual(before);
 });
 
-test("an upload to keyframe-outputs → refused, also into a folder of one's own", async () => {
+test("an upload to keyframe-outputs → refused, also into a folder of the caller", async () => {
   const before = await footprint(sql, user.id);
   for (const name of [uuidName(), `${user.id}/${crypto.randomUUID()}/${uuidName()}`]) {
     const { data, error } = await user.supabase.storage.from("keyframe-outputs").upload(name, image, options);
@@ -50,7 +50,7 @@ test("an upload to keyframe-outputs → refused, also into a folder of one's own
   expect(await footprint(sql, user.id)).toEqual(before);
 });
 
-test("an upload over somebody else's image, upsert or not → refused, and the image stays", async () => {
+test("an upload over another user's image, upsert or not → refused, and the image stays", async () => {
   const name = uuidName();
   await user.supabase.storage.from("projects").upload(name, image, options);
   const other = await drawImage();
@@ -62,7 +62,7 @@ test("an upload over somebody else's image, upsert or not → refused, and the i
   expect(new Uint8Array((await data?.arrayBuffer()) ?? new ArrayBuffer(0))).toEqual(image);
 });
 
-test("removing, moving or overwriting an image, even one's own → refused: predictions may still need it", async () => {
+test("removing, moving or overwriting an image, even the caller's own → refused: predictions may still need it", async () => {
   const name = uuidName();
   const bucket = user.supabase.storage.from("projects");
   await bucket.upload(name, image, options);
@@ -74,7 +74,7 @@ test("removing, moving or overwriting an image, even one's own → refused: pred
   expect(new Uint8Array((await data?.arrayBuffer()) ?? new ArrayBuffer(0))).toEqual(image);
 });
 
-test("a generated frame → its owner downloads it; somebody else neither downloads, lists nor signs it", async () => {
+test("a generated frame → its owner downloads it; another user neither downloads, lists nor signs it", async () => {
   const projectId = await user.createProject();
   const { output } = await user.finish(await user.start("first-frame", { projectId }));
   const path = output?.path ?? "";
@@ -87,7 +87,7 @@ test("a generated frame → its owner downloads it; somebody else neither downlo
   expect((await bucket.list(`${user.id}/${projectId}`)).data).toEqual([]);
 });
 
-test("nobody signed in → no upload, no download, no list, in either bucket", async () => {
+test("without a session → no upload, no download, no list, in either bucket", async () => {
   const { url, publishableKey } = inject("stack");
   const { storage } = createClient(url, publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
   const name = uuidName();

@@ -59,7 +59,7 @@ test("POST test without a body → the same; of a disabled endpoint → 400, and
   expect(await inDatabase(off)).toEqual([]);
 });
 
-test("a delivery tells its attempts, first to last, with the beginning of each answer", async () => {
+test("a delivery lists its attempts, first to last, with the beginning of each answer", async () => {
   const webhookId = await quiet();
   await deliver(webhookId, [["2026-01-01T00:00:00Z", 1]]);
   const [deliveryId] = await inDatabase(webhookId);
@@ -133,7 +133,7 @@ test("page after page → every delivery once, newest first, though many share a
   }
 });
 
-test("what comes while somebody pages → neither shifts the pages nor stands in them twice", async () => {
+test("new rows while a client pages → neither shift the pages nor appear twice", async () => {
   const webhookId = await quiet();
   await deliver(webhookId, [["2026-01-01T00:00:00Z", 10]]);
   const expected = await inDatabase(webhookId);

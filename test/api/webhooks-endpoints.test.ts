@@ -17,7 +17,7 @@ const change = async (id: string, json: unknown) =>
 const list = async (one: User) =>
   z.strictObject({ webhooks: z.array(exactWebhook) }).parse(dataOf(await one.call("/api/webhooks"), 200)).webhooks;
 
-test("POST an address alone → 201: enabled, for all events, one's own, with a secret of 32 bytes", async () => {
+test("POST an address alone → 201: enabled, for all events, the caller's own, with a secret of 32 bytes", async () => {
   const { secret, ...created } = await register(user);
   expect(created).toMatchObject({
     url: SILENT,
@@ -46,7 +46,7 @@ test("the secret is not in GET, PATCH, DELETE or the list", async () => {
   }
 });
 
-test("GET /api/webhooks → one's own, newest first", async () => {
+test("GET /api/webhooks → the caller's own, newest first", async () => {
   const one = await signUp();
   expect(await list(one)).toEqual([]);
   const first = await register(one, { description: "first" });
@@ -91,7 +91,7 @@ test("enabled: false → disabled by its owner; true → enabled, and what is kn
 test("DELETE → 200 with what is gone; then 404, and neither its secret nor its deliveries are left", async () => {
   const { webhookId } = await register(user);
   await user.post(`/api/webhooks/${webhookId}/test`, {});
-  const before = await until("nobody to have listened", async () => {
+  const before = await until("a failed connection", async () => {
     const now = await read(webhookId);
     return now.failingSince === null ? undefined : now;
   });
@@ -104,7 +104,7 @@ test("DELETE → 200 with what is gone; then 404, and neither its secret nor its
     expect((await user.call(`/api/webhooks/${webhookId}`, { method })).error?.code).toBe("not_found");
   }
   expect((await sql`select from vault.secrets where id = ${vaulted?.id}`).count).toBe(0);
-  // Its deliveries and tests go with the job's next runs, which nobody waits for here.
+  // Its deliveries and tests go with the job's next runs, not awaited here.
   await until("the pruning", async () => {
     await sql`select keyframe_private.prune_webhooks()`;
     const left = await sql`
@@ -149,7 +149,7 @@ test("twenty-five at once → twenty are made", async () => {
 
 test.each([
   ["an event there is not", { eventTypes: ["project.created", "project.deleted"] }, "eventTypes.1"],
-  ["an event nobody can subscribe to", { eventTypes: ["webhook.test"] }, "eventTypes.0"],
+  ["an event without subscriptions", { eventTypes: ["webhook.test"] }, "eventTypes.0"],
   ["no address", { url: "" }, "url"],
   ["half an address", { url: "hooks.example.com" }, "url"],
   ["another protocol", { url: "ftp://hooks.example.com/" }, "url"],
@@ -157,7 +157,7 @@ test.each([
   ["a fragment in the address", { url: "https://hooks.example.com/#here" }, "url"],
   ["a space in the address", { url: "https://hooks.example.com/a b" }, "url"],
   ["a description of 501 characters", { description: "🎬".repeat(501) }, "description"],
-  ["somebody else as owner", { ownerId: null }, "ownerId"],
+  ["another user as owner", { ownerId: null }, "ownerId"],
 ])("%s → 400 that names the field, for POST and PATCH, and nothing is changed", async (_what, fields, field) => {
   const one = await signUp();
   const created = await register(one);

@@ -17,14 +17,14 @@ async function signing(id: string, hoursFromNow = 0): Promise<string[]> {
   return row?.secrets ?? [];
 }
 
-test("GET secret → the one POST told, each time, never to be cached", async () => {
+test("GET secret → the one of POST, each time, never to be cached", async () => {
   const { webhookId, secret } = await register(user);
   expect(await revealSecret(user, webhookId)).toBe(secret);
   const { headers, data } = await user.call(`/api/webhooks/${webhookId}/secret`);
   expect([headers.get("cache-control"), data]).toEqual(["no-store", { secret }]);
 });
 
-test("rotate → a new secret, which GET tells from then on; the old one signs on for 24 hours", async () => {
+test("rotate → a new secret, which GET returns from then on; the old one signs on for 24 hours", async () => {
   const { webhookId, secret } = await register(user);
   const { headers } = await user.post(`/api/webhooks/${webhookId}/secret/rotate`, {});
   const next = await revealSecret(user, webhookId);
@@ -68,7 +68,7 @@ test("overlapHours 0 → every old secret is gone at once, from the Vault too", 
   expect(await sql`select 1 from vault.decrypted_secrets where decrypted_secret = ${secret}`).toEqual([]);
 });
 
-test("two rotations at the same time → both told the truth: two new secrets, three that sign", async () => {
+test("two rotations at the same time → both answers are true: two new secrets, three that sign", async () => {
   const { webhookId, secret } = await register(user);
   const told = await Promise.all([rotateSecret(user, webhookId), rotateSecret(user, webhookId)]);
   const live = await signing(webhookId);
@@ -76,7 +76,7 @@ test("two rotations at the same time → both told the truth: two new secrets, t
   expect(live.length).toBe(3);
 });
 
-test("a rotation whose transaction began before another's, and ended after it → told its own secret, which is the current one", async () => {
+test("a rotation whose transaction began before another's, and ended after it → answered with its own secret, which is the current one", async () => {
   const { webhookId } = await register(user);
   const claims = JSON.stringify({ sub: user.id, role: "authenticated" });
   const slow = await sql.begin(async (late) => {

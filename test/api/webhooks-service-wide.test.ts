@@ -51,7 +51,7 @@ test("a user reads nothing of it by the Data API either", async () => {
   }
 });
 
-test("it gets everybody's events; a user's own endpoint that user's alone", async () => {
+test("it gets the events of all users; a user's own endpoint that user's alone", async () => {
   const wide = await registerServiceWide({ eventTypes: ["project.created"] });
   const other = await signUp();
   const own = await register(other, { eventTypes: ["project.created"] });

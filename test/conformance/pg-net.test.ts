@@ -292,7 +292,7 @@ describe.concurrent("responses", () => {
     expect(receiver.countOf("/hanging")).toBe(1);
   });
 
-  test("nobody listens → could not connect", async () => {
+  test("nothing listens → could not connect", async () => {
     const gone = startReceiver();
     await gone.stop();
     const row = await responseTo(await post("/", gone.url));

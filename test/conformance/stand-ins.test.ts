@@ -51,7 +51,7 @@ describe("installing", () => {
     await sql`create database not_served`;
     await sql`alter database not_served set "pg_net.database_name" = 'postgres'`;
     const other = postgres(url.href, { max: 1, onnotice: () => undefined });
-    // As the real one is told from a stand-in; a server of the tests' own does not have it.
+    // This is how the real one is recognised; a server of the tests' own does not have it.
     await other`
       insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
       values (1, 'pg_net', 10, 'public'::regnamespace, false, '0.20.4')`;

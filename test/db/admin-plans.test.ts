@@ -72,7 +72,7 @@ test.each<[string, string, number]>([
   ["the health of the webhooks", "select * from keyframe_private.admin_webhook_health", 200],
   ["the usage of a week", "select * from keyframe_private.admin_usage where day >= current_date - 6", 1200],
   ["the figures of the service", "select keyframe.service_figures()", 1100],
-])("%s → reads no more than it tells of, whatever has ended", async (_, statement, most) => {
+])("%s → reads no more rows than it returns, however many have ended", async (_, statement, most) => {
   const [rows, plans] = await widest((sql) => sql.unsafe(statement));
   expect(rows, plans).toBeLessThanOrEqual(most);
   expect(plans).not.toMatch(

@@ -102,8 +102,8 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     });
     const [after] = await db.sql`
       select (select cancel_due_at is not null from keyframe_private.provider_runs where provider_prediction_id = ${providerRun}) as canceled,
-        (select count(*)::int from keyframe.webhook_deliveries where endpoint_id = ${endpoint} and event_type = 'generation.failed') as told`;
-    expect(after).toEqual({ canceled: true, told: 1 });
+        (select count(*)::int from keyframe.webhook_deliveries where endpoint_id = ${endpoint} and event_type = 'generation.failed') as missed`;
+    expect(after).toEqual({ canceled: true, missed: 1 });
     expect(await run(title, { prediction_id: id })).toEqual([{ mark_failed: false }]);
     // One whose submit has no answer yet: a run of it may be under way, and is still looked for.
     const unanswered = await seedPrediction(db.sql, world, { columns: { unanswered_since: new Date() } });

@@ -58,7 +58,7 @@ describe("admin_queue", () => {
     expect(rows.map(({ id }) => id).toSorted()).toEqual(there.map(({ id }) => id).toSorted());
   });
 
-  test("the line of an owner → numbered by age, each owner's own; how long is told", async () => {
+  test("the line of an owner → numbered by age, each owner's own, with its age", async () => {
     const other = await addWorld(db);
     const waiting = (of: World, ago: number) =>
       seedPrediction(db.sql, of, {
@@ -125,7 +125,7 @@ describe("admin_webhook_health", () => {
     expect(Date.now() - Number(row?.last_error_at)).toBeLessThan(50_000);
   });
 
-  test("failed in three ways, hours apart and not recorded in order → the latest is told", async () => {
+  test("failed in three ways, hours apart and not recorded in order → the latest is shown", async () => {
     const endpoint = await addEndpoint(db.sql, world.owner);
     const latest = inSeconds(-7_200);
     for (const [error, at] of [

@@ -64,7 +64,7 @@ test("500 owners without a free slot are in line before one who has one, and aft
   expect(count).toBe(1000);
 });
 
-test("more owners than one sweep looks at, all with a slot → so many at a time, no one twice, until nobody waits", async () => {
+test("more owners than one sweep reads, all with a slot → so many at a time, no one twice, until none waits", async () => {
   await addOwners(7);
   const admitted: number[] = [];
   for (let run = 0; run < 4; run++) {
@@ -90,7 +90,7 @@ test("the least and the greatest identifier there can be → are found from ever
   for (const start of [FIRST, idOf(5), LAST]) expect((await walk(start, 10)).sort()).toEqual([FIRST, LAST]);
 });
 
-test("admitted, ended, or nobody at all → left out", async () => {
+test("admitted, ended, or no prediction → left out", async () => {
   expect(await walk(idOf(2), 10)).toEqual([]);
   await addWaiting(idOf(2));
   await seedPrediction(db.sql, { ...world, owner: idOf(1) });

@@ -118,7 +118,7 @@ test.each(PRUNED)("sixteen rows of %s are past their time → a batch of two del
   expect(await countOf(table)).toBe(14);
 });
 
-test("sixteen ended predictions have been unanswered for a day → a batch of two forgets two", async () => {
+test("sixteen ended predictions have been unanswered for a day → a batch of two ends the search for two", async () => {
   const forgotten = { ...unanswered, columns: { ...unanswered.columns, unanswered_since: new Date(0) } };
   await fillUnnoticed(PREDICTIONS, () => seedPrediction(db.sql, world, forgotten));
   await db.sql`select keyframe_private.prune(2)`;

@@ -47,7 +47,7 @@ test("10,000 waiting predictions of one owner → another owner's is claimed at 
   }
 });
 
-test("the sweep over 10,000 waiting predictions → looks for what is due and overdue through their indexes", async () => {
+test("the sweep over 10,000 waiting predictions → finds due and overdue ones through indexes", async () => {
   await seedPrediction(db.sql, other, { columns: { deadline_at: new Date(0) } });
   await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
   const plans = await plansOf(db.url, (sql) => sql`select keyframe_private.sweep()`);
@@ -55,7 +55,7 @@ test("the sweep over 10,000 waiting predictions → looks for what is due and ov
   for (const plan of plans) expect(plan).not.toContain("Seq Scan on predictions");
 });
 
-test("10,000 waiting predictions of one owner → a call that waits looks through the index of what is due", async () => {
+test("10,000 waiting predictions of one owner → a waiting call reads the index of due ones", async () => {
   await claim(db.sql, 100); // what is left of the tests above
   const plans = await plansOf(db.url, async (sql) => {
     for (let call = 0; call < 7; call++) expect(await claim(sql, 10, 60, 0, 5)).toEqual([]);

@@ -65,7 +65,7 @@ describe("20 claims at once over 200 due predictions", () => {
   });
 });
 
-test("a row that somebody holds locked → the claim passes it over instead of waiting", async () => {
+test("a row that another transaction has locked → the claim passes it over instead of waiting", async () => {
   const held = await seedPrediction(db.sql, world, unclaimed());
   const free = await seedPrediction(db.sql, world, unclaimed());
   await db.sql.begin(async (sql) => {
@@ -94,7 +94,7 @@ test("what is not due yet, or waits in line → is not handed out", async () => 
 });
 
 describe("a lease", () => {
-  test("that holds → nobody else gets the row; it is due again when the lease runs out", async () => {
+  test("that holds → no other worker gets the row; it is due again when the lease runs out", async () => {
     const { id } = await seedPrediction(db.sql, world, unclaimed());
     const [task] = await claim(db.sql, 10, 90);
     expect(task).toMatchObject({ id, task: "submit", attempt: 1, failures: 0 });
@@ -194,7 +194,7 @@ describe("a submit task", () => {
   });
 });
 
-describe("the promise to look again", () => {
+describe("the heartbeat of a claim", () => {
   const looksUntil = async () => {
     const [row] = await db.sql`
       select alive_until > clock_timestamp() and alive_until <= clock_timestamp() + interval '5 seconds' as looking
@@ -202,7 +202,7 @@ describe("the promise to look again", () => {
     return row?.looking;
   };
 
-  test("is noted by a claim, and taken back by a last look", async () => {
+  test("is recorded by a claim, and cleared by a final claim", async () => {
     await claim(db.sql, 1, 60, 5_000);
     expect(await looksUntil()).toBe(true);
     await claim(db.sql, 1, 60, 0);

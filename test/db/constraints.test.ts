@@ -60,7 +60,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   settings_video_deadline_check: `update keyframe_private.settings set video_deadline = '-1 s'`,
   settings_poll_interval_check: `update keyframe_private.settings set poll_interval = '0'`,
   settings_retry_base_check: `update keyframe_private.settings set retry_base = '0'`,
-  settings_check: `update keyframe_private.settings set retry_most = retry_base / 2`,
+  settings_check: `update keyframe_private.settings set retry_max = retry_base / 2`,
   settings_unused_references_after_check: `update keyframe_private.settings set unused_references_after = '0'`,
   search_task_until_the_search_ended: `insert into keyframe_private.unanswered_submits (prediction_id, attempt, unanswered_since, next_search_at) values (gen_random_uuid(), 1, now(), now())`,
   last_kick_is_made_or_failed: `insert into keyframe_private.last_kicks (function_name, made_at) values ('a', now())`,

@@ -28,7 +28,7 @@ const seedUnanswered = (columns: Row = {}) =>
     columns: { unanswered_since: SINCE, next_attempt_at: inAMinute(), prompt: "A pier at night", ...columns },
   });
 
-/** What is to be looked for at the provider. */
+/** What is to be searched for at the provider. */
 const searches = async () => (await claim(db.sql)).filter(({ task }) => task === "search");
 const letTheLeaseEnd = () =>
   db.sql`update keyframe_private.unanswered_submits set next_search_at = now() where search_task is not null`;
@@ -61,7 +61,7 @@ describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_ho
     expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
   });
 
-  test("its answer never comes → looked for once nobody can be submitting it, until the search is recorded", async () => {
+  test("its answer never comes → searched for once no worker can be submitting it, until the search is recorded", async () => {
     const { id } = await seedUnanswered({ duration_seconds: null });
     await remove(id);
     expect(await searches()).toEqual([]);
@@ -95,7 +95,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     return id;
   };
 
-  test("the run is over → noted, and nothing to cancel", async () => {
+  test("the run is over → recorded, and nothing to cancel", async () => {
     expect(await says(await deleted(), { status: "succeeded" })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual([]);
     expect(await db.sql`select provider_prediction_id as run from keyframe_private.provider_runs`).toEqual([
@@ -117,7 +117,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     expect(await runsToCancel(db.sql)).toEqual([]);
   });
 
-  test("an attempt that there never was, or another prediction's run → unknown, nothing noted", async () => {
+  test("an attempt that there never was, or another prediction's run → unknown, nothing recorded", async () => {
     const id = await deleted();
     const other = await seedPrediction(db.sql, world, { status: "processing" });
     expect(await says(id, { attempt: 2 })).toBe("unknown");
@@ -173,7 +173,7 @@ test("a last frame with a reference image → the search knows that there were t
   expect(await searches()).toMatchObject([sought]);
 });
 
-test("deleted before anybody submitted it, or once its run was known → nothing to look for", async () => {
+test("deleted before it was submitted, or once its run was known → nothing to search for", async () => {
   await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
   await seedPrediction(db.sql, world, { status: "processing" });
   await seedPrediction(db.sql, world, { status: "succeeded" });
@@ -181,7 +181,7 @@ test("deleted before anybody submitted it, or once its run was known → nothing
   expect(await left()).toEqual([]);
 });
 
-test("a deletion that is taken back → the prediction is submitted again, nothing is looked for", async () => {
+test("a deletion that is taken back → the prediction is submitted again, nothing is searched for", async () => {
   const { id } = await seedUnanswered({ next_attempt_at: SINCE });
   await db.sql
     .begin(async (sql) => {
@@ -192,7 +192,7 @@ test("a deletion that is taken back → the prediction is submitted again, nothi
   expect((await claim(db.sql)).map(({ task }) => task)).toEqual(["submit"]);
 });
 
-test("its model's row goes, too → still looked for, by the settings it had", async () => {
+test("its model's row goes, too → still searched for, by the settings it had", async () => {
   await db.sql`
     insert into keyframe.models (step, model, prompt_field) values ('first-frame', 'short/lived', 'text')`;
   await seedUnanswered({ model: "short/lived", next_attempt_at: SINCE });
@@ -211,7 +211,7 @@ test("the identifier is used again and deleted again → one row, of the later o
   expect(await providerSays(db.sql, { id, attempt: 3, run: "run-3" })).toBe("ended");
 });
 
-test("for a day → looked for no more, then forgotten", async () => {
+test("for a day → searched no more, then deleted", async () => {
   const { id } = await seedUnanswered();
   await db.sql`delete from keyframe.predictions where id = ${id}`;
   await db.sql`select keyframe_private.prune()`;
@@ -236,7 +236,7 @@ test("the sweep kicks for it", async () => {
   expect(await kicks()).toEqual([{ url: "http://127.0.0.1:1/keyframe-generate" }]);
 });
 
-test("5,000 of them, looked for already → the next is found through the index", async () => {
+test("5,000 of them, searched for already → the next is found through the index", async () => {
   await db.sql`
     insert into keyframe_private.unanswered_submits (prediction_id, attempt, unanswered_since)
     select gen_random_uuid(), 1, now() from generate_series(1, 5000)`;

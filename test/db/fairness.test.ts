@@ -123,7 +123,7 @@ test.each(["fails", "is cancelled", "is past its deadline"])("one %s → the nex
   expect(await positions(world)).toEqual([null, 0, 0, 0, 0]);
 });
 
-test("one that waits is cancelled → those behind it move up, nobody is admitted too many", async () => {
+test("one that waits is cancelled → those behind it move up, and none too many is admitted", async () => {
   const world = await addWorld(db);
   const ids = await startMany(world, 7);
   await cancel(world, ids[4] ?? "");
@@ -152,7 +152,7 @@ test("max_active_per_owner raised → the next sweep admits as many more, in ord
   for (const world of worlds) expect(await positions(world)).toEqual([0, 0, 0, 0, 0, 0, 1]);
 });
 
-test("max_active_per_owner lowered → what runs goes on, nobody new is admitted until below it", async () => {
+test("max_active_per_owner lowered → what runs goes on, and no new one is admitted until below it", async () => {
   const world = await addWorld(db);
   const [first = "", second = "", third = "", fourth = ""] = await startMany(world, 5);
   await db.sql`update keyframe_private.settings set max_active_per_owner = 2`;

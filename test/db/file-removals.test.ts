@@ -19,12 +19,12 @@ beforeEach(async () => {
 });
 afterAll(() => db.drop());
 
-type Noted = { file: string; seconds: number; failures: number; leased: boolean };
+type Removal = { file: string; seconds: number; failures: number; leased: boolean };
 /** What is to be removed, by name, and in how many seconds. */
-const noted = () => db.sql<Noted[]>`
+const queued = () => db.sql<Removal[]>`
   select bucket || '/' || name as file, extract(epoch from due_at - now())::int as seconds, failures, lease_token is not null as leased
   from keyframe_private.file_removals order by 1`;
-const files = async () => (await noted()).map(({ file }) => file);
+const files = async () => (await queued()).map(({ file }) => file);
 const deleteProject = (project = world.project) => db.sql`delete from keyframe.projects where id = ${project}`;
 const seedOutput = (of: World, name: string, columns: Row = {}) =>
   seedPrediction(db.sql, of, { status: "succeeded", columns: { output_path: name, ...columns } });
@@ -45,11 +45,11 @@ const record = async (lease: string, refused: File[] = []) => {
   return row?.files;
 };
 const giveUp = async (lease: string | null) => {
-  const [row] = await db.sql<{ given: boolean }[]>`select keyframe_worker.give_up_output(${lease}) as given`;
+  const [row] = await db.sql<{ given: boolean }[]>`select keyframe_worker.discard_output(${lease}) as given`;
   return row?.given;
 };
 
-describe("what is noted when predictions are deleted", () => {
+describe("what is queued when predictions are deleted", () => {
   test("a project → the outputs of what succeeded, and its reference images, due at once; other projects' stay", async () => {
     const reference = await addReference(db, world.owner);
     await seedOutput(world, "o/p/frame.png", { reference_image_path: reference });
@@ -57,7 +57,7 @@ describe("what is noted when predictions are deleted", () => {
     await seedPrediction(db.sql, world, { status: "failed" });
     await seedOutput({ ...world, project: await addProject(db, world.owner) }, "o/q/another.png");
     await deleteProject();
-    expect((await noted()).map(({ file, seconds }) => [file, seconds])).toEqual([
+    expect((await queued()).map(({ file, seconds }) => [file, seconds])).toEqual([
       ["keyframe-outputs/o/p/frame.png", 0],
       ["keyframe-outputs/o/p/second.png", 0],
       [reference, 0],
@@ -121,7 +121,7 @@ describe("an output that may lie in Storage although its prediction did not succ
       columns: { next_attempt_at: inAMinute() },
     });
     await deleteProject();
-    const rows = await noted();
+    const rows = await queued();
     expect(rows.map(({ file }) => file)).toEqual(namesOf(id));
     for (const { seconds } of rows) expect(seconds).toBeGreaterThan(55);
   });
@@ -134,19 +134,19 @@ describe("an output that may lie in Storage although its prediction did not succ
     if (status === "failed") await fail(db.sql, id, lease);
     else await db.sql`select keyframe_private.mark_canceled(${id})`;
     expect(await files()).toEqual(namesOf(id));
-    expect((await noted())[0]?.seconds).toBeGreaterThan(55);
+    expect((await queued())[0]?.seconds).toBeGreaterThan(55);
     await deleteProject();
     expect(await files()).toEqual(namesOf(id));
   });
 
-  test("a video → its one name; nobody is copying → due at once", async () => {
+  test("a video → its one name; no worker is copying → due at once", async () => {
     const { id } = await seedPrediction(db.sql, world, {
       status: "storing",
       step: "video",
       columns: { lease_token: null, next_attempt_at: inAMinute() },
     });
     await db.sql`delete from keyframe.predictions where id = ${id}`;
-    expect(await noted()).toEqual([
+    expect(await queued()).toEqual([
       { file: `keyframe-outputs/${world.owner}/${world.project}/${id}.mp4`, seconds: 0, failures: 0, leased: false },
     ]);
   });
@@ -252,7 +252,7 @@ describe("a task to remove files", () => {
   test("a worker dies over it → handed out again when the lease ends, and its late word changes nothing", async () => {
     await note(1);
     const dead = await claimRemovals(90);
-    expect((await noted())[0]).toMatchObject({ leased: true, seconds: 90 });
+    expect((await queued())[0]).toMatchObject({ leased: true, seconds: 90 });
     await db.sql`update keyframe_private.file_removals set due_at = now()`;
     const task = await claimRemovals();
     expect(task?.files).toEqual(dead?.files);
@@ -268,7 +268,7 @@ describe("a task to remove files", () => {
     for (let attempt = 0; attempt < 9; attempt++) {
       const task = await claimRemovals();
       expect(await record(task?.lease_token ?? "", task?.files)).toBe(0);
-      const [row] = await noted();
+      const [row] = await queued();
       expect(row).toMatchObject({ failures: attempt + 1, leased: false });
       waits.push(row?.seconds ?? 0);
       await db.sql`update keyframe_private.file_removals set due_at = now()`;
@@ -277,7 +277,7 @@ describe("a task to remove files", () => {
     await db.sql`update keyframe_private.file_removals set failures = 100000`;
     const task = await claimRemovals();
     expect(await record(task?.lease_token ?? "", task?.files)).toBe(0);
-    expect((await noted())[0]?.seconds).toBe(120);
+    expect((await queued())[0]?.seconds).toBe(120);
   });
 
   test("one of three is refused → it alone is tried again", async () => {
@@ -285,11 +285,11 @@ describe("a task to remove files", () => {
     const task = await claimRemovals();
     const refused = task?.files.slice(1, 2) ?? [];
     expect(await record(task?.lease_token ?? "", [...refused, { bucket: "projects", name: "another.png" }])).toBe(2);
-    expect(await noted()).toEqual([{ file: "keyframe-outputs/file-2", seconds: 2, failures: 1, leased: false }]);
+    expect(await queued()).toEqual([{ file: "keyframe-outputs/file-2", seconds: 2, failures: 1, leased: false }]);
   });
 });
 
-describe("a reference image that somebody uses again", () => {
+describe("a reference image that is used again", () => {
   /** An image whose only prediction has been deleted. */
   const unused = async () => {
     const reference = await addReference(db, world.owner);
@@ -319,7 +319,7 @@ describe("a reference image that somebody uses again", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("while it is being removed → not_found, also when that has failed or nobody knows; put off → it stays", async () => {
+  test("while it is being removed → not_found, also when that has failed or its outcome is unknown; postponed → it stays", async () => {
     const reference = await unused();
     const task = await claimRemovals();
     expect(await codeOf(start(db, world, { reference }))).toBe("not_found");
@@ -330,7 +330,7 @@ describe("a reference image that somebody uses again", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("by a prediction that came another way, with the removal noted → it stays all the same", async () => {
+  test("by a prediction that came another way, with the removal queued → it stays all the same", async () => {
     const reference = await unused();
     await seedPrediction(db.sql, world, { columns: { reference_image_path: reference, lease_token: null } });
     expect(await claimRemovals()).toBeNull();

@@ -44,7 +44,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_worker.retry_prediction_later": { roles: SERVICE, definer: true },
   "keyframe_worker.poll_prediction_later": { roles: SERVICE, definer: true },
   "keyframe_worker.record_search_ended": { roles: SERVICE, definer: true },
-  "keyframe_worker.give_up_output": { roles: SERVICE, definer: true },
+  "keyframe_worker.discard_output": { roles: SERVICE, definer: true },
   "keyframe_worker.record_files_removed": { roles: SERVICE, definer: true },
   "keyframe_worker.exchange_deliveries": { roles: SERVICE, definer: true },
   // What the api function calls for who has the secret key.
@@ -59,9 +59,9 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.latest_predictions": { roles: USER, definer: true },
   "keyframe_private.take_token": { roles: USER, definer: true },
   "keyframe_private.rate_state": { roles: USER, definer: true },
-  "keyframe_private.complete_request": { roles: USER, definer: true },
-  "keyframe_private.remember_request": { roles: BOTH, definer: true },
-  // Triggers, helpers and what cron runs: nobody's.
+  "keyframe_private.set_request_hash": { roles: USER, definer: true },
+  "keyframe_private.reserve_idempotency_key": { roles: BOTH, definer: true },
+  // Triggers, helpers and what cron runs: no role.
   "keyframe_private.add_webhook_secret": { roles: [], definer: true },
   "keyframe_private.emit_event": { roles: [], definer: true },
   "keyframe_private.emit_generation_ended": { roles: [], definer: true },
@@ -94,7 +94,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.is_state_known": { roles: [] },
   "keyframe_private.lock_prediction": { roles: [] },
   "keyframe_private.record_run": { roles: [] },
-  "keyframe_private.follow_run": { roles: [] },
+  "keyframe_private.apply_provider_state": { roles: [] },
   "keyframe_private.endpoint_addresses": { roles: [] },
   "keyframe_private.lock_due_endpoints": { roles: [] },
   "keyframe_private.release_expired_leases": { roles: [] },
@@ -123,7 +123,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.record_kick": { roles: [] },
   "keyframe_private.record_endpoint_switch": { roles: [] },
   "keyframe_private.record_attempts": { roles: [] },
-  "keyframe_private.remember_answer": { roles: [] },
+  "keyframe_private.store_idempotent_answer": { roles: [] },
   "keyframe_private.wire_time": { roles: [] },
   "keyframe_private.admit_all_waiting": { roles: [], definer: true },
   "keyframe_private.admit_next": { roles: [], definer: true },
@@ -140,7 +140,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.limit_project_changes": { roles: [], definer: true },
   "keyframe_private.limit_projects": { roles: [], definer: true },
   "keyframe_private.queue_unused_references": { roles: [], definer: true },
-  "keyframe_private.remember_unanswered_submit": { roles: [], definer: true },
+  "keyframe_private.keep_unanswered_submit": { roles: [], definer: true },
   "keyframe_private.remove_deleted_files": { roles: [], definer: true },
   "keyframe_private.remove_partial_output": { roles: [], definer: true },
   "keyframe_private.claim_removals": { roles: [] },
@@ -193,7 +193,7 @@ const functions = () => db.sql<Found[]>`
 
 test("every function of our schemas → may be executed by exactly these roles, with the caller's or the owner's rights", async () => {
   const found = await functions();
-  expect(new Set(found.map(({ name }) => name)).size).toBe(found.length); // no overloads, which the names above could not tell apart
+  expect(new Set(found.map(({ name }) => name)).size).toBe(found.length); // no overloads, which have the same name
   const actual = Object.fromEntries(
     found.map(({ name, roles, definer }) => [name, definer ? { roles, definer } : { roles }]),
   );
@@ -204,7 +204,7 @@ test("no function → is open to public, which every new role would inherit", as
   expect((await functions()).filter(({ open }) => open)).toEqual([]);
 });
 
-test("every function → has an empty search_path, so nobody can slip another table under it", async () => {
+test("every function → has an empty search_path, so that no other table can take a name", async () => {
   expect((await functions()).filter(({ settings }) => !settings?.includes('search_path=""'))).toEqual([]);
 });
 
@@ -214,7 +214,7 @@ test("definer functions → belong to the role that runs migrations, not to an A
   for (const role of ["anon", "authenticated", "service_role", "authenticator"]) expect(owners).not.toContain(role);
 });
 
-test("the schema keyframe_private → closed to anon; nobody of the API may create in any of ours", async () => {
+test("the schema keyframe_private → closed to anon; no role of the API may create in any of ours", async () => {
   const rows = await db.sql`
     select r as role, has_schema_privilege(r, 'keyframe_private', 'usage') as usage,
       (select bool_or(has_schema_privilege(r, s, 'create')) from unnest(array['keyframe', 'keyframe_worker', 'keyframe_private']) as s) as creates
@@ -232,7 +232,7 @@ test.each([
   ["authenticated", "select keyframe_worker.record_provider_state(gen_random_uuid(), 1, 'run', 'failed')"],
   ["authenticated", "select keyframe_private.sweep()"],
   ["authenticated", "update keyframe.models set is_default = true where step = 'video'"],
-  ["service_role", "select keyframe_private.remember_answer(gen_random_uuid(), '{}')"],
+  ["service_role", "select keyframe_private.store_idempotent_answer(gen_random_uuid(), '{}')"],
   ["service_role", "select keyframe_private.mark_failed(gen_random_uuid(), 'x', 'x', true)"],
   ["anon", "select keyframe_private.take_token('create')"],
   ["anon", "select keyframe.create_project('t', 'p')"],

@@ -120,14 +120,14 @@ test("two different requests with one key at once → one goes through, the othe
   expect(await countProjects(world.owner)).toBe(2);
 });
 
-describe("keyframe_private.remember_request", () => {
+describe("keyframe_private.reserve_idempotency_key", () => {
   type Remembered = { resource_id: string; replayed: boolean; answer: unknown };
   const remember = (caller: string, hash: string, key = "k") =>
     db.as(caller === "service_role" ? { role: caller } : { role: "authenticated", sub: caller }, async (sql) => {
-      const [row] = await sql<Remembered[]>`select * from keyframe_private.remember_request(${key}, ${hash})`;
+      const [row] = await sql<Remembered[]>`select * from keyframe_private.reserve_idempotency_key(${key}, ${hash})`;
       return row;
     });
-  const forget = () => db.sql`delete from keyframe_private.idempotency_keys where owner_id is null`;
+  const deleteKeys = () => db.sql`delete from keyframe_private.idempotency_keys where owner_id is null`;
 
   test("with the secret key → keys of its own, beside a user's", async () => {
     const first = await remember("service_role", HASH);
@@ -136,26 +136,28 @@ describe("keyframe_private.remember_request", () => {
     expect([first?.replayed, again?.replayed, mine?.replayed]).toEqual([false, true, false]);
     expect(again?.resource_id).toBe(first?.resource_id);
     expect(await codeOf(remember("service_role", OTHER_HASH))).toBe("idempotency_mismatch");
-    await forget();
+    await deleteKeys();
   });
 
   test("with the secret key, 50 equal requests at once → one of them is the first", async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => remember("service_role", HASH)));
     expect(answers.filter((answer) => !answer?.replayed).length).toBe(1);
     expect(new Set(answers.map((answer) => answer?.resource_id)).size).toBe(1);
-    await forget();
+    await deleteKeys();
   });
 
   test("with a session that names no user → unauthorized: it must not write among the secret key's", async () => {
     const nobody = (statement: string) => db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement));
-    expect(await codeOf(nobody(`select keyframe_private.remember_request('k', '${HASH}')`))).toBe("unauthorized");
+    expect(await codeOf(nobody(`select keyframe_private.reserve_idempotency_key('k', '${HASH}')`))).toBe(
+      "unauthorized",
+    );
     expect(await codeOf(nobody("select keyframe.admit_upload('k')"))).toBe("unauthorized");
     expect((await db.sql`select from keyframe_private.idempotency_keys where owner_id is null`).count).toBe(0);
   });
 
   test("an answer that was kept → comes with the replay, and not beyond the key's 24 hours", async () => {
     const first = await remember(world.owner, HASH);
-    await db.sql`select keyframe_private.remember_answer(${first?.resource_id ?? ""}, '{"recovered": 3}')`;
+    await db.sql`select keyframe_private.store_idempotent_answer(${first?.resource_id ?? ""}, '{"recovered": 3}')`;
     expect((await remember(world.owner, HASH))?.answer).toEqual({ recovered: 3 });
     await db.sql`update keyframe_private.idempotency_keys set created_at = now() - interval '25 hours' where owner_id = ${world.owner}`;
     expect(await remember(world.owner, HASH)).toMatchObject({ replayed: false, answer: null });
@@ -180,7 +182,7 @@ describe("keyframe_private.remember_request", () => {
     const kept = await db.sql`
       select key from keyframe_private.idempotency_keys where owner_id = ${world.owner} or owner_id is null`;
     expect(kept.map(({ key }) => key)).toEqual(["young", "young"]);
-    await forget();
+    await deleteKeys();
   });
 
   test("the user is deleted → so are their keys", async () => {

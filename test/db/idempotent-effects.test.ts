@@ -13,7 +13,7 @@ import {
 import { liftRateLimits } from "../support/db-user.ts";
 import { call, clearWebhooks, readDelivery, seedDeliveries } from "../support/db-webhooks.ts";
 
-// Every POST with an Idempotency-Key: one effect, however often and however many at once; a replay tells the first answer.
+// Every POST with an Idempotency-Key: one effect, however often and however many at once; a replay returns the first answer.
 
 let db: ClonedDatabase;
 let scene: Scene;
@@ -69,7 +69,7 @@ describe.each(posts(REQUESTS))("%s", (name) => {
     expect((await makeRequest<Answer>(db, scene, name)).replayed).toBe(false);
   });
 
-  test("50 equal requests at once → one does it, all tell the same", async () => {
+  test("50 equal requests at once → one does it, all answers are equal", async () => {
     const answers = await atOnce(50, () => makeRequest<Answer>(db, scene, name, KEY));
     expect(firstsOf(answers)).toBe(1);
     const told = answers.map(({ rate: _rate, replayed: _replayed, ...rest }) => rest);
@@ -78,7 +78,7 @@ describe.each(posts(REQUESTS))("%s", (name) => {
 });
 
 describe.each(posts(WEBHOOK_REQUESTS))("%s with the secret key", (name) => {
-  test("20 equal requests at once → one does it, all tell the same; another request with that key → a mismatch", async () => {
+  test("20 equal requests at once → one does it, all answers are equal; another request with that key → a mismatch", async () => {
     const service = await addServiceScene(db);
     const answers = await atOnce(20, () => makeRequest<Answer>(db, service, name, KEY));
     expect(firstsOf(answers)).toBe(1);
@@ -92,7 +92,7 @@ describe.each(posts(WEBHOOK_REQUESTS))("%s with the secret key", (name) => {
 
 describe("what is refused", () => {
   test.each(["rotate_webhook_secret", "test_webhook_endpoint", "recover_webhook_endpoint"])(
-    "%s of somebody else's endpoint → not_found, and the key stays free",
+    "%s of another user's endpoint → not_found, and the key stays free",
     async (name) => {
       const theirs = await addScene(db, await db.addUser());
       const { caller } = scene;
@@ -101,7 +101,7 @@ describe("what is refused", () => {
     },
   );
 
-  test("redeliver_webhook of somebody else's delivery, with a key that was used for an own one → not_found", async () => {
+  test("redeliver_webhook of another user's delivery, with a key that was used for an own one → not_found", async () => {
     const theirs = await addScene(db, await db.addUser());
     await makeRequest(db, scene, "redeliver_webhook", KEY);
     const { caller } = scene;

@@ -92,7 +92,7 @@ describe("what the request leaves out is filled in", () => {
     });
   });
 
-  test("a reference of one's own → is kept", async () => {
+  test("a reference of the caller → is kept", async () => {
     const reference = await addReference(db, world.owner);
     expect((await startedRow({ reference })).reference_image_path).toBe(reference);
   });

@@ -55,7 +55,7 @@ describe("not_found", () => {
     expect(await refusalCode({ project: crypto.randomUUID() })).toBe("not_found");
   });
 
-  test("another user's project, told apart by nothing from one that does not exist", async () => {
+  test("another user's project, refused as one that does not exist", async () => {
     const other = await addWorld(db);
     const foreign = await refusalOf(start(db, world, { project: other.project }));
     expect(foreign).toEqual(await refusalOf(start(db, world, { project: crypto.randomUUID() })));
@@ -219,7 +219,7 @@ test("every column but the ones that say what to generate → a user cannot set 
   }
 });
 
-test("a project's owner → is the caller, whoever is named", async () => {
+test("a project's owner → is the caller, whatever the row names", async () => {
   const other = await db.addUser();
   const insert = db.as(
     { role: "authenticated", sub: world.owner },
@@ -229,7 +229,7 @@ test("a project's owner → is the caller, whoever is named", async () => {
   expect((await refusalOf(insert)).sqlstate).toBe("42501");
 });
 
-test("a session that names nobody → unauthorized, and nothing is inserted", async () => {
+test("a session without a user → unauthorized, and nothing is inserted", async () => {
   const before = await db.sql`select from keyframe.projects union all select from keyframe.predictions`;
   const asNobody = (statement: string) => codeOf(db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement)));
   expect(await asNobody("select keyframe.create_project('t', 'p')")).toBe("unauthorized");

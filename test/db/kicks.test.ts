@@ -92,7 +92,7 @@ describe("a deletion", () => {
 test("a worker discards an output it has written → one kick", async () => {
   const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
   await db.sql`select keyframe_private.mark_canceled(${id})`;
-  expect(await kicksOf(() => db.sql`select keyframe_worker.give_up_output(${lease})`)).toBe(1);
+  expect(await kicksOf(() => db.sql`select keyframe_worker.discard_output(${lease})`)).toBe(1);
   await db.sql`truncate keyframe_private.file_removals`;
 });
 
@@ -161,13 +161,13 @@ describe("while a function's heartbeat is live", () => {
     expect(await kicksOf(() => start(db, world))).toBe(0);
   });
 
-  test("and then looked for the last time → kicks again", async () => {
+  test("and then made its final claim → kicks again", async () => {
     await claim(db.sql, 1, 60, 60_000);
     await claim(db.sql, 1, 60, 0);
     expect(await kicksOf(() => start(db, world))).toBe(1);
   });
 
-  test("and the time of the promise has passed (it died) → kicks again", async () => {
+  test("and its heartbeat has expired (it died) → kicks again", async () => {
     await claim(db.sql, 1, 60, 60_000);
     await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() - interval '1 millisecond'`;
     expect(await kicksOf(() => start(db, world))).toBe(1);
@@ -197,7 +197,7 @@ describe("the last kick is kept", () => {
     expect(await lastKick()).toMatchObject({ request: await lastRequest(), acknowledged: false });
   });
 
-  test("of each function: a look for deliveries does not hear a kick to generate", async () => {
+  test("of each function: a claim of deliveries does not acknowledge a kick to generate", async () => {
     await start(db, world);
     await db.sql`select keyframe_private.record_heartbeat('deliver', 0)`;
     expect(await lastKick()).toMatchObject({ acknowledged: false });
@@ -243,7 +243,7 @@ describe("the last kick is kept", () => {
     ["after others", async () => void (await start(db, world))],
     ["as the first of all", async () => void (await db.sql`delete from keyframe_private.last_kicks`)],
   ])(
-    "a kick made by hand in a transaction that stays open, %s → neither a look nor another kick waits for it",
+    "a kick made by hand in a transaction that stays open, %s → neither a claim nor another kick waits for it",
     async (_, before) => {
       await before();
       await db.sql.begin(async (sql) => {
@@ -257,7 +257,7 @@ describe("the last kick is kept", () => {
     },
   );
 
-  test("a transaction with an older snapshot → its kick goes out, though it may not be noted", async () => {
+  test("a transaction with an older snapshot → its kick goes out, though it may not be recorded", async () => {
     await start(db, world);
     const before = (await kicks()).length;
     await db.sql.begin("isolation level repeatable read", async (sql) => {
@@ -277,7 +277,7 @@ describe("what makes a kick", () => {
     expect(await kicksOf(() => providerSays(db.sql, { id: task?.id ?? "", run: "run-1", status: "failed" }))).toBe(1);
   });
 
-  test("progress at the provider → no; an output to store → yes; its end with nobody waiting → no", async () => {
+  test("progress at the provider → no; an output to store → yes; its end with no prediction waiting → no", async () => {
     const { id } = await seedPrediction(db.sql, world);
     const says = (status: string) => () => providerSays(db.sql, { id, run: "run-1", status });
     expect(await kicksOf(says("starting"))).toBe(0);

@@ -110,7 +110,7 @@ describe("a callback that says nothing new", () => {
     ["storing", { status: "succeeded" }],
     ["storing", { status: "failed" }],
   ] as const;
-  test.each(SAID)("%s, then %j → unchanged: it writes nothing, and waits for nobody", async (status, said) => {
+  test.each(SAID)("%s, then %j → unchanged: it writes nothing, and waits for no lock", async (status, said) => {
     const { id, run } = await seedPrediction(db.sql, world, { status, columns: { progress: 0.5 } });
     const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
     const { promise: isHeld, resolve: holds } = Promise.withResolvers<void>();
@@ -131,7 +131,7 @@ describe("a callback that says nothing new", () => {
     expect([answer, written]).toEqual(["unchanged", false]);
   });
 
-  test("a replay of one that was news → duplicate, without waiting either", async () => {
+  test("a replay of one that changed something → duplicate, without waiting either", async () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
     const saying = { id, run: run ?? "", status: "processing", callback: "news" };
     expect(await providerSays(db.sql, saying)).toBe("recorded");
@@ -283,7 +283,7 @@ describe("a prediction that ends before its run does", () => {
     expect(await runsToCancel(db.sql)).toEqual([]);
   });
 
-  test("while its output is being stored → nothing to cancel, for the run is over", async () => {
+  test("while its output is being stored → nothing to cancel, because the run is over", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
     await db.as(
       { role: "authenticated", sub: world.owner },
@@ -307,7 +307,7 @@ describe("asking the provider to cancel a run", () => {
     expect(await recordCanceled("run-a", true)).toBe(false);
   });
 
-  test("did not work → asked again after 10 s, 20 s, up to five minutes, for the day that a run may last", async () => {
+  test("did not work → asked again after 10 s, 20 s, up to five minutes, for a day", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
     await providerSays(db.sql, { id, run: "run-b", status: "starting" });
     for (let time = 1; time <= 40; time++) {

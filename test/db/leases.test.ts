@@ -85,7 +85,7 @@ test("a callback moves the prediction on under a poller → the poller comes too
 });
 
 describe("putting a task off", () => {
-  test("the waits double from retry_base up to retry_most, each ±20 % by chance", async () => {
+  test("the waits double from retry_base up to retry_max, each ±20 % by chance", async () => {
     await db.sql`update keyframe_private.settings set max_failures = 100`;
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
     for (const [failures, seconds] of [
@@ -147,7 +147,7 @@ describe("putting a task off", () => {
     });
   });
 
-  test("a poll with nothing new → looked at again after poll_interval, and failures before it no longer count", async () => {
+  test("a poll with nothing new → polled again after poll_interval, and failures before it no longer count", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, {
       status: "processing",
       columns: { failures: 7, retry_reason: "provider_unavailable" },
@@ -157,7 +157,7 @@ describe("putting a task off", () => {
     expect(await readRow(db.sql, id)).toMatchObject({ failures: 0, retry_reason: null, lease_token: null });
   });
 
-  test("progress → the failures of the task before are forgotten", async () => {
+  test("progress → the failures of the previous task are reset", async () => {
     const { id, run } = await seedPrediction(db.sql, world, {
       status: "starting",
       columns: { failures: 5, retry_reason: "provider_unavailable" },

@@ -39,7 +39,7 @@ test("the local stack starts again on the migrated database → everything stays
   expect(await readCatalogue(db.sql)).toEqual(before);
 });
 
-test("every file of supabase/migrations → is noted as applied, in order", async () => {
+test("every file of supabase/migrations → is recorded as applied, in order", async () => {
   const files: string[] = [];
   for await (const { name } of Deno.readDir(join(PROJECT_ROOT, "supabase/migrations"))) files.push(name);
   const versions = await db.sql<

@@ -41,7 +41,7 @@ test("the replica identity is the primary key → a deletion, which every subscr
   expect(row).toEqual({ identity: "d" });
 });
 
-test("what a subscriber is shown is what a select shows → the owner the own row, somebody else none, anon is refused", async () => {
+test("what a subscriber is shown is what a select shows → the owner the own row, another user none, anon is refused", async () => {
   const [owner, other] = [await addWorld(db), await addWorld(db)];
   const { id } = await seedPrediction(db.sql, owner, { status: "processing" });
   const seenBy = (claims: { sub?: string; role: string }) =>

@@ -93,7 +93,7 @@ describe("predictions", () => {
 });
 
 describe("deliveries", () => {
-  test("due, being sent, tried again, of a disabled endpoint → told apart; the oldest is one that may be sent", async () => {
+  test("due, being sent, tried again, of a disabled endpoint → counted apart; the oldest is one that may be sent", async () => {
     const first = await addEndpoint(db.sql, world.owner);
     const second = await addEndpoint(db.sql, null);
     const disabled = await addEndpoint(db.sql, world.owner, { enabled: false });
@@ -168,7 +168,7 @@ describe("kicks", () => {
 test("a database that pg_net does not work for → the one that it works for; a stand-in works where it is", async () => {
   expect((await read()).kicks.servedDatabase).toBeNull();
   await rolledBack(db.sql, async (sql) => {
-    // As the real one is told from a stand-in.
+    // This is how the real one is recognised.
     await sql`
       insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
       values (1, 'pg_net', 10, 'net'::regnamespace, false, '0.20.4')`;
@@ -204,8 +204,8 @@ describe("the last kick of a function", () => {
   test.each<[string, Record<string, unknown>, object]>([
     ["accepted", { status_code: 202, headers: OURS }, { outcome: "accepted", status: 202, error: null }],
     ["refused", { status_code: 401, headers: OURS }, { outcome: "answered", status: 401 }],
-    ["answered by nobody's function", { status_code: 404, headers: {} }, { outcome: "answered" }],
-    ["answered 202 by somebody else", { status_code: 202, headers: {} }, { outcome: "answered", status: 202 }],
+    ["answered by another server", { status_code: 404, headers: {} }, { outcome: "answered" }],
+    ["answered 202 by another server", { status_code: 202, headers: {} }, { outcome: "answered", status: 202 }],
     ["answered without a body", { status_code: 503 }, { outcome: "answered", status: 503 }],
     // From here on with the texts of pg_net (test/conformance/pg-net.test.ts has those of the installed one).
     ["not answered in time", { timed_out: true, error_msg: SLOW }, { outcome: "timed_out", status: null, error: SLOW }],

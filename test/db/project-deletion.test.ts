@@ -38,7 +38,7 @@ test("a project of which nothing runs → gone with its predictions, and the ans
   expect(await codeOf(remove())).toBe("not_found");
 });
 
-test("somebody else's → not_found, through the Data API none; it stays", async () => {
+test("another user's → not_found, through the Data API none; it stays", async () => {
   const { owner } = await addWorld(db);
   expect(await codeOf(remove(owner))).toBe("not_found");
   expect((await asUser(`delete from keyframe.projects where id = '${world.project}'`, owner)).count).toBe(0);

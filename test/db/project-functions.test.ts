@@ -45,7 +45,7 @@ async function pages(from: string, key: string): Promise<unknown[]> {
 }
 
 describe("list_projects", () => {
-  test("a user's own projects, newest first, with every column → nobody else's", async () => {
+  test("a user's own projects, newest first, with every column, and no others", async () => {
     const newer = await addProject(db, world.owner);
     const { projects } = await list();
     expect(idsOf(projects)).toEqual([newer, world.project]);
@@ -97,7 +97,7 @@ describe("list_projects", () => {
   });
 });
 
-test("keyframe_private.latest_predictions of somebody else's project → none, though it is a definer", async () => {
+test("keyframe_private.latest_predictions of another user's project → none, though it is a definer", async () => {
   await seedPrediction(db.sql, world);
   const latest = (owner: string) =>
     db.as({ role: "authenticated", sub: owner }, async (sql) => {
@@ -114,14 +114,14 @@ describe("read_project", () => {
   const read = (owner = world.owner) =>
     call<{ project: Project; predictions: Row[] }>(db, owner, "read_project", { project_id: world.project });
 
-  test("one's own → the project and the latest run of each step", async () => {
+  test("the caller's own → the project and the latest run of each step", async () => {
     const { id } = await seedPrediction(db.sql, world);
     const { project, predictions } = await read();
     expect(project).toMatchObject({ id: world.project, title: "Harbour" });
     expect(predictions).toEqual([expect.objectContaining({ id, status: "queued", queue_position: 0 })]);
   });
 
-  test("somebody else's, or none → not_found", async () => {
+  test("another user's, or none → not_found", async () => {
     expect(await codeOf(read(stranger.owner))).toBe("not_found");
     await db.sql`delete from keyframe.projects where id = ${world.project}`;
     expect(await codeOf(read())).toBe("not_found");
@@ -153,7 +153,7 @@ describe("update_project", () => {
     await expect(update({ title: "" })).rejects.toThrow("title_has_1_to_200_characters");
   });
 
-  test("somebody else's → not_found, nothing changes", async () => {
+  test("another user's → not_found, nothing changes", async () => {
     expect(await codeOf(update({ title: "Mine" }, stranger.owner))).toBe("not_found");
     expect((await list()).projects[0]?.title).toBe("Harbour");
   });
@@ -214,7 +214,7 @@ describe("list_predictions", () => {
     }
   });
 
-  test("a project that is somebody else's, or none → not_found; one's own without any → an empty page", async () => {
+  test("a project that is another user's, or none → not_found; the caller's own without any → an empty page", async () => {
     expect(await codeOf(listPredictions({}, stranger))).toBe("not_found");
     expect(await codeOf(listPredictions({ project_id: crypto.randomUUID() }))).toBe("not_found");
     expect((await listPredictions()).predictions).toEqual([]);

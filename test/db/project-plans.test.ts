@@ -119,7 +119,7 @@ test("read_prediction of a step that is rare among 10,000, with and without an i
   }
 });
 
-test("a project is deleted among 10,000 predictions → its own are found by indexes, and so is whoever shares its image", async () => {
+test("a project is deleted among 10,000 predictions → its own are found by indexes, and so are those that share its image", async () => {
   const reference = await addReference(db, world.owner);
   await seedPrediction(db.sql, world, { status: "failed", columns: { reference_image_path: reference } });
   const plans = await plansOf(db.url, (sql) => sql`delete from keyframe.projects where id = ${world.project}`);

@@ -90,7 +90,7 @@ describe.each(Object.entries(REQUESTS).filter(([, { post }]) => post))("%s, repl
 });
 
 describe.each(Object.keys(WEBHOOK_REQUESTS))("%s with the secret key", (name) => {
-  test("→ is not limited and has no rate to tell", async () => {
+  test("→ is not limited and returns no rate", async () => {
     const service = await addServiceScene(db);
     const before = await db.sql`select owner_id, route_class, tokens from keyframe_private.rate_buckets order by 1, 2`;
     expect((await makeRequest<Answer>(db, service, name)).rate).toBe(null);
@@ -114,7 +114,7 @@ test("every POST, and nothing else → takes an Idempotency-Key", async () => {
   expect(rows.map(({ name }) => name).sort()).toEqual(posts.map(([name]) => name).sort());
 });
 
-test("what is read and is not there → not_found, and with an empty bucket rate_limited before anything is looked for", async () => {
+test("what is read and is not there → not_found, and with an empty bucket rate_limited before anything is read", async () => {
   const missing = { ...scene, project: crypto.randomUUID() };
   expect((await refusalOf(makeRequest(db, missing, "read_prediction"))).message).toBe("not_found");
   await makeRequest(db, scene, "read_prediction");

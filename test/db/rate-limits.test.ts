@@ -26,7 +26,7 @@ const upload = (owner: string) =>
 const pass = (interval: string) =>
   db.sql`update keyframe_private.rate_buckets set refilled_at = refilled_at - ${interval}::interval`;
 
-/** What a refusal tells in its hint. */
+/** The hint of a refusal. */
 const told = (policy: string, wait_seconds: number) => ({
   policy,
   limit: 3,
@@ -140,7 +140,7 @@ test("take_token → says how the bucket then stands, as rate_state does afterwa
   expect(states[1]).toEqual(states[0]);
 });
 
-test("nobody signed in → nothing is taken, and there is no rate to tell", async () => {
+test("without a session → nothing is taken, and no rate is returned", async () => {
   const [row] = await db.as(
     { role: "authenticated" },
     (sql) => sql`select keyframe_private.take_token('upload') as taken, keyframe_private.rate_state('upload') as state`,
@@ -155,7 +155,7 @@ test("a class without a row → has no limit", async () => {
   await db.sql`insert into keyframe_private.rate_limits values ('upload', 3, 0.1)`;
 });
 
-test("an administrator's insert → is not limited and takes nobody's tokens", async () => {
+test("an administrator's insert → is not limited and takes no tokens", async () => {
   for (let i = 0; i < 5; i++) {
     await db.sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
   }

@@ -7,7 +7,7 @@ import { liftRateLimits } from "../support/db-user.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
 import { addEndpoint, exchange, resultOf } from "../support/db-webhooks.ts";
 
-// A token's row stays locked to the end of its transaction. Whoever waits for one must hold nothing that its holder may need.
+// A token's row stays locked to the end of its transaction. A transaction that waits for one must hold nothing that its holder may need.
 
 let db: ClonedDatabase;
 let scene: Scene;

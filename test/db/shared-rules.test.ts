@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { EVENT_TYPES } from "../../shared/contract/webhooks.ts";
 import { isErrorCode } from "../../shared/http/errors.ts";
 import { IMAGE_LIMIT_BYTES } from "../../supabase/functions/api/http/read-upload.ts";
-import { MOST_OUTPUT_BYTES } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
+import { MAX_OUTPUT_BYTES } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 
 // Rules that Postgres and TypeScript both need: each is written once on either side, and these tests compare the two.
@@ -30,7 +30,7 @@ test("the buckets' limits of a file → are those of the functions that fill the
   const limits =
     await db.sql`select id, file_size_limit::int as bytes from storage.buckets where id in ('projects', 'keyframe-outputs') order by id`;
   expect([...limits]).toEqual([
-    { id: "keyframe-outputs", bytes: MOST_OUTPUT_BYTES },
+    { id: "keyframe-outputs", bytes: MAX_OUTPUT_BYTES },
     { id: "projects", bytes: IMAGE_LIMIT_BYTES },
   ]);
 });

@@ -72,7 +72,7 @@ describe("writing", () => {
     expect((await refusalOf(insert(bucket, full))).sqlstate).toBe("42501");
   });
 
-  test("in another user's name, or in nobody's → refused", async () => {
+  test("in another user's name, or in none → refused", async () => {
     expect((await refusalOf(insert("projects", `${crypto.randomUUID()}.png`, other))).sqlstate).toBe("42501");
     expect((await refusalOf(insert("projects", `${crypto.randomUUID()}.png`, null))).sqlstate).toBe("42501");
   });

@@ -31,7 +31,7 @@ async function kicksOfSweep(): Promise<number> {
 describe("the sweep kicks when something is due", () => {
   const DUE: [string, Status, Row][] = [
     ["a queued prediction whose back-off has passed", "queued", { lease_token: null }],
-    ["a run that nobody has called back about", "processing", { lease_token: null }],
+    ["a run without a callback", "processing", { lease_token: null }],
     ["a lease that ran out", "storing", {}],
   ];
   test.each(DUE)("%s → one kick", async (_name, status, columns) => {
@@ -116,7 +116,7 @@ describe("what is past its deadline", () => {
     expect((await db.sql`select keyframe_private.fail_overdue(2) as failed`)[0]?.failed).toBe(1);
   });
 
-  test("a row that somebody holds → is passed over, not waited for", async () => {
+  test("a row that another transaction has locked → is passed over, not waited for", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { deadline_at: past() } });
     await db.sql.begin(async (sql) => {
       await sql`select from keyframe.predictions where id = ${id} for update`;
@@ -184,7 +184,7 @@ describe("prune", () => {
       expect(await pruneRates()).toEqual(["upload"]);
     });
 
-    test("ten a week, all spent → stays until it is full, so that nobody gets a week's worth after a day", async () => {
+    test("ten a week, all spent → stays until it is full, so that no one gets a week's worth after a day", async () => {
       await db.sql`insert into keyframe_private.rate_limits (route_class, capacity, per_second) values ('slow', 10, 10 / 604800.0)`;
       try {
         await db.sql`
@@ -239,7 +239,7 @@ describe("prune", () => {
     ).toEqual(["batch-1", "batch-2"]);
   });
 
-  test("projects and predictions → are nobody's to prune", async () => {
+  test("projects and predictions → are never pruned", async () => {
     const { id } = await seedPrediction(db.sql, world, {
       status: "succeeded",
       columns: { created_at: new Date(0), completed_at: new Date(0) },

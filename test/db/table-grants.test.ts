@@ -10,7 +10,7 @@ type Who = "anon" | "owner" | "other" | "service_role";
 type Verb = "select" | "insert" | "update" | "delete";
 /**
  * select: which rows are seen. update, delete: which rows; refused where nothing is said. insert: whether a row of the first
- * user goes in; refused by row-level security and by a missing grant are told apart by nothing (both 42501).
+ * user goes in; refused by row-level security and by a missing grant have the same code (42501).
  */
 type Access = {
   select: "refused" | "none" | "own" | "all";
@@ -248,7 +248,7 @@ test("the policies → are these and no others", async () => {
   ]);
 });
 
-test("a table that a later migration creates in our schemas → is open to nobody until it grants it", async () => {
+test("a table that a later migration creates in our schemas → is closed until it grants access", async () => {
   await rolledBack(db.sql, async (sql) => {
     const [migrator] = await sql<
       { role: string }[]

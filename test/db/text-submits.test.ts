@@ -4,7 +4,7 @@ import { claim, providerSays, readRow, retryLater, runsToCancel, type Saying } f
 import { plansOf } from "../support/db-plans.ts";
 import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 
-// A run in the provider's list that only its text speaks for is a prediction's as long as nobody else submitted that text.
+// A run in the provider's list with only an equal text belongs to a prediction if no other one submitted that text.
 let db: ClonedDatabase;
 let ours: World;
 let theirs: World;
@@ -40,13 +40,13 @@ const known = async () =>
 const letPass = (hours: number) => db.sql`
   update keyframe_private.text_submits set submitted_at = submitted_at - make_interval(hours => ${hours})`;
 
-test("nobody else submitted this text → recorded", async () => {
+test("no other prediction submitted this text → recorded", async () => {
   const id = await loseAnswer(ours);
   expect(await found(id)).toBe("recorded");
   expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", provider_prediction_id: "run-in-list" });
 });
 
-test("nobody else did, and it was cancelled → its run is to be cancelled", async () => {
+test("no other prediction did, and it was cancelled → its run is to be cancelled", async () => {
   const id = await loseAnswer(ours);
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   expect(await found(id)).toBe("ended");
@@ -88,7 +88,7 @@ const OTHERS: [string, (world: World) => Promise<unknown>][] = [
   ],
 ];
 describe.each(OTHERS)("another's prediction with the same text %s", (_what, begin) => {
-  test("→ the run may be its own: unproven, neither followed nor noted", async () => {
+  test("→ the run may be its own: unproven, neither followed nor recorded", async () => {
     await begin(theirs);
     const id = await loseAnswer(ours);
     const before = await known();
@@ -119,7 +119,7 @@ test("another prediction of the same owner with the same text → unproven as we
   expect(await found(await loseAnswer(ours))).toBe("unproven");
 });
 
-test("both look for their run at the same moment → neither takes it", async () => {
+test("both search for their run at the same moment → neither takes it", async () => {
   const ids = [await loseAnswer(ours), await loseAnswer(theirs)];
   expect(await Promise.all(ids.map((id) => found(id)))).toEqual(["unproven", "unproven"]);
 });
@@ -142,7 +142,7 @@ test("another's was submitted more than an hour before → recorded", async () =
   expect(await found(await loseAnswer(ours))).toBe("recorded");
 });
 
-test("unanswered for more than an hour → unproven, for the provider has deleted the inputs", async () => {
+test("unanswered for more than an hour → unproven, because the provider has deleted the inputs", async () => {
   const id = await loseAnswer(ours);
   await db.sql`update keyframe.predictions set unanswered_since = now() - interval '61 minutes' where id = ${id}`;
   expect(await found(id)).toBe("unproven");
@@ -155,7 +155,7 @@ test("it follows a run by now → no other with its text is taken for a second o
   expect(await runsToCancel(db.sql)).toEqual([]);
 });
 
-test("the pruning forgets texts after three hours, not before", async () => {
+test("the pruning deletes texts after three hours, not before", async () => {
   const left = async () => (await db.sql`select from keyframe_private.text_submits`).count;
   await submit(ours);
   await letPass(2);
@@ -191,29 +191,32 @@ describe("cancelled during a submit", () => {
     ["deleted", async (id) => await db.sql`delete from keyframe.predictions where id = ${id}`],
   ];
 
-  test.each(ENDS)("%s, then its answer comes → the run is known, so nothing is looked for", async (_how, end) => {
+  test.each(ENDS)("%s, then its answer comes → the run is known, so nothing is searched for", async (_how, end) => {
     const { id } = await submit(ours);
     await end(id);
     expect(await providerSays(db.sql, { id, run: "run-a", status: "starting" })).toBe("ended");
     expect(await searches()).toEqual([]);
   });
 
-  test.each(ENDS)("%s, then a callback comes and no answer → nothing is looked for", async (_how, end) => {
+  test.each(ENDS)("%s, then a callback comes and no answer → nothing is searched for", async (_how, end) => {
     const { id } = await submit(ours);
     await end(id);
     expect(await providerSays(db.sql, { id, run: "run-a", callback: `msg-${id}` })).toBe("ended");
     expect(await searches()).toEqual([]);
   });
 
-  test.each(ENDS)("%s, then a callback of an earlier attempt comes → the last one is looked for", async (_how, end) => {
-    const { id } = await submit(ours, { attempt: 1 });
-    await end(id);
-    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-a", callback: `msg-${id}` })).toBe("ended");
-    expect(await searches()).toEqual([id]);
-  });
+  test.each(ENDS)(
+    "%s, then a callback of an earlier attempt comes → the last one is searched for",
+    async (_how, end) => {
+      const { id } = await submit(ours, { attempt: 1 });
+      await end(id);
+      expect(await providerSays(db.sql, { id, attempt: 1, run: "run-a", callback: `msg-${id}` })).toBe("ended");
+      expect(await searches()).toEqual([id]);
+    },
+  );
 
   test.each(ENDS)(
-    "%s, and a search has found one run so far → it is looked for until the search ends",
+    "%s, and a search has found one run so far → it is searched for until the search ends",
     async (_how, end) => {
       const { id } = await submit(ours);
       await end(id);

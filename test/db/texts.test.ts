@@ -7,7 +7,7 @@ import { addWorld, type World } from "../support/db-predictions.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
 
-// What a text may hold is said twice: by the contract, for whoever asks the API, and by checks, for whoever writes through the Data
+// The rules for texts exist twice: in the contract, for the API, and in checks, for the Data
 // API. They must say the same.
 
 let db: ClonedDatabase;

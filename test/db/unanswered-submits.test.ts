@@ -3,7 +3,7 @@ import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts
 import { plansOf } from "../support/db-plans.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 
-// A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still looked for.
+// A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still searched for.
 let db: ClonedDatabase;
 let world: World;
 beforeAll(async () => {
@@ -26,7 +26,7 @@ const claimed = async (): Promise<{ task: string; id: string; search_since: stri
 const unansweredOf = async (id: string): Promise<Date | null> =>
   (await db.sql`select unanswered_since from keyframe.predictions where id = ${id}`)[0]?.unanswered_since;
 
-test("cancelled with a submit unanswered → looked for once its lease has ended, until the search is recorded", async () => {
+test("cancelled with a submit unanswered → searched for once its lease has ended, until the search is recorded", async () => {
   const { id } = await seedUnanswered({ next_attempt_at: new Date(Date.now() + 60_000) });
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   expect(await claimed()).toEqual([]);
@@ -43,15 +43,15 @@ test("cancelled with a submit unanswered → looked for once its lease has ended
   expect(await db.sql`select keyframe_worker.record_search_ended(${id}) as done`).toEqual([{ done: false }]);
 });
 
-test("past its deadline with a submit unanswered → looked for", async () => {
+test("past its deadline with a submit unanswered → searched for", async () => {
   const { id } = await seedUnanswered({ deadline_at: new Date(0), lease_token: null });
   await db.sql`select keyframe_private.fail_overdue()`;
   expect(await claimed()).toMatchObject([{ task: "search", id }]);
 });
 
-test("its workers died too often over a submit → looked for", async () => {
+test("its workers died too often over a submit → searched for", async () => {
   const { id } = await seedUnanswered({ failures: 7 });
-  // The claim that fails it finds it among what is to be looked for at once.
+  // The claim that fails it finds it among what is to be searched for at once.
   await db.sql`select keyframe_worker.claim_predictions(10, 90)`;
   expect(await db.sql`select status, error_code from keyframe.predictions where id = ${id}`).toEqual([
     { status: "failed", error_code: "attempts_exhausted" },
@@ -61,8 +61,8 @@ test("its workers died too often over a submit → looked for", async () => {
 });
 
 test.for([
-  [false, "looked for"],
-  [true, "not looked for"],
+  [false, "searched for"],
+  [true, "no search"],
 ] as const)("failures used up, the last submit answered: %s → %s", async ([answered]) => {
   const { id, lease } = await seedUnanswered({ failures: 7 });
   const [row] = await db.sql`
@@ -71,13 +71,13 @@ test.for([
   expect(await unansweredOf(id)).toEqual(answered ? null : RECENTLY);
 });
 
-test("refused by the provider, who thereby answered → not looked for", async () => {
+test("refused by the provider, which is an answer → no search", async () => {
   const { id, lease } = await seedUnanswered();
   await db.sql`select keyframe_worker.fail_prediction(${id}, ${lease}, 'provider_rejected_input', 'No.', false)`;
   expect(await unansweredOf(id)).toBeNull();
 });
 
-test("cancelled before anybody submitted it → not looked for", async () => {
+test("cancelled before it was submitted → no search", async () => {
   const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   expect(await claimed()).toEqual([]);
@@ -104,7 +104,7 @@ async function seedGivenUp(status: "failed" | "canceled", columns: Record<string
 }
 
 test.for(["failed", "canceled"] as const)(
-  "given up, %s → the next pruning forgets it, and changes and tells nothing else",
+  "given up, %s → the next pruning ends the search, and changes nothing else",
   async (status) => {
     const { id } = await seedGivenUp(status, { updated_at: new Date(0) });
     const rest = async () => {
@@ -122,7 +122,7 @@ test.for(["failed", "canceled"] as const)(
   },
 );
 
-test("not given up yet, being looked for, or still to be submitted → the pruning leaves it", async () => {
+test("not given up yet, being searched for, or still to be submitted → the pruning leaves it", async () => {
   const young = await seedGivenUp("failed", { unanswered_since: new Date(Date.now() - 23 * 3_600_000) });
   const sought = await seedGivenUp("canceled", { next_attempt_at: new Date(Date.now() + 60_000) });
   const queued = await seedUnanswered({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
@@ -133,7 +133,7 @@ test("not given up yet, being looked for, or still to be submitted → the pruni
   expect(await unansweredOf(sought.id)).toBeNull();
 });
 
-test("given up, and somebody holds its row → the pruning passes it over and takes the others", async () => {
+test("given up, and its row is locked → the pruning passes it over and takes the others", async () => {
   const held = await seedGivenUp("failed");
   const free = await seedGivenUp("failed");
   await db.sql.begin(async (sql) => {

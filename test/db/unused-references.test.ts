@@ -31,13 +31,13 @@ const upload = async (days: number, owner: string | null = world.owner, name = `
   return `projects/${name}`;
 };
 const note = async (most = 1000) =>
-  (await db.sql<{ noted: number }[]>`select keyframe_private.queue_unused_references(${most}) as noted`)[0]?.noted;
+  (await db.sql<{ queued: number }[]>`select keyframe_private.queue_unused_references(${most}) as queued`)[0]?.queued;
 const files = async () =>
   (await db.sql`select bucket || '/' || name as file from keyframe_private.file_removals order by 1`).map(
     ({ file }) => file,
   );
 
-test("uploaded 31 days ago and never used → noted, due at once, and handed out to be removed", async () => {
+test("uploaded 31 days ago and never used → queued, due at once, and handed out to be removed", async () => {
   const old = await upload(31);
   await upload(29);
   expect(await note()).toBe(1);
@@ -60,7 +60,7 @@ test.each(["succeeded", "canceled", "queued"] as const)("used by a prediction th
   expect(await note()).toBe(0);
 });
 
-test("its owner's account is gone → noted, however new; with all else of the account", async () => {
+test("its owner's account is gone → queued, however new; with all else of the account", async () => {
   const [unused, used] = [await upload(0), await upload(0)];
   await seedPrediction(db.sql, world, { status: "failed", columns: { reference_image_path: used } });
   const stays = await upload(0, (await addWorld(db)).owner);
@@ -84,7 +84,7 @@ test("more than one call takes → the rest by the next calls", async () => {
   expect([await note(2), await note(2), await note(2), await note(2)]).toEqual([2, 2, 1, 0]);
 });
 
-test("somebody starts with it at that moment → the look waits for the start, and it stays", async () => {
+test("a start uses it at that moment → the check waits for the start, and it stays", async () => {
   const reference = await upload(31);
   let looking: Promise<number | undefined> = Promise.resolve(-1);
   await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
@@ -96,7 +96,7 @@ test("somebody starts with it at that moment → the look waits for the start, a
   expect(await files()).toEqual([]);
 });
 
-test("somebody starts with it a moment later → the start waits, and takes it back", async () => {
+test("a start uses it a moment later → the start waits, and removes the entry", async () => {
   const reference = await upload(31);
   let started: Promise<unknown> = Promise.resolve();
   await db.sql.begin(async (sql) => {

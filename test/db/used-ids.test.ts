@@ -122,20 +122,17 @@ describe("an administrator inserts a prediction with an id", () => {
       },
     ],
   ];
-  test.each(LIVES)(
-    "of a deleted one %s → refused until that is forgotten, then it gets its own",
-    async (_what, live) => {
-      const id = await live();
-      await remove(id);
-      const other = await addWorld(db);
-      expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
-      expect((await db.sql`select from keyframe.predictions where id = ${id}`).count).toBe(0);
-      await forget();
-      await insert(id, other.project);
-      await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
-      expect(await eventsOf(id)).toEqual(["generation.failed"]);
-    },
-  );
+  test.each(LIVES)("of a deleted one %s → refused until that is deleted, then it gets its own", async (_what, live) => {
+    const id = await live();
+    await remove(id);
+    const other = await addWorld(db);
+    expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
+    expect((await db.sql`select from keyframe.predictions where id = ${id}`).count).toBe(0);
+    await forget();
+    await insert(id, other.project);
+    await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
+    expect(await eventsOf(id)).toEqual(["generation.failed"]);
+  });
 
   test("of a deleted one whose output is still to be removed from Storage → refused: the removal would take the new one's", async () => {
     const { id } = await store();

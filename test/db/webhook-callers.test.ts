@@ -57,7 +57,7 @@ describe.each(Object.entries(FUNCTIONS))("%s", (name, argsOf) => {
   const attempt = (caller: Caller, { endpoint, delivery }: { endpoint: string; delivery: string }) =>
     call<object>(db, caller, name, argsOf(endpoint, delivery));
 
-  test("of one's own endpoint → goes through", async () => {
+  test("of the caller endpoint → goes through", async () => {
     expect(await attempt(owner, await addFor(owner))).toEqual(expect.any(Object));
   });
 
@@ -66,7 +66,7 @@ describe.each(Object.entries(FUNCTIONS))("%s", (name, argsOf) => {
   });
 
   test.each(FOREIGN)(
-    "of %s → not_found, told apart by nothing from one that does not exist, and nothing changes",
+    "of %s → not_found, as for one that does not exist, and nothing changes",
     async (_name, caller, whose) => {
       const theirs = await addFor(whose());
       const before = await everything();

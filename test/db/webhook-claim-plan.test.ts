@@ -54,7 +54,7 @@ test("recording a batch of 28 in it → finds each by its key", async () => {
   for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_deliveries");
 });
 
-test("the sweep over it → looks for what is due through the index", async () => {
+test("the sweep over it → finds due ones through the index", async () => {
   const plans = await plansOf(db.url, (sql) => sql`select keyframe_private.sweep()`);
   expect(plans.some((plan) => plan.includes("webhook_deliveries_due_idx"))).toBe(true);
   for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_deliveries");

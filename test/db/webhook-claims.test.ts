@@ -70,7 +70,7 @@ describe("what a claim brings", () => {
 });
 
 describe("the cap of an endpoint", () => {
-  test("100 due → as many as max_in_flight, however often somebody asks", async () => {
+  test("100 due → as many as max_in_flight, however many claims", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 100);
     expect((await exchange(db.sql)).deliveries.length).toBe(8);
@@ -110,7 +110,7 @@ describe("the cap of an endpoint", () => {
 });
 
 describe("a lease", () => {
-  test("that holds → nobody else gets the delivery", async () => {
+  test("that holds → no other worker gets the delivery", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const at = new Date();
     expect((await exchange(db.sql, { leaseSeconds: 60, at })).deliveries.length).toBe(1);
@@ -138,14 +138,14 @@ describe("a lease", () => {
 
 describe("10 exchanges at once", () => {
   /** Each on a connection of its own, recording what it got and claiming again until nothing comes. */
-  async function drain(workers: number, maxRows: number): Promise<{ ids: string[]; mostAtOnce: number }> {
+  async function drain(workers: number, maxRows: number): Promise<{ ids: string[]; maxAtOnce: number }> {
     const inFlight = new Map<string, number>();
-    let mostAtOnce = 0;
+    let maxAtOnce = 0;
     const count = (deliveries: Leased[], by: number) => {
       for (const { endpoint_id } of deliveries) {
         const now = (inFlight.get(endpoint_id) ?? 0) + by;
         inFlight.set(endpoint_id, now);
-        mostAtOnce = Math.max(mostAtOnce, now);
+        maxAtOnce = Math.max(maxAtOnce, now);
       }
     };
     const all = await Promise.all(
@@ -169,26 +169,26 @@ describe("10 exchanges at once", () => {
         return ids;
       }),
     );
-    return { ids: all.flat(), mostAtOnce };
+    return { ids: all.flat(), maxAtOnce };
   }
 
   test("over one endpoint of 60 → each delivery once, never more than 8 under way", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 60);
-    const { ids, mostAtOnce } = await drain(10, 100);
-    // Whoever found the endpoint taken may have gone home early; what they left, the next look brings.
+    const { ids, maxAtOnce } = await drain(10, 100);
+    // A worker that found the lane taken may have ended early; the next claim returns what it left.
     const rest = (await drain(1, 100)).ids;
     expect([...ids, ...rest].length).toBe(60);
     expect(new Set([...ids, ...rest]).size).toBe(60);
-    expect(mostAtOnce).toBeLessThanOrEqual(8);
+    expect(maxAtOnce).toBeLessThanOrEqual(8);
   });
 
   test("over 6 endpoints of 20 → each delivery once, none over its cap, each attempt logged once", async () => {
     for (const endpoint of await addEndpoints(6, { max_in_flight: 4 })) await seedDeliveries(db.sql, endpoint, 20);
-    const { ids, mostAtOnce } = await drain(10, 10);
+    const { ids, maxAtOnce } = await drain(10, 10);
     const rest = (await drain(1, 100)).ids;
     expect(new Set([...ids, ...rest]).size).toBe(120);
     expect([...ids, ...rest].length).toBe(120);
-    expect(mostAtOnce).toBeLessThanOrEqual(4);
+    expect(maxAtOnce).toBeLessThanOrEqual(4);
     const [row] =
       await db.sql`select count(*)::int as attempts, max(attempt) as highest from keyframe.webhook_attempts`;
     expect(row).toEqual({ attempts: 120, highest: 1 });
@@ -295,7 +295,7 @@ describe("a disabled endpoint", () => {
   });
 });
 
-test("the promise of deliver to look again → is noted by a claim, and taken back by a last look", async () => {
+test("the heartbeat of deliver → is recorded by a claim, and cleared by a final claim", async () => {
   const looking = async () => {
     const [row] = await db.sql`
       select alive_until > clock_timestamp() as looking from keyframe_private.worker_heartbeats where function_name = 'deliver'`;

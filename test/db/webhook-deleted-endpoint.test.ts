@@ -42,7 +42,7 @@ test("a project created while its owner's endpoint is being deleted → the proj
   expect(counts).toEqual({ events: 1, deliveries: 0 });
 });
 
-test("a claim while an endpoint with a used slot is being deleted → waits for nobody", async () => {
+test("a claim while an endpoint with a used slot is being deleted → waits for no lock", async () => {
   const scene = await addScene(db, await db.addUser());
   await db.sql`update keyframe.webhook_deliveries set next_attempt_at = now() - interval '1 second' where id = ${scene.delivery}`;
   const { deliveries } = await exchange(db.sql);

@@ -32,7 +32,7 @@ describe("list_webhook_deliveries", () => {
     (await call<{ deliveries: Listed[] }>(db, owner, "list_webhook_deliveries", { endpoint_id: endpoint, ...args }))
       .deliveries;
 
-  test("→ newest first with their attempts, without what is nobody's business", async () => {
+  test("→ newest first with their attempts, without internal columns", async () => {
     const first = await seed({ created_at: later(-2) });
     const second = await seed({ created_at: later(-1) });
     await sendNext(db.sql, { status_code: 500, response_excerpt: "Oops" });
@@ -87,7 +87,7 @@ describe("list_webhook_deliveries", () => {
     expect(await ids({ event_type: "generation.failed" })).toEqual([]);
   });
 
-  test("a page of 100 and the one that tells of another page → 101 rows", async () => {
+  test("a page of 100 and the row that shows another page → 101 rows", async () => {
     await seedDeliveries(db.sql, endpoint, 102);
     expect((await list({ max_rows: 101 })).length).toBe(101);
     expect((await list()).length).toBe(20);

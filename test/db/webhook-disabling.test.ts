@@ -81,7 +81,7 @@ describe("410", () => {
 });
 
 describe("nothing but failures", () => {
-  test("the first one → failing_since tells when; later ones do not move it", async () => {
+  test("the first one → failing_since is its time; later ones do not change it", async () => {
     for (const at of [START, days(1), days(4, 86_399)]) await attempt({ error: "timeout" }, at);
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });
   });

@@ -80,7 +80,7 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
   });
 
   test.each(Object.entries(DELETIONS))(
-    "%s → nothing more is sent to it, and its receiver is nobody's concern",
+    "%s → nothing more is sent to it, and its receiver has no lease",
     async (_name, end) => {
       await end(scene);
       const { deliveries } = await exchange(db.sql, { at: new Date(Date.now() + 3_600_000) });
@@ -207,7 +207,7 @@ describe("what deleted endpoints leave", () => {
     expect(await seenBy(scene.owner)).toMatchObject({ endpoints: 1, deliveries: 0 });
   });
 
-  test("while somebody else prunes → what that one is at is left alone, without waiting", async () => {
+  test("while another job prunes → its batch is skipped, without waiting", async () => {
     await remove(scene.endpoint);
     await db.sql.begin(async (sql) => {
       await sql`select keyframe_private.prune_deleted_endpoints(1)`;
@@ -249,7 +249,7 @@ describe("requests that are under way when an endpoint is deleted", () => {
     exchange(db.sql, { results: deliveries.map((held) => resultOf(held, outcome)), maxRows: 0 });
 
   test.each([200, 410, 500])(
-    "they end with %i → the other results of the batch count; nobody sees theirs",
+    "they end with %i → the other results of the batch count; theirs are discarded",
     async (status_code) => {
       expect(deliveries.length).toBe(2);
       await record({ status_code });
@@ -260,19 +260,19 @@ describe("requests that are under way when an endpoint is deleted", () => {
     },
   );
 
-  test("until they have ended → nothing of it is deleted, so nobody waits who records them", async () => {
+  test("until they have ended → nothing of it is deleted, so that recording them waits for nothing", async () => {
     expect(await pruneOnce(100)).toBe(0);
     await record({ status_code: 500 });
     expect(await pruneOnce(100)).toBe(1);
   });
 
-  test("nobody comes back with them → deleted when their leases have run out", async () => {
+  test("they are never recorded → deleted when their leases have run out", async () => {
     await db.sql`update keyframe_private.delivery_leases set leased_until = now()`;
     expect(await pruneOnce(100)).toBe(1);
   });
 });
 
-test("while a batch is being deleted → its owner's and everybody's writes wait for nobody", async () => {
+test("while a batch is being deleted → its owner's and all other writes wait for no lock", async () => {
   const wide = await addEndpoint(db.sql, null);
   await seedDeliveries(db.sql, scene.endpoint, 50);
   await seedDeliveries(db.sql, wide, 1);

@@ -80,7 +80,7 @@ describe("a new project", () => {
     expect(await receivers()).toEqual([]);
   });
 
-  test("with nobody listening → the event is kept all the same, so that it can be recovered", async () => {
+  test("without endpoints → the event is kept, so that it can be recovered", async () => {
     await addProject(db, world.owner);
     expect(await types()).toEqual(["project.created"]);
     expect(await receivers()).toEqual([]);
@@ -200,7 +200,7 @@ describe("a prediction", () => {
     expect(await events()).toEqual([]);
   });
 
-  test("20 ends at once, half of them good → exactly one event, of the end that the row tells", async () => {
+  test("20 ends at once, half of them good → exactly one event, of the status of the row", async () => {
     await addEndpoint(db.sql, world.owner);
     const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
     await Promise.all(

@@ -98,7 +98,7 @@ describe("webhook_health", () => {
   });
 });
 
-describe("whose health it tells", () => {
+describe("whose health it returns", () => {
   test("all endpoints of the caller, newest first; named one → that one alone", async () => {
     const newer = await addEndpoint(db.sql, owner, { created_at: new Date(Date.now() + 1_000) });
     const ids = async (args = {}) => (await ask(owner, args)).endpoints.map(({ endpoint_id }) => endpoint_id);

@@ -44,7 +44,7 @@ describe("an event wakes deliver", () => {
     expect((await db.sql`select from net.http_request_queue`).count).toBe(1);
   });
 
-  test("when somebody listens → one kick; when nobody does → none", async () => {
+  test("with an endpoint → one kick; without → none", async () => {
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(1);
     const other = await db.addUser();
     expect(await kicksOf(() => addProject(db, other))).toBe(0);
@@ -95,7 +95,7 @@ describe("while the heartbeat of deliver is live", () => {
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(0);
   });
 
-  test("and looked for the last time → a kick again", async () => {
+  test("and made its final claim → a kick again", async () => {
     await exchange(db.sql, { heartbeatMs: 60_000 });
     await exchange(db.sql, { heartbeatMs: 0 });
     await db.sql`delete from keyframe.webhook_deliveries`;
@@ -108,7 +108,7 @@ describe("while the heartbeat of deliver is live", () => {
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(1);
   });
 
-  test("generate's promise → is not deliver's", async () => {
+  test("generate's heartbeat → is not deliver's", async () => {
     await db.sql`select keyframe_worker.claim_predictions(1, 60, 60000)`;
     expect(await kicksOf(() => addProject(db, world.owner))).toBe(1);
   });

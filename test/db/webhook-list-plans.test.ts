@@ -46,7 +46,7 @@ const plansAsUser = (statement: string) =>
   });
 const UNDO = new Error("Each call is to find the same.");
 
-/** Rows of deliveries that a plan read, those read in vain included. */
+/** Rows of deliveries that a plan read, discarded ones included. */
 function readBy(plan: string): number {
   const reads = plan.matchAll(
     /Scan[^\n]* on webhook_deliveries[^\n]*actual rows=([\d.]+) loops=(\d+)\)(?:\n(?!\s*->)[^\n]*)*?(?:Rows Removed by Filter: (\d+)|(?=\n\s*->|$))/g,

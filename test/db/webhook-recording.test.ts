@@ -87,7 +87,7 @@ describe("the holder of a lease alone is believed", () => {
     expect((await attemptsOf(id)).length).toBe(1);
   });
 
-  test("a lease that ran out, but that nobody has taken over → still counts: the request was made", async () => {
+  test("an expired lease that no worker has taken over → still counts: the request was made", async () => {
     const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const [held] = (await exchange(db.sql, { leaseSeconds: 0 })).deliveries;
     expect((await record([resultOf(held ?? { id, lease_token: "" }, { status_code: 200 })])).recorded).toBe(1);
@@ -159,7 +159,7 @@ test("a batch of 100 with all kinds of ends → recorded in one call, each as it
   expect((await db.sql`select from keyframe.webhook_attempts`).count).toBe(100);
 });
 
-describe("nobody waits for each other for ever", () => {
+describe("no deadlocks", () => {
   test("an owner deletes an endpoint while results of it are recorded → it is gone, and neither call fails", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 3);

@@ -34,7 +34,7 @@ async function addDelivery(created_at: Date, columns: object): Promise<string> {
   await db.sql`update keyframe.webhook_events set created_at = ${created_at} where id = (select event_id from keyframe.webhook_deliveries where id = ${id})`;
   return id;
 }
-/** Recovers all of 40 days. Whatever waits for a lock of somebody else fails. */
+/** Recovers all of 40 days. Whatever waits for a lock of another user fails. */
 const recover = () =>
   db.as({ role: "authenticated", sub: owner }, async (sql) => {
     await sql`set local lock_timeout = '1s'`;

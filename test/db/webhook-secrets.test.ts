@@ -206,7 +206,7 @@ describe("what is over leaves the Vault", () => {
     expect((await vaulted()).length).toBe(2);
   });
 
-  test("the endpoint is deleted → all its secrets go, and nobody else's", async () => {
+  test("the endpoint is deleted → all its secrets go, and no others", async () => {
     const other = await addEndpoint(db.sql, null);
     await rotate(24);
     await call(db, owner, "delete_webhook_endpoint", { endpoint_id: endpoint });

@@ -87,11 +87,11 @@ test("with results → they are recorded without a wait", async () => {
   expect(ms).toBeLessThan(LONG_MS / 2);
 });
 
-test("the promise to look again → is not held back by the wait of the call that made it", async () => {
+test("the heartbeat → is not delayed by the wait of the call that recorded it", async () => {
   await exchange(db.sql, { heartbeatMs: 60_000 });
   const waiting = exchange(db.sql, { heartbeatMs: 60_000, waitMs: 1_000 });
   await untilWaiting();
-  // Nobody holds the row: another claim notes its promise without leaving it out.
+  // The row is not locked: another claim records its heartbeat too.
   await exchange(db.sql, { heartbeatMs: 0 });
   const [row] =
     await db.sql`select alive_until = '-infinity' as ended from keyframe_private.worker_heartbeats where function_name = 'deliver'`;

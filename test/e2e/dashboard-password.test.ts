@@ -64,7 +64,7 @@ test("a link that was used already → said on the sign-in page, and the address
   expect(late.url()).not.toContain("error");
 });
 
-test("a link that was used already, followed by somebody who is signed in → told, and they stay where they are", async () => {
+test("a link that was used already, opened by a signed-in user → a message, and they stay on their page", async () => {
   const { session } = await newPerson();
   const { page } = await visit({ session });
   await page.goto("/#error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid");

@@ -104,7 +104,7 @@ test("one click → in as the demo user; not where config.json names none", asyn
   expect(await hosted.getByText("demo user").count()).toBe(0);
 });
 
-test("signing out → every tab is out; whoever comes next starts at the projects and sees their own alone", async () => {
+test("signing out → every tab is out; the next user starts at the projects and sees only their own", async () => {
   const { session, keyframe } = await newPerson();
   await keyframe.createProject({ title: "Of the first", textPrompt: "A harbour at dawn" });
   const next = await newPerson();
@@ -226,7 +226,7 @@ test("a session that the service refuses while a page is open → told, and back
   await heading(page, "Webhooks");
 });
 
-test("Auth is away when somebody signs in → said in words, and works when it is back", async () => {
+test("Auth is away at a sign-in → a message, and it works when Auth is back", async () => {
   const person = await newPerson();
   const { page, watch } = await visit();
   watch.allow(/Failed to load resource/);

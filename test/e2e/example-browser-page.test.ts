@@ -44,7 +44,7 @@ async function signIn(password: string): Promise<void> {
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-test("a wrong password, then the right one → told so, then signed in; a film → both pictures and a video that plays", {
+test("a wrong password, then the right one → a message, then signed in; a film → both pictures and a video that plays", {
   timeout: 90_000,
 }, async () => {
   await page.goto(address);

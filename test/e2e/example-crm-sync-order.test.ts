@@ -66,7 +66,7 @@ describe("events that overtake each other", () => {
     store.close();
   });
 
-  test("the same event twice at once → told once", async () => {
+  test("the same event twice at once → processed once", async () => {
     const { sync, store, waiting, told } = scene();
     const both = [sync("a", change(OLD, { video: "succeeded" }), signal), sync("a", change(OLD, {}), signal)];
     await settle();
@@ -122,7 +122,7 @@ describe("events that overtake each other", () => {
   });
 });
 
-test("an event is forgotten after 35 days, no sooner, and what was the latest never", () => {
+test("an event is deleted after 35 days, no sooner, and the latest one never", () => {
   const store = openStore(newFile());
   const days = (count: number) => new Date(Date.UTC(2026, 0, 1 + count));
   store.claim("b", change(NEW, {}));
@@ -154,7 +154,7 @@ test("no secret → named in one line, exit 1", async () => {
 });
 
 describe("what is read of an event", () => {
-  test("every body of docs/receive-webhooks.md → what it tells of which part; a test tells nothing", () => {
+  test("every body of docs/receive-webhooks.md → the part that it describes; a test describes none", () => {
     const read = documentedBodies.map((body) => readEvent(JSON.parse(body)));
     expect(read.map((one) => one && { part: one.part, fields: one.fields })).toEqual([
       {

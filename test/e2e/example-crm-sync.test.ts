@@ -55,7 +55,7 @@ function expectOneContactAnd(...projectIds: (string | undefined)[]): Record<stri
 }
 
 describe("what arrives in the CRM", () => {
-  test("two projects and the steps of one → one contact, two deals, the deal tells how each step ended", async () => {
+  test("two projects and the steps of one → one contact, two deals, the deal has the outcome of each step", async () => {
     const [one, two] = await createProjects(maker, 2);
     await maker.start("first-frame", { projectId: one });
     await maker.start("last-frame", { projectId: one, prompt: promptWith("failed") });
@@ -147,7 +147,7 @@ describe("when things go wrong", () => {
   );
 
   test.each([409, 400] as const)(
-    "somebody else creates the same between look and create → %i, and theirs is used",
+    "another user creates the same between look and create → %i, and theirs is used",
     async (status) => {
       await hubspot.stop();
       hubspot = await startHubSpot(status);
@@ -190,7 +190,7 @@ describe("when things go wrong", () => {
   });
 
   test("an older failure comes after a newer success, and the project last of all → the newer one stays", async () => {
-    hubspot.behave(() => ({ refuse: 429, headers: { "retry-after": "3600" } })); // not again before it is told to
+    hubspot.behave(() => ({ refuse: 429, headers: { "retry-after": "3600" } })); // not before Retry-After
     const [project] = await createProjects(maker, 1);
     await maker.start("first-frame", { projectId: project, prompt: promptWith("failed") });
     await failed(2);

@@ -16,7 +16,7 @@ const sql = connect(stack.databaseUrl);
 afterAll(() => sql.end({ timeout: 1 }));
 
 describe.concurrent("a film from project to video", () => {
-  test("reference image, first frame, last frame, video → three files as promised, one run each", async () => {
+  test("reference image, first frame, last frame, video → three files as documented, one run each", async () => {
     const maker = await newFilmMaker(stack);
     const photo = drawReferencePhoto(maker.projectId);
     const { referenceImagePath } = await maker.call(
@@ -63,7 +63,7 @@ describe.concurrent("a film from project to video", () => {
     const { url, publishableKey } = stack;
     const steps: DemoStep[] = [];
     const { signal } = new AbortController();
-    await runDemo({ url, publishableKey, patienceMs: 25_000, write: () => undefined, signal, steps });
+    await runDemo({ url, publishableKey, timeoutMs: 25_000, write: () => undefined, signal, steps });
     expect(steps.map(({ name }) => name)).toEqual([
       ...["sign up", "webhook", "project", "reference", "first-frame", "last-frame", "video"],
       ...["download", "check frames", "check video", "events"],

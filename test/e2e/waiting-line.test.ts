@@ -35,7 +35,7 @@ test("more starts than places → the rest wait in order, move up when one leave
 
   const other = await newFilmMaker(stack);
   const quick = await other.start("first-frame", { prompt: promptWith() });
-  await until("somebody else's prediction runs", async () => (await other.read(quick)).status === "processing");
+  await until("another user's prediction runs", async () => (await other.read(quick)).status === "processing");
   expect(await maker.read(next)).toMatchObject({ status: "queued", queuePosition: 1, startedAt: null });
 
   await stack.setRunDelay(0);

@@ -39,7 +39,7 @@ async function listen(habit = answers(204), fields = {}) {
 }
 
 describe.concurrent("signed events", () => {
-  test("a film with one failure → project.created, three generation.succeeded and generation.failed, each once, signed, as promised", async () => {
+  test("a film with one failure → project.created, three generation.succeeded and generation.failed, each once, signed, as documented", async () => {
     const { receiver, maker, webhookId, secret } = await listen();
     const [projectId = ""] = await createProjects(maker, 1);
     const frame = await maker.untilEnded(await maker.start("first-frame"));

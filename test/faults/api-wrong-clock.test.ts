@@ -77,7 +77,7 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
     expect(seen).toEqual(made);
   });
 
-  test("an output → its address works until the moment that both say, and what one tells the other knows", async () => {
+  test("an output → its URL works until the time that both state, and each accepts the other's ETag", async () => {
     const { projectId } = await newProject(wrong);
     const started = await wrong.generate("first-frame", { projectId }, { wait: 20 });
     expect(started.status).toBe("succeeded");

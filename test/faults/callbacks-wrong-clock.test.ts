@@ -9,7 +9,7 @@ import { newFilmMaker } from "../support/flow-film-maker.ts";
 import { setQuickIntervals } from "../support/flow-quick-settings.ts";
 import { connect } from "../support/flow-stack.ts";
 
-// Every callback goes to a replicate-webhook whose clock is ten minutes off. It believes none, as it must: it cannot tell a
+// Every callback goes to a replicate-webhook whose clock is ten minutes off. It must refuse all, because it cannot distinguish a
 // callback of now from one that was kept for ten minutes. Runs end all the same, for they are polled.
 let dataDir: string;
 let stack: Stack;

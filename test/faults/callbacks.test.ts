@@ -41,11 +41,11 @@ describe("callbacks alone, for the first poll is an hour away", () => {
     expect(await outcomes(ended.predictionId, 3)).toContain("succeeded recorded");
   });
 
-  test.concurrent("each twice → the second of each that was news is a duplicate, and the end is one", async () => {
+  test.concurrent("each twice → the second of each that changed something is a duplicate, and the end is one", async () => {
     const { ended, row } = await generate("callback_doubled");
     const seen = await outcomes(ended.predictionId, 6);
     const again = new Set(seen.filter((one) => one.endsWith(" duplicate")));
-    again.delete("starting duplicate"); // news only where it comes before the submit's own answer
+    again.delete("starting duplicate"); // a change only where it comes before the submit's own answer
     expect([...again]).toEqual(["processing duplicate", "succeeded duplicate"]);
     expect(seen.filter((one) => one === "succeeded recorded")).toHaveLength(1);
     expect(await wholeRow(stack.sql, ended.predictionId)).toBe(row);

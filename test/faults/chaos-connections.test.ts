@@ -49,7 +49,7 @@ test("a stack that has just started → its gateway can use the connections that
   await untilNothingIsLeft();
 });
 
-test("a client of Postgres that nobody has ended → it is named, until it ends", async () => {
+test("a client of Postgres that was not ended → it is named, until it ends", async () => {
   const forgotten = postgres(stack.databaseUrl, { max: 1, connection: { application_name: "forgotten" } });
   await forgotten`select 1`;
   await untilLeft(/^forgotten: 1 connections to Postgres .*kept may be 0/);
@@ -68,7 +68,7 @@ test("one more of a kind that the stack has itself → it is named", async () =>
 test("a connection of the gateway's pool that a request does not give back → one less can be used", async () => {
   const taken = Promise.withResolvers<void>();
   const given = Promise.withResolvers<void>();
-  // While somebody else holds the table, a request for it holds its connection.
+  // While another user holds the table, a request for it holds its connection.
   const lock = sql.begin(async (other) => {
     await other`lock table keyframe.projects in access exclusive mode`;
     const headers = {

@@ -7,13 +7,13 @@ import { letLeaseRunOut } from "../support/flow-restarts.ts";
 import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
 import { until } from "../support/until.ts";
 
-// A run that was paid for, and of which nobody here has heard: its answer was lost, and so is every callback. Its own stack,
+// A run that was paid for, and which no row names: its answer was lost, and so is every callback. Its own stack,
 // for tries come a minute apart: long enough for the prediction to end first.
 let stack: OwnStack;
 let maker: FilmMaker;
 beforeAll(async () => {
   stack = await startOwnStack();
-  await stack.sql`update keyframe_private.settings set retry_base = '1 minute', retry_most = '2 minutes' where only_row`;
+  await stack.sql`update keyframe_private.settings set retry_base = '1 minute', retry_max = '2 minutes' where only_row`;
   await stack.setRunDelay(120_000);
   maker = await newFilmMaker(stack);
 });
@@ -45,14 +45,14 @@ async function expectRunEnded(predictionId: string, prompt: string): Promise<voi
   });
 }
 
-test("cancelled before the lost answer was looked for → its run is found and cancelled", async () => {
+test("cancelled before the search for the lost answer → its run is found and cancelled", async () => {
   const { made, prompt } = await startUnanswered();
   expect(await maker.cancel(made)).toMatchObject({ status: "canceled" });
   await stack.sql`update keyframe.predictions set next_attempt_at = now() where id = ${made.predictionId}`;
   await expectRunEnded(made.predictionId, prompt);
 });
 
-test("past its deadline before the lost answer was looked for → its run is found and cancelled", async () => {
+test("past its deadline before the search for the lost answer → its run is found and cancelled", async () => {
   const { made, prompt } = await startUnanswered();
   await stack.sql`
     update keyframe.predictions set deadline_at = now(), next_attempt_at = now() + interval '1 second' where id = ${made.predictionId}`;
@@ -78,7 +78,7 @@ test.for<[string, (doomed: Doomed) => Promise<unknown>]>([
     "its owner's account deleted",
     async ({ account }) => await stack.sql`delete from auth.users where id = ${account.userId}`,
   ],
-])("%s before the lost answer was looked for → its run is found and cancelled", async ([, remove]) => {
+])("%s before the search for the lost answer → its run is found and cancelled", async ([, remove]) => {
   const account = await newFilmMaker(stack);
   const { made, prompt } = await startUnanswered(account);
   await remove({ account, made });
@@ -86,7 +86,7 @@ test.for<[string, (doomed: Doomed) => Promise<unknown>]>([
     update keyframe_private.unanswered_submits set next_search_at = now() where prediction_id = ${made.predictionId} returning search_task`;
   expect(searched).toMatchObject([{ search_task: { prompt } }]);
   await expectRunEnded(made.predictionId, prompt);
-  await until("the prompt is forgotten", async () => {
+  await until("the prompt is deleted", async () => {
     const [row] = await stack.sql`
       select search_task from keyframe_private.unanswered_submits where prediction_id = ${made.predictionId}`;
     return row?.search_task === null;

@@ -40,7 +40,7 @@ const untilHeld = ({ receiver }: Listener, count: number) =>
 const untilDelivered = ({ webhookId }: Listener, count: number, seconds?: number) =>
   untilStories(stack.sql, webhookId, `${count} events are delivered`, count, isDelivered, seconds);
 
-/** Holds every request until told; then it answers those it holds, and later ones at once. */
+/** Holds every request until released; then it answers those it holds, and later ones at once. */
 function held(): { habit: Habit; release(): void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { habit: (response) => void promise.then(() => response.writeHead(200).end("held")), release: resolve };
@@ -153,7 +153,7 @@ test("the queue of kicks emptied → the sweep makes up for it", async () => {
   const listener = await listen(answers(200));
   stack.child("scheduler").kill("SIGSTOP");
   let created = 0;
-  // A drain that an earlier kick has started may still take the first one: then there was no kick to lose.
+  // A worker that an earlier kick has started may still take the first one: then there was no kick to lose.
   await until("a delivery waits, its kick is lost and nobody looks", async () => {
     await createProjects(listener.maker, 1);
     created++;

@@ -183,7 +183,7 @@ describe.concurrent("a receiver that", () => {
     await expectSoundDeliveries(sql, to.webhookId, receiver);
   });
 
-  test("sends 100 and 103, which nobody asked for, before 200 → delivered by one request", async () => {
+  test("sends 100 and 103, unrequested, before 200 → delivered by one request", async () => {
     const requests: string[] = [];
     const raw = await startRawServer((socket, request) => {
       requests.push(request);

@@ -41,7 +41,7 @@ test("a pool that is ended while a connection waits to connect again → it does
   await cut(NAME);
   await until("it has noticed", () => pool.lost.aborted);
   const asked = driver`select 2`.catch((error: unknown) => error);
-  // Whoever waits keeps a connection waiting for its time to connect again.
+  // A waiting query keeps a connection that waits to connect again.
   await Promise.resolve();
   await pool.end(0);
   await asked;

@@ -145,16 +145,16 @@ describe("a callback that comes too late or too often → 200, so that it is not
     },
   );
 
-  test("the same webhook-id again, even with other news → duplicate", async () => {
+  test("the same webhook-id again, even with another state → duplicate", async () => {
     const seeded = await seed();
     const id = `msg_${crypto.randomUUID()}`;
-    const news = says(seeded.run, "processing", { logs: "video:  40%|████      | 40/100" });
-    const first = await signedPost(address(seeded.id), secret, { id, body: news });
+    const changed = says(seeded.run, "processing", { logs: "video:  40%|████      | 40/100" });
+    const first = await signedPost(address(seeded.id), secret, { id, body: changed });
     expect(first).toMatchObject({ status: 200, data: { outcome: "recorded" } });
     // Nobody polls it meanwhile.
     await sql`update keyframe.predictions set next_attempt_at = ${new Date(Date.now() + HOUR)} where id = ${seeded.id}`;
     await expectUnchanged(seeded, async () => {
-      for (const body of [news, says(seeded.run, "failed")]) {
+      for (const body of [changed, says(seeded.run, "failed")]) {
         const answer = await signedPost(address(seeded.id), secret, { id, body });
         expect(answer).toMatchObject({ status: 200, data: { outcome: "duplicate" } });
       }
@@ -186,7 +186,7 @@ describe("a callback that comes too late or too often → 200, so that it is not
   });
 });
 
-test("a signed success with its output at an address that is not the provider's → failed, and nobody fetched it", async () => {
+test("a signed success with its output at an address that is not the provider's → failed, and not fetched", async () => {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(request.url ?? "");

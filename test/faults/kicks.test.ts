@@ -66,7 +66,7 @@ test("kicks whose signature does not hold → 401, nothing is claimed; one that 
   expect(await signedPost(generate(), stack.kickSecret, { method: "GET" })).toMatchObject({ status: 405 });
   const huge = { body: JSON.stringify({ padding: "x".repeat(64 * 1024) }) };
   expect(await signedPost(generate(), stack.kickSecret, huge)).toMatchObject({ status: 413 });
-  // A drain would have noted itself before anything else.
+  // A worker records its heartbeat before anything else.
   await untilNobodyLooks(stack.sql);
   expect(await wholeRow(stack.sql, made.predictionId)).toBe(before);
   expect(await runsAtProvider(stack, prompt)).toEqual([]);

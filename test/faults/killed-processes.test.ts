@@ -132,7 +132,7 @@ test("the scheduler killed as a kick is to be sent → the work is done all the 
   await expectOneSuccess(made, prompt);
 });
 
-test("the provider forgets a run → failed as provider_lost, and can be run again", async () => {
+test("the provider loses a run → failed as provider_lost, and can be run again", async () => {
   await stack.setRunDelay(60_000);
   const { made } = await start("callback_lost");
   await untilRow("the run is on its way", made, ({ status }) => status === "starting" || status === "processing");

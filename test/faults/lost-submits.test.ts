@@ -10,7 +10,7 @@ import { until } from "../support/until.ts";
 const PAIRS = 40;
 const APART_MS = 50;
 const RUN_MS = 60_000;
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const PNG = Uint8Array.fromBase64(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
 );
@@ -29,7 +29,7 @@ describe.each(["callbacks", "polling"] as const)("%s", (mode) => {
     simulator = await startSimulator({ runDelayMs: RUN_MS, imageWidth: 64 });
     stack = await startOwnStack(providedBy(simulator, mode));
     // The next try comes when the test says so: once all answers are lost.
-    await stack.sql`update keyframe_private.settings set retry_base = '5 minutes', retry_most = '5 minutes' where only_row`;
+    await stack.sql`update keyframe_private.settings set retry_base = '5 minutes', retry_max = '5 minutes' where only_row`;
     sides = await loseAnswers(stack, simulator);
     await searchAtOnce(stack, sides);
     await letRunsEnd(stack, simulator);
@@ -37,7 +37,7 @@ describe.each(["callbacks", "polling"] as const)("%s", (mode) => {
     const rows = await stack.sql<{ run: string; prediction: string }[]>`
       select provider_prediction_id as run, prediction_id as prediction from keyframe_private.provider_runs`;
     known = new Map(rows.map(({ run, prediction }) => [run, prediction]));
-  }, 4 * PATIENCE_MS);
+  }, 4 * TIMEOUT_MS);
   afterAll(async () => {
     await stack?.stop();
     await simulator?.stop();
@@ -159,7 +159,7 @@ async function letRunsEnd({ sql }: OwnStack, { control }: RunningSimulator): Pro
       union all select from keyframe_private.provider_runs where cancel_due_at is not null`;
       return going.count === 0;
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 }
 
@@ -167,7 +167,7 @@ async function untilNone({ sql }: OwnStack, what: string, condition: ReturnType<
   await until(
     what,
     async () => (await sql`select from keyframe.predictions where ${condition}`).count === 0,
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 }
 

@@ -48,14 +48,14 @@ describe.concurrent("an answer to a submit that is no success", () => {
     expect(runs).toHaveLength(1);
   });
 
-  test("accepted but the answer lost → the callbacks tell of the run, which is paid for once", async () => {
+  test("accepted but the answer lost → the callbacks name the run, which is paid for once", async () => {
     const { ended, runs } = await generate("lost_answer");
     expect(ended.status).toBe("succeeded");
     expect(runs).toHaveLength(1);
     await download(ended);
   });
 
-  test("accepted, the answer and every callback lost → the orphan is found in the list by its text, which nobody else submitted, and adopted: no second run", async () => {
+  test("accepted, the answer and every callback lost → the orphan is found in the list by its text, which no other prediction submitted, and adopted: no second run", async () => {
     const { ended, runs } = await generate("lost_answer", "callback_lost");
     expect(ended).toMatchObject({ status: "succeeded", attempt: 2 });
     expect(runs).toHaveLength(1);

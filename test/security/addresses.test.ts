@@ -214,7 +214,7 @@ test.each([
   expect(() => parseOutputHosts(list)).toThrow("must be host names or origins");
 });
 
-test("the running stack's api → told of a webhook at its own gateway or simulator, it is the owner's receiver and gets no key of ours", async () => {
+test("the running stack's api → a webhook at its own gateway or simulator, it is the owner's receiver and gets no key of ours", async () => {
   const { url, simulatorUrl, secretKey, kickSecret, replicateToken } = inject("stack");
   const user = await signUp();
   for (const target of [`${url}/rest/v1/rpc/claim_predictions`, `${simulatorUrl}/v1/predictions`]) {

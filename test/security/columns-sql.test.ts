@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-/** Privileges are checked before the first row, so a statement that touches none tells all. `text` casts to anything. */
+/** Privileges are checked before the first row, so a statement without rows shows them. `text` casts to anything. */
 const STATEMENT: Record<Verb, (table: string, column: string, type: string) => string> = {
   select: (table, column) => `select ${column} from ${table} limit 0`,
   insert: (table, column, type) => `insert into ${table} (${column}) select null::${type} where false`,
@@ -85,7 +85,7 @@ test("views and foreign tables, which would pass by row-level security → there
   expect([...rows]).toEqual([]);
 });
 
-test("publications → carry predictions alone, whose changes Realtime tells by the table's policies", async () => {
+test("publications → carry predictions alone, whose changes Realtime filters by the table's policies", async () => {
   const rows = await db.sql<{ tablename: string }[]>`
     select distinct tablename from pg_publication_tables where schemaname in ('keyframe', 'keyframe_worker', 'keyframe_private')`;
   expect(rows.map(({ tablename }) => tablename)).toEqual(["predictions"]);

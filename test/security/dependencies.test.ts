@@ -108,7 +108,7 @@ describe("what runs while installing", () => {
     expect(withScript.filter((name) => !(name in packageJson.allowScripts))).toEqual([]);
   });
 
-  test("a package whose script nobody has decided about → npm refuses to install it", () => {
+  test("a package whose script is neither allowed nor denied → npm refuses to install it", () => {
     expect(readFileSync(new URL("../../.npmrc", import.meta.url), "utf8")).toMatch(/^strict-allow-scripts=true$/m);
   });
 

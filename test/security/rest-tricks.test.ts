@@ -130,7 +130,7 @@ test.each([
   "select=*&and=(id.eq.1,or(1.eq.1))",
   "select=title&title=fts(evil').x",
   `owner_id=eq.${crypto.randomUUID()}&owner_id=not.is.null&or=(owner_id.is.null,owner_id.not.is.null)`,
-])("a filter that would be SQL: %s → no row of anybody else", async (query) => {
+])("a filter that would be SQL: %s → no row of another user", async (query) => {
   const reply = await rest(stranger, "GET", `/projects?${encodeURI(query)}`);
   expect(reply.status).toBeLessThan(500);
   expect(reply.text).not.toContain(scene.user.id);
@@ -146,7 +146,7 @@ test.each<[name: string, path: string, headers: Record<string, string>, row: Rec
   ["the owner in the row", "", { prefer: "return=representation" }, { owner_id: "other" }],
   ["rolled back", "?on_conflict=id", { prefer: "tx=rollback,resolution=merge-duplicates" }, {}],
 ])(
-  "an upsert over somebody else's project, %s → theirs stays, nothing of it is shown",
+  "an upsert over another user's project, %s → theirs stays, nothing of it is shown",
   async (_name, query, headers, row) => {
     const before = await sql`select * from keyframe.projects where id = ${scene.projectId}`;
     const owner = row.owner_id === undefined ? {} : { owner_id: scene.user.id };
@@ -160,7 +160,7 @@ test.each<[name: string, path: string, headers: Record<string, string>, row: Rec
 );
 
 test.each(["PATCH", "PUT", "DELETE"])(
-  "%s of somebody else's project, with every preference → nothing changes",
+  "%s of another user's project, with every preference → nothing changes",
   async (method) => {
     for (const prefer of [
       "return=representation",
@@ -177,7 +177,7 @@ test.each(["PATCH", "PUT", "DELETE"])(
   },
 );
 
-test("HEAD and an exact count → count only what the caller may see; anon is refused; OPTIONS tells nothing of rows", async () => {
+test("HEAD and an exact count → count only what the caller may see; anon is refused; OPTIONS reveals nothing of rows", async () => {
   for (const table of ["projects", "predictions", "webhook_events", "webhook_attempts"]) {
     const path = `/${table}?select=*&owner_id=eq.${scene.user.id}`;
     const reply = await rest(stranger, "HEAD", path, { headers: { prefer: "count=exact" } });
@@ -197,7 +197,7 @@ test.each([
   "application/vnd.pgrst.object+json",
   "application/octet-stream",
   "text/xml",
-])("Accept: %s → gives no row of anybody else", async (accept) => {
+])("Accept: %s → gives no row of another user", async (accept) => {
   const reply = await rest(stranger, "GET", projects, { headers: { accept } });
   expect(reply.status).toBeLessThan(500);
   expect(reply.text).not.toContain(scene.user.id);
@@ -219,7 +219,7 @@ test("a header that names a role, an owner or a setting → changes nothing", as
 });
 
 describe("functions by GET and HEAD", () => {
-  test("every function that changes something → refused, and nothing changed, whoever asks", async () => {
+  test("every function that changes something → refused, and nothing changed, for every role", async () => {
     const functions = await sql<{ schema: string; name: string; names: string[] }[]>`
       select pronamespace::regnamespace::text as schema, proname as name, coalesce(proargnames[1:pronargs], '{}') as names from pg_proc
       where pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace) and provolatile = 'v' order by 1`;
@@ -266,7 +266,7 @@ describe("functions by GET and HEAD", () => {
     "decrypted_secrets",
     "raise_error",
     "prediction_json",
-  ])("rpc/%s → there is no such function, for nobody", async (name) => {
+  ])("rpc/%s → there is no such function, for any role", async (name) => {
     for (const caller of ["anon", scene.user, "service_role"] as const) {
       const reply = await rest(caller, "POST", `/rpc/${name}`, { json: {} });
       expect([reply.status, reply.code]).toEqual([404, "PGRST202"]);
@@ -278,7 +278,7 @@ describe("functions by GET and HEAD", () => {
     }
   });
 
-  test("the functions that nobody signed in may call → these", async () => {
+  test("the functions that may be called without a session → these", async () => {
     const rows = await sql`
       select p.oid::regprocedure::text as name from pg_proc p
       where p.pronamespace in ('keyframe'::regnamespace, 'keyframe_worker'::regnamespace) and has_function_privilege('anon', p.oid, 'execute')`;
@@ -287,7 +287,7 @@ describe("functions by GET and HEAD", () => {
   });
 });
 
-test("the root of the Data API → lists nothing to anybody", async () => {
+test("the root of the Data API → lists nothing to any role", async () => {
   const { url, publishableKey } = inject("stack");
   for (const headers of [
     { apikey: publishableKey },

@@ -278,7 +278,7 @@ test("the answers to what was wrong → none of the stack's secrets, no statemen
   }
 });
 
-test("the processes' arguments, which everybody on the machine may read → no secret", async () => {
+test("the processes' arguments, which every user of the machine may read → no secret", async () => {
   const { stdout } = await new Deno.Command("ps", { args: ["-axo", "args"] }).output();
   const text = new TextDecoder().decode(stdout);
   expect(text).toContain("supabase/functions/api/index.ts");
@@ -286,7 +286,7 @@ test("the processes' arguments, which everybody on the machine may read → no s
     expect([name, text.includes(secret)]).toEqual([name, false]);
 });
 
-describe("what everybody gets", () => {
+describe("public files and answers", () => {
   test("the dashboard's files → no secret, no key but what its config.json is for, no source map", async () => {
     await buildDashboard();
     expect(searchFiles(DASHBOARD_FOLDER, words(), () => false)).toEqual([]);

@@ -196,8 +196,8 @@ describe("a callback that was captured", () => {
   });
 
   test("sent again, twenty times at once and after it was recorded → recorded once, then duplicate", async () => {
-    const news = JSON.stringify({ id: run, status: "processing", error: null, logs: " 60%|", output: null });
-    const { body, given } = capture(news);
+    const changed = JSON.stringify({ id: run, status: "processing", error: null, logs: " 60%|", output: null });
+    const { body, given } = capture(changed);
     const url = address(callbackPath);
     const answers = await Promise.all(Array.from({ length: 20 }, () => rawExchange(url, "POST", given, body)));
     const outcomes = answers.map(

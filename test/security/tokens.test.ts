@@ -128,7 +128,7 @@ test("a header larger than the server takes → refused, and the next request is
   expect((await victim.call(`/api/projects/${projectId}`)).status).toBe(200);
 });
 
-test("a token of another user for this user's project → 404, told apart by nothing from one that never was", async () => {
+test("a token of another user for this user's project → 404, as for one that never existed", async () => {
   const stranger = await signUp();
   const token = await forgeToken(stranger.id, {
     claims: { email: "victim@keyframe.local", user_metadata: { sub: victim.id } },

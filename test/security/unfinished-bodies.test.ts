@@ -152,7 +152,7 @@ test.runIf(Deno.build.os === "linux")(
 );
 
 describe("many of them, straight at the function", () => {
-  const MOST_MB = 64;
+  const MAX_MB = 64;
   const memoryOf = (name: string) => inject("stack").functionPids[name] ?? 0;
 
   test("400 unsigned callbacks of 1 MiB that stop before the end → below idle + 64 MB, and a genuine one is answered", async () => {
@@ -167,10 +167,10 @@ describe("many of them, straight at the function", () => {
       if (time % 40 === 39) await answered();
     }
     await answered();
-    expect((await watch.stop()) - idle).toBeLessThan(MOST_MB);
+    expect((await watch.stop()) - idle).toBeLessThan(MAX_MB);
   });
 
-  test("100 unfinished uploads of one account, 9.9 MiB of each → below idle + 64 MB, and another account's goes through", async () => {
+  test("three times 100 unfinished uploads of one account, 9.9 MiB of each → below idle + 64 MB, and another account's goes through", async () => {
     const pid = memoryOf("api");
     const [attacker, other] = await Promise.all([signUp(), signUp()]);
     const upload = async () => expect(await other.upload(await drawImage())).toMatch(/^projects\//);
@@ -179,11 +179,16 @@ describe("many of them, straight at the function", () => {
     const watch = watchMemory(pid);
     const bytes = new Uint8Array(10 * MIB - 100_000);
     bytes.set(await drawImage());
-    for (let time = 0; time < 100; time++) {
-      await open(straight(UPLOAD), image(attacker), 10 * MIB, bytes);
-      if (time % 20 === 19) await upload();
+    for (let round = 0; round < 3; round++) {
+      const opened = [];
+      for (let time = 0; time < 100; time++) {
+        opened.push(await open(straight(UPLOAD), image(attacker), 10 * MIB, bytes));
+        if (time % 20 === 19) await upload();
+      }
+      await new Promise((resolve) => setTimeout(resolve, 5_000)); // uploads stall, end, and the next ones begin
+      for (const { close } of opened) close();
     }
     await upload();
-    expect((await watch.stop()) - idle).toBeLessThan(MOST_MB);
+    expect((await watch.stop()) - idle).toBeLessThan(MAX_MB);
   });
 });

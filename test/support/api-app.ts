@@ -32,7 +32,7 @@ export function createApiApp({ platformUrl, fetcher = fetch, timeoutMs }: Option
   const app = createApp({
     database: createDatabase(client),
     storage: createStorage(client, { supabaseUrl, clientUrl: supabaseUrl, now }),
-    readBody: createBodyReader({ ...bodyClock, mostBytes: 16 * 1024 * 1024 }),
+    readBody: createBodyReader({ ...bodyClock, maxTotalBytes: 16 * 1024 * 1024 }),
     takeUploadTurn: createUploadTurns(bodyClock),
     log: createLog({ function: "api" }, (line) => log.push(line)),
     verifySession,

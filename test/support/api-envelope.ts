@@ -24,7 +24,7 @@ export type ApiError = Extract<z.infer<typeof envelope>, { success: false }>["er
 /** An answer of the API whose envelope and headers were found to be in order. */
 export type Reply = { status: number; headers: Headers; data: unknown; error: ApiError | null };
 
-/** What each code promises beside its status. */
+/** The header that belongs to each code. */
 const PROMISED_HEADER: Partial<Record<ErrorCode, [name: string, shape: RegExp]>> = {
   unauthorized: ["www-authenticate", /^Bearer$/],
   method_not_allowed: ["allow", /^[A-Z]+(, [A-Z]+)*$/],

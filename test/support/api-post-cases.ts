@@ -154,7 +154,7 @@ export const managerCases = (sql: postgres.Sql) => ({
   },
 });
 
-/** An endpoint that gets test events alone, so that a service-wide one does not hear what other tests cause. */
+/** An endpoint that gets test events alone, so that a service-wide one gets no events of other tests. */
 export async function quiet(sql: postgres.Sql, by: Manager): Promise<{ webhookId: string }> {
   const { webhookId } = await register(by, { eventTypes: ["project.created"], enabled: false });
   await sql`update keyframe.webhook_endpoints set event_types = '{webhook.test}' where id = ${webhookId}`;

@@ -12,7 +12,7 @@ const latest = z.strictObject(
   Object.fromEntries(STEPS.map((step) => [step, exactPrediction.nullable()])) as Record<
     (typeof STEPS)[number],
     z.ZodNullable<typeof exactPrediction>
-  >, // each step has its entry, which fromEntries cannot tell
+  >, // each step has its entry, which the type of fromEntries cannot express
 );
 const exactWithPredictions = exactProject.extend({ predictions: latest }).strict();
 const nextCursor = z.string().min(1).nullable();

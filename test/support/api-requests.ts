@@ -144,7 +144,7 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
   readHealth: { path: () => "/api/health", calls: "health", takes: null },
 };
 
-// The keys of OPERATIONS are the OperationIds, which Object.keys forgets.
+// The keys of OPERATIONS are the OperationIds, but Object.keys returns strings.
 export const OPERATION_IDS = Object.keys(OPERATIONS) as OperationId[];
 
 /** A new user with everything that REQUESTS are about. */

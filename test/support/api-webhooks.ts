@@ -22,7 +22,7 @@ const exactPage = deliveryPage.extend({ deliveries: z.array(exactDelivery) }).st
 /** Nobody listens there, so what is sent fails at once. */
 export const SILENT = "http://127.0.0.1:65535/hooks";
 
-/** Whoever manages webhooks: a user, or the project by its secret key. */
+/** Manages webhooks: a user, or the project by its secret key. */
 export type Manager = Pick<User, "call" | "post">;
 
 /** The project itself, which manages the service-wide endpoints. */
@@ -33,7 +33,7 @@ export function asProject(): Manager {
   return { call, post: (path, json, given = {}) => call(path, { json, headers: given }) };
 }
 
-/** Registers an endpoint; a service-wide one must go after the test file, or it gets everybody's events from then on. */
+/** Registers an endpoint; a service-wide one must go after the test file, or it gets the events of all users from then on. */
 export async function register(by: Manager, fields: Record<string, unknown> = {}) {
   return exactCreated.parse(dataOf(await by.post("/api/webhooks", { url: SILENT, ...fields }), 201));
 }

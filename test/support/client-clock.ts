@@ -25,7 +25,7 @@ export function makeClientClock() {
     clock,
     /** How long the client paused, in ms, one after the other. */
     pauses,
-    /** Time passes while somebody else is at work. */
+    /** Time passes while another user is at work. */
     pass: (ms: number) => {
       time += ms;
     },

@@ -44,7 +44,7 @@ export async function startScriptedServer() {
     url,
     seen,
     time,
-    /** Sets what the next requests are answered, and forgets those that came. */
+    /** Sets the next answers, and clears the recorded requests. */
     play(...turns: Turn[]) {
       script = turns;
       seen.length = 0;

@@ -17,7 +17,7 @@ const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch:
 const DESK = { viewport: { width: 1280, height: 800 } };
 
 /** A step of a page that takes longer has failed. */
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 /** A test here is a dozen of such steps, beside whatever else keeps two cores busy. */
 const TEST_MS = 120_000;
@@ -51,7 +51,7 @@ export function visitDashboard(): (options?: VisitOptions) => Promise<Visit> {
       locale: "en-GB",
       ...(session === undefined ? {} : { storageState: keptSession(url, session) }),
     });
-    context.setDefaultTimeout(PATIENCE_MS);
+    context.setDefaultTimeout(TIMEOUT_MS);
     const watches: Watch[] = [];
     visits.push({ context, watches });
     const open = async () => {

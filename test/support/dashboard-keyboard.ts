@@ -1,11 +1,11 @@
 import type { Page } from "playwright-core";
 
-const MOST_PRESSES = 60;
+const MAX_PRESSES = 60;
 
 /** Presses Tab until what has the focus has this name; it says which names it met when there is none. */
 export async function tabTo(page: Page, name: string): Promise<void> {
   const met: string[] = [];
-  for (let presses = 0; presses < MOST_PRESSES; presses++) {
+  for (let presses = 0; presses < MAX_PRESSES; presses++) {
     await page.keyboard.press("Tab");
     const focused = await page.evaluate(() => {
       const element = document.activeElement;

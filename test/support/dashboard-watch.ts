@@ -19,7 +19,7 @@ export function watchPage(page: Page, origin: string): Watch {
     const { protocol, origin: asked } = new URL(request.url());
     if (protocol !== "data:" && protocol !== "blob:" && asked !== origin) note(`request to ${request.url()}`);
   });
-  // Breaches of the Content-Security-Policy are told here too.
+  // Breaches of the Content-Security-Policy are reported here too.
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") {
       note(`console: ${message.text()} (${message.location().url})`);

@@ -43,7 +43,7 @@ export async function wholeRow(sql: postgres.Sql, predictionId: string): Promise
   return row.text;
 }
 
-/** Fetches an output as an app does and checks it against what the API promised of it. */
+/** Fetches an output as an app does and checks it against the API's answer. */
 export async function download({ output }: Prediction): Promise<Uint8Array<ArrayBuffer>> {
   if (!output) throw new Error("The prediction has no output.");
   const response = await fetch(output.url);

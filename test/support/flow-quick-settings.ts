@@ -4,6 +4,6 @@ import type postgres from "postgres";
 export async function setQuickIntervals(sql: postgres.Sql): Promise<void> {
   await sql`
     update keyframe_private.settings
-    set poll_interval = '500 milliseconds', retry_base = '100 milliseconds', retry_most = '500 milliseconds'
+    set poll_interval = '500 milliseconds', retry_base = '100 milliseconds', retry_max = '500 milliseconds'
     where only_row`;
 }

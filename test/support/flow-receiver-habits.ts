@@ -18,7 +18,7 @@ export const hangs: Habit = () => undefined;
 /** Closes the connection instead of answering. */
 export const closes: Habit = (response) => void response.socket?.destroy();
 
-/** Promises more than it sends before it closes the connection. */
+/** Announces more bytes than it sends, then closes the connection. */
 export const closesMidAnswer =
   (status: number): Habit =>
   (response) => {

@@ -18,7 +18,7 @@ export type FlowReceiver = {
   open(): Promise<void>;
 };
 
-/** Starts a receiver on loopback that checks nothing and behaves as it is told. Close it in the end. */
+/** Starts a receiver on loopback that checks nothing and has the given behaviour. Close it in the end. */
 export async function startFlowReceiver(habit: Habit): Promise<FlowReceiver> {
   const arrivals: Arrival[] = [];
   let present = habit;
@@ -27,7 +27,7 @@ export async function startFlowReceiver(habit: Habit): Promise<FlowReceiver> {
     const chunks: Uint8Array[] = [];
     request.on("data", (chunk: Uint8Array) => chunks.push(chunk));
     request.on("error", () => undefined);
-    response.on("error", () => undefined); // whoever asked has left
+    response.on("error", () => undefined); // the client has left
     request.on("end", () => {
       const headers: Record<string, string> = {};
       for (const [name, value] of Object.entries(request.headers)) headers[name] = String(value);

@@ -23,9 +23,9 @@ export async function letLeaseRunOut(sql: postgres.Sql, predictionId: string): P
     where id = ${predictionId} and lease_token is not null`;
 }
 
-/** Waits until no drain of generate looks for work: what is due from then on needs a kick. */
+/** Waits until no worker of generate claims: later work needs a kick. */
 export async function untilNobodyLooks(sql: postgres.Sql): Promise<void> {
-  await until("no drain looks for work", async () => {
+  await until("no worker claims", async () => {
     const looking = await sql`select from keyframe_private.worker_heartbeats where alive_until > now()`;
     return looking.length === 0;
   });

@@ -67,7 +67,7 @@ export const anyJson: Text = fc.oneof(
 
 const anyName = fc.oneof(fc.constantFrom(...NAMES), anyString);
 
-/** JSON that fits a schema as far as the schema tells. Throws for a kind of schema that nobody has thought about yet. */
+/** JSON that fits a schema. Throws for an unknown kind of schema. */
 function fitting(given: Schema, known: Known, name = ""): Text {
   const schema = typeof given.$ref === "string" ? (lookUp(given.$ref) as Schema) : given; // references are to schemas
   const values = known[name];

@@ -76,7 +76,7 @@ export function requestsFor(place: Place, { known, image }: Asker): fc.Arbitrary
   const parameters = (place.described.parameters ?? []).map(
     (_, index) => lookUp(follow(`${place.pointer}/parameters/${index}`)) as Parameter, // that is what stands there
   );
-  // What another method of the path does, that one's own requests try: here it would delete what the others ask for.
+  // What another method of the path does, that the caller's own requests try: here it would delete what the others ask for.
   const wrong = METHODS.filter((method) => findPlace(method, place.template) === undefined);
   const method = fc.nat(40).chain((dice) => (dice === 0 ? fc.constantFrom(...wrong) : fc.constant(place.method)));
   return fc

@@ -9,10 +9,10 @@ const IN_FLIGHT = 8;
 
 export type FuzzLimits = {
   /** A request has to be answered within so long. */
-  patienceMs: number;
+  timeoutMs: number;
   /** One operation's requests, and looking for the smallest that fails, end then. */
   longestMs: number;
-  /** Told of every answer. */
+  /** Called with every answer. */
   onAnswer?: (milliseconds: number) => void;
 };
 
@@ -26,7 +26,7 @@ type Plan = { place: Place; runs: number; asker: Asker; token: string };
 /** A report shows no more than this of a request, or of what was wrong. */
 const LONGEST_TEXT = 1500;
 
-/** Runs every plan, some side by side, and tells for each operation, as soon as it has ended, what came of it. */
+/** Runs every plan, some side by side, and reports the outcome of each operation as soon as it has ended. */
 export function runPlans(plans: Plan[], seed: number, limits: FuzzLimits): Map<string, Promise<FuzzResult>> {
   const waiting = plans.map((plan) => ({ plan, ended: Promise.withResolvers<FuzzResult>() }));
   const results = new Map(waiting.map(({ plan, ended }) => [plan.place.id, ended.promise]));
@@ -68,12 +68,12 @@ function reportOf(
 async function send(
   { method, path, headers: given, body }: FuzzRequest,
   token: string,
-  { patienceMs, onAnswer }: FuzzLimits,
+  { timeoutMs, onAnswer }: FuzzLimits,
 ): Promise<{ status: number; faults: string[] }> {
   const isSignedIn = given.authorization === SIGNED_IN;
   const headers = { ...given, ...(isSignedIn ? { authorization: `Bearer ${token}` } : {}) };
   const url = `${inject("stack").url}/functions/v1${path}`;
-  const init = { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(patienceMs) };
+  const init = { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(timeoutMs) };
   const began = performance.now();
   const response = await unwatchedFetch(url, init);
   const text = await response.text();

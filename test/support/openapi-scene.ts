@@ -72,7 +72,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
 export function withReal<Value>(example: Value, real: Real): Value {
   let text = JSON.stringify(example);
   for (const [name, sample] of Object.entries(SAMPLE)) {
-    const value = real[name as keyof typeof SAMPLE]; // the keys of SAMPLE, which Object.entries forgets
+    const value = real[name as keyof typeof SAMPLE]; // the keys of SAMPLE, but Object.entries returns strings
     if (value !== undefined) text = text.replaceAll(sample, value);
     else if (text.includes(sample)) throw new Error(`An example speaks of ${name}, which was not prepared for it.`);
   }

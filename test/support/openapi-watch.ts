@@ -53,7 +53,7 @@ function look(given: string, path: string, response: Response): void {
   const { status, headers } = response;
   const copy = response.clone();
   const read = async () => {
-    // What broke off has no body to look at; whoever asked is told.
+    // A broken answer has no body to check; its caller gets the error.
     const text = await copy.text().catch(() => undefined);
     if (text === undefined) return;
     // Most test files never get here, and need not make the document.

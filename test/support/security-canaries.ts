@@ -11,7 +11,7 @@ export type Canary = {
 export type Find = { canary: string; where: string };
 
 /**
- * Keeps every request that is ever queued for pg_net in security_watch.requests, for the queue itself forgets what it has sent.
+ * Keeps every request that is ever queued for pg_net in security_watch.requests, because the queue deletes what it has sent.
  * As a superuser, before anything is queued.
  */
 export async function keepQueuedRequests(sql: postgres.Sql): Promise<void> {
@@ -26,7 +26,7 @@ export async function keepQueuedRequests(sql: postgres.Sql): Promise<void> {
     create trigger keep_queued after insert on net.http_request_queue for each row execute function security_watch.keep()`);
 }
 
-/** Looks through every column of every table of a database, bytes as text too, and tells where each canary stands. */
+/** Looks through every column of every table of a database, bytes as text too, and returns where each canary is. */
 export async function searchTables(sql: postgres.Sql, canaries: Record<string, Canary>): Promise<Find[]> {
   const tables = await sql<{ name: string }[]>`
     select format('%I.%I', schemaname, tablename) as name from pg_tables

@@ -14,7 +14,7 @@ const readOnly = (columns: string): TableRights => ({
 
 /**
  * The specification: every column of every table of our schemas. A column that is not here fails the tests, so that
- * whoever adds one decides who may read and write it. Which rows a role sees is another matter: test/db/table-grants.test.ts.
+ * a new column needs a decision who may read and write it. Which rows a role sees is another matter: test/db/table-grants.test.ts.
  */
 export const TABLES: Record<string, TableRights> = {
   "keyframe.projects": {
@@ -83,7 +83,7 @@ export const TABLES: Record<string, TableRights> = {
   "keyframe_private.rate_buckets": internal("owner_id route_class tokens refilled_at"),
   "keyframe_private.rate_limits": internal("route_class capacity per_second"),
   "keyframe_private.settings": internal(
-    "only_row max_active_per_owner max_failures frame_deadline video_deadline poll_interval retry_base retry_most " +
+    "only_row max_active_per_owner max_failures frame_deadline video_deadline poll_interval retry_base retry_max " +
       "unused_references_after webhook_retry_schedule webhook_disable_after webhook_retention",
   ),
   "keyframe_private.text_submits": internal("prediction_id prompt_hash submitted_at"),

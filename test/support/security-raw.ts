@@ -50,7 +50,7 @@ export async function rawExchange(
   return { status, body: isChunked ? (/\{.*\}/s.exec(given)?.[0] ?? "") : given };
 }
 
-/** A server that still waits for the body that was promised keeps the connection open behind its answer. */
+/** A server that still waits for the announced body keeps the connection open after its answer. */
 function isWhole(text: string): boolean {
   const end = text.indexOf("\r\n\r\n");
   if (end < 0) return false;

@@ -1,4 +1,4 @@
-const LOOK_EVERY_MS = 20;
+const CHECK_EVERY_MS = 20;
 
 /**
  * Asks again and again until the answer is neither undefined, null nor false, and returns it.
@@ -15,7 +15,7 @@ export async function until<T>(
     // What is left after the three are ruled out; TypeScript cannot narrow an unresolved T.
     if (answer !== undefined && answer !== null && answer !== false)
       return answer as Exclude<T, undefined | null | false>;
-    if (performance.now() > end) throw new Error(`Waited ${limitMs} ms in vain for: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    if (performance.now() > end) throw new Error(`Waited ${limitMs} ms without success for: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
   }
 }

@@ -21,7 +21,7 @@ const ACCEPTED = [
   `https://example.com/${"a".repeat(2028)}`,
 ];
 
-/** Each means one thing to whoever reads it in a form, and another to whoever connects. */
+/** Each has one meaning for a reader, and another for the code that connects. */
 const REFUSED: Record<string, string[]> = {
   "another scheme or none": [
     "",

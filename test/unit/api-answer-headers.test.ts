@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { answered, answerHeaders } from "../../supabase/functions/api/http/answer-headers.ts";
+import { answerBase, answerHeaders } from "../../supabase/functions/api/http/answer-headers.ts";
 import { rate } from "./api-fixture.ts";
 
-test("RateLimit tells what remains and when it is full again, never below nothing", () => {
+test("RateLimit has what remains and when it is full again, never below nothing", () => {
   expect(answerHeaders({ rate: { ...rate, remaining: -3, reset_seconds: -1 } })).toEqual({
     "RateLimit-Policy": '"generate";q=60;w=60',
     RateLimit: '"generate";r=0;t=0',
@@ -21,6 +21,6 @@ test("a replay → Idempotency-Replayed beside the rest", () => {
 test.each(["", 'a"', "a;b", "a b", "a\r\nb", "Ä", "A"])(
   "a class called %j → refused: it stands in a header",
   (policy) => {
-    expect(answered.safeParse({ rate: { ...rate, policy } }).success).toBe(false);
+    expect(answerBase.safeParse({ rate: { ...rate, policy } }).success).toBe(false);
   },
 );

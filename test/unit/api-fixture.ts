@@ -50,7 +50,7 @@ const stoppedClock: Clock = {
 };
 type Options = { clientUrl?: string; timeoutMs?: number; clock?: Clock };
 
-/** `connection`: the caller's port, which tells one connection from another. */
+/** `connection`: the caller's port, which identifies the connection. */
 type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<ArrayBuffer>; connection: number };
 
 /**
@@ -81,7 +81,7 @@ export async function startApi(
   const app = createApp({
     database: createDatabase(client),
     storage: createStorage(client, { supabaseUrl, clientUrl: clientUrl ?? supabaseUrl, now }),
-    readBody: createBodyReader({ ...bodyClock, mostBytes: 16 * 1024 * 1024 }),
+    readBody: createBodyReader({ ...bodyClock, maxTotalBytes: 16 * 1024 * 1024 }),
     takeUploadTurn: createUploadTurns(bodyClock),
     log: createLog({ function: "api" }, (line) => log.push(line)),
     verifySession,

@@ -208,7 +208,7 @@ describe("status", () => {
     expect([response.status, await dataOf(response)]).toMatchObject([200, { status: "succeeded", output: null }]);
   });
 
-  test("what is left of the limit of reading is told", async () => {
+  test("the answer has the remaining read limit", async () => {
     const { headers } = await read();
     expect([headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([
       '"generate";r=59;t=1',
@@ -216,7 +216,7 @@ describe("status", () => {
     ]);
   });
 
-  test("a video tells its duration, a frame has no such field", async () => {
+  test("a video has its duration, a frame has no such field", async () => {
     row = predictionRow({ ...succeededFields, step: "video", output_duration_seconds: 5.04 });
     expect((await dataOf(await read("video"))).output?.durationSeconds).toBe(5.04);
     row = predictionRow(succeededFields);

@@ -42,13 +42,13 @@ describe("no problem", () => {
   test.each<[string, Partial<LastKick>]>([
     ["no kick since the database started", NO_KICK],
     ["no answer yet, or not kept any more", { outcome: "unanswered", madeSeconds: 90_000 }],
-    ["accepted and heard", { outcome: "accepted", status: 202, acknowledgedAfterSeconds: 0.01 }],
-    ["accepted a moment ago, and not heard yet", { outcome: "accepted", status: 202, madeSeconds: 29 }],
+    ["accepted and acknowledged", { outcome: "accepted", status: 202, acknowledgedAfterSeconds: 0.01 }],
+    ["accepted a moment ago, and not acknowledged yet", { outcome: "accepted", status: 202, madeSeconds: 29 }],
     [
-      "answered too late, and heard",
+      "answered too late, and acknowledged",
       { outcome: "timed_out", error: "Timeout was reached", acknowledgedAfterSeconds: 6 },
     ],
-    ["answered by a gateway, and heard", { outcome: "answered", status: 504, acknowledgedAfterSeconds: 0.2 }],
+    ["answered by a gateway, and acknowledged", { outcome: "answered", status: 504, acknowledgedAfterSeconds: 0.2 }],
   ])("%s", (_, kick) => {
     expect(afterKick(kick)).toEqual([]);
   });
@@ -70,7 +70,7 @@ describe("a kick that did not get through → one problem, which names the funct
     ],
     ["nobody there", { outcome: "answered", status: 404 }, "404", "deliver is not deployed"],
     ["a function that fails", { outcome: "answered", status: 503 }, "503", "Its log says why"],
-    ["a page of somebody else's", { outcome: "answered", status: 200 }, "200", "somebody else answers there"],
+    ["a page of another server", { outcome: "answered", status: 200 }, "200", "another server answers there"],
     ["too slow", { outcome: "timed_out", error: "Timeout was reached" }, "within 5 s", "its log says why"],
     [
       "no connection",

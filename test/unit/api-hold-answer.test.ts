@@ -75,48 +75,48 @@ describe("Prefer", () => {
   );
 });
 
-/** A row that is news once the clock has reached `newsAfter`; every look is counted. */
-function watch({ newsAfter = Number.POSITIVE_INFINITY, seconds = 25, fails }: Partial<Watch> = {}) {
+/** A row that changes once the clock has reached `changesAfter`; every read is counted. */
+function watch({ changesAfter = Number.POSITIVE_INFINITY, seconds = 25, fails }: Partial<Watch> = {}) {
   const clock = createClock();
   const gone = new AbortController();
   let looks = 0;
   const readAgain = async () => {
     looks += 1;
     if (fails && looks === fails.at) throw fails.error;
-    return { seen: looks, isDone: clock.elapsed() >= newsAfter };
+    return { seen: looks, isDone: clock.elapsed() >= changesAfter };
   };
-  const first = { seen: 0, isDone: newsAfter === 0 };
+  const first = { seen: 0, isDone: changesAfter === 0 };
   const hold = { seconds, readAgain, isDone: (seen: typeof first) => seen.isDone, signal: gone.signal };
   return { clock, gone, looks: () => looks, held: () => holdAnswer(first, hold, clock) };
 }
-type Watch = { newsAfter: number; seconds: number; fails: { at: number; error: unknown } };
+type Watch = { changesAfter: number; seconds: number; fails: { at: number; error: unknown } };
 
 describe("holding", () => {
-  test("news from the start → at once, without a look or a sleep", async () => {
-    const { held, looks, clock } = watch({ newsAfter: 0 });
+  test("changed from the start → at once, without a read or a sleep", async () => {
+    const { held, looks, clock } = watch({ changesAfter: 0 });
     expect(await held()).toEqual({ seen: 0, isDone: true });
     expect([looks(), clock.pauses]).toEqual([0, []]);
   });
 
-  test("news after a moment → at the next read, which comes within a fifth of a second at first", async () => {
-    const { held, clock } = watch({ newsAfter: 150 });
+  test("a change after a moment → at the next read, which comes within a fifth of a second at first", async () => {
+    const { held, clock } = watch({ changesAfter: 150 });
     expect(await held()).toEqual({ seen: 1, isDone: true });
     expect(clock.elapsed()).toBe(200);
   });
 
-  test("news after 10 seconds → told at most a second late", async () => {
-    const { held, clock } = watch({ newsAfter: 10_000 });
+  test("a change after 10 seconds → answered at most a second late", async () => {
+    const { held, clock } = watch({ changesAfter: 10_000 });
     expect((await held()).isDone).toBe(true);
     expect(clock.elapsed()).toBeLessThanOrEqual(11_000);
   });
 
-  test("no news → what was seen last, when the time is up and not later", async () => {
+  test("no change → the last state, when the time is up and not later", async () => {
     const { held, looks, clock } = watch({ seconds: 3 });
     expect(await held()).toEqual({ seen: looks(), isDone: false });
     expect([clock.elapsed(), clock.pauses]).toEqual([3000, [200, 300, 450, 675, 1000, 375]]);
   });
 
-  test("the longest wait, 25 seconds → 28 looks, so as many tokens of the caller", async () => {
+  test("the longest wait, 25 seconds → 28 reads, so as many tokens of the caller", async () => {
     const { held, looks, clock } = watch();
     await held();
     expect([looks(), clock.elapsed()]).toEqual([28, 25_000]);
@@ -137,10 +137,10 @@ describe("holding", () => {
   });
 });
 
-describe("a look that fails", () => {
+describe("a read that fails", () => {
   const error = (code: ErrorCode) => new ApiError(code, "A sentence.");
   test.each<ErrorCode>(["rate_limited", "unavailable", "unauthorized"])(
-    "%s → the wait is over, and what was seen last is told",
+    "%s → the wait is over, and the last state is the answer",
     async (code) => {
       const { held, looks } = watch({ fails: { at: 3, error: error(code) } });
       expect([await held(), looks()]).toEqual([{ seen: 2, isDone: false }, 3]);

@@ -15,7 +15,7 @@ beforeEach(() => {
   api.log.length = 0;
 });
 
-// The keys of OPERATIONS are the OperationIds, which Object.keys forgets.
+// The keys of OPERATIONS are the OperationIds, but Object.keys returns strings.
 const IDS = Object.keys(OPERATIONS) as OperationId[];
 const operationOf = (id: OperationId): Operation => OPERATIONS[id];
 
@@ -78,7 +78,7 @@ describe("what worked → one line with these fields and no other", () => {
     });
   });
 
-  test.each(IDS.filter((id) => operationOf(id).method === "GET"))("HEAD of %s → told as HEAD", async (id) => {
+  test.each(IDS.filter((id) => operationOf(id).method === "GET"))("HEAD of %s → logged as HEAD", async (id) => {
     await api.call(SAMPLES[id].path, { method: "HEAD", headers: CARRIED });
     expect(theLine()).toMatchObject({ method: "HEAD", route: routeOf(id), status: 200 });
   });
@@ -168,7 +168,7 @@ describe("what fails at the platform → one line with the code, and none of the
     }
   });
 
-  test("nobody listens → no address", async () => {
+  test("nothing listens → no address", async () => {
     const gone = await startApi(() => new Response());
     await gone.stop();
     for (const id of IDS) {

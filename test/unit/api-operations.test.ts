@@ -10,7 +10,7 @@ beforeEach(() => {
   api.seen.length = 0;
 });
 
-// The keys of OPERATIONS are the OperationIds, which Object.keys forgets.
+// The keys of OPERATIONS are the OperationIds, but Object.keys returns strings.
 const IDS = Object.keys(OPERATIONS) as OperationId[];
 const operationOf = (id: OperationId): Operation => OPERATIONS[id];
 const POSTS = IDS.filter((id) => operationOf(id).method === "POST");
@@ -129,7 +129,7 @@ describe("Idempotency-Key", () => {
 });
 
 describe("without a session", () => {
-  test.each(IDS)("%s → 401, or its answer where nobody needs one; nothing else reaches the platform", async (id) => {
+  test.each(IDS)("%s → 401, or its answer where none is needed; nothing else reaches the platform", async (id) => {
     const { caller, status } = operationOf(id);
     const response = await send(id, { authorization: "" });
     expect([response.status, api.seen.length]).toEqual(caller === "nobody" ? [status, 1] : [401, 0]);

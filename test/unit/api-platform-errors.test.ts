@@ -115,7 +115,7 @@ test.each([
   expect(response.headers.get("www-authenticate")).toBe(wireCode === "unauthorized" ? "Bearer" : null);
 });
 
-test("the rule that a value breaks is told by its name, which is a sentence", async () => {
+test("a value that breaks a rule → the message names the rule", async () => {
   postgrest(400, "23514", 'new row for relation "projects" violates check constraint "title_has_1_to_200_characters"');
   expect((await expectError(await start(), 400, "invalid_request")).message).toMatch("title has 1 to 200 characters");
 });
@@ -134,7 +134,7 @@ test.each([502, 503, 504, 429])("a gateway that answers %i without JSON of Postg
   await expectError(await start(), 503, "unavailable");
 });
 
-test("nobody listens → 503, and no address in the answer or the log", async () => {
+test("nothing listens → 503, and no address in the answer or the log", async () => {
   const gone = await startApi(() => new Response());
   await gone.stop();
   const response = await gone.post("/api/projects/generate/first-frame", { projectId: PROJECT });

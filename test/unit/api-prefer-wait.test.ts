@@ -67,11 +67,8 @@ describe("a start with Prefer: wait that was made, and then", () => {
 
   test.each([
     ["is gone with its project", () => refusal("not_found")],
-    [
-      "is looked for in vain, for the database is being changed",
-      () => Response.json({ code: "PGRST202" }, { status: 404 }),
-    ],
-    ["is told in another shape", () => Response.json({ prediction: {} })],
+    ["is not found, because the database is being changed", () => Response.json({ code: "PGRST202" }, { status: 404 })],
+    ["has another shape", () => Response.json({ prediction: {} })],
   ])("%s → 202 with the prediction as it was at first", async (_what, answer) => {
     readFails = answer;
     const response = await start({ prefer: "wait=20" });
@@ -90,7 +87,7 @@ describe("a status read with Prefer: wait", () => {
     expect(response.headers.get("ratelimit")).toBe(`"read";r=${100 - reads};t=1`);
   });
 
-  test("it stays as it is → 200 with what was seen last, after N seconds and no more than 28 looks", async () => {
+  test("it stays as it is → 200 with the last state, after N seconds and at most 28 reads", async () => {
     rowAt = (elapsed) => predictionRow({ ...running, progress: elapsed / 100_000 });
     const response = await read({ prefer: "wait=25" });
     expect([response.status, (await response.json()).data.progress]).toEqual([200, 0.25]);
@@ -109,7 +106,7 @@ describe("a status read with Prefer: wait", () => {
   });
 
   test.each(["wait=0", "wait=soon", "respond-async", "return=minimal"])(
-    "Prefer: %s → no wait, none is told",
+    "Prefer: %s → no wait, and no Preference-Applied",
     async (prefer) => {
       const response = await read({ prefer });
       expect([response.status, reads, clock.pauses]).toEqual([200, 1, []]);
@@ -152,7 +149,7 @@ describe("with If-None-Match", () => {
     expect(response.headers.get("etag")).toBe(known);
   });
 
-  test("the progress alone changes → 200 when the time is up: it is no news, but no longer the same", async () => {
+  test("the progress alone changes → 200 when the time is up: the status is the same, but the state is not", async () => {
     rowAt = (elapsed) => predictionRow({ ...running, progress: elapsed / 100_000 });
     const known = await tagOf();
     const response = await read({ prefer: "wait=2", "if-none-match": known });

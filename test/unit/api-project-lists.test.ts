@@ -52,7 +52,7 @@ describe.each([
 ])("%s", (_what, path, args, row, field) => {
   const list = (query: string) => api.call(`${path}${query}`);
 
-  test("the database is asked for one row more than the page holds, which is 20 unless told otherwise", async () => {
+  test("the database is asked for one row more than the page holds, 20 by default", async () => {
     await list("");
     expect(lastArguments(api)).toEqual({ ...args, max_rows: 21 });
     await list("?limit=1");

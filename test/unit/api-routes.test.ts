@@ -108,7 +108,7 @@ test("a wrong session → 401 with WWW-Authenticate, and nothing reaches the pla
   expect(api.seen.length).toBe(before);
 });
 
-test("a crash in a handler → 500 internal in the envelope; the log alone tells why", async () => {
+test("a crash in a handler → 500 internal in the envelope; only the log has the cause", async () => {
   const crashing = await startApi(() => Response.json({ project: "not a project" }));
   const response = await crashing.post("/api/projects", { title: "my title", textPrompt: "my prompt" });
   await crashing.stop();

@@ -44,7 +44,7 @@ test("two uploads of one account → one begins, the other when it has ended", a
   expect(begun).toEqual(["a", "a"]);
 });
 
-test("one account's uploads that wait → hold up nobody else's", async () => {
+test("one account's uploads that wait → do not delay another's", async () => {
   const { begun, upload } = start();
   for (let time = 0; time < 10; time++) upload("a");
   upload("b");

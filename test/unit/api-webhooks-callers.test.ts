@@ -64,7 +64,7 @@ describe("the project's secret key → the database is asked as the service role
     expect(credentialsSent()).toEqual([asService]);
   });
 
-  test("an endpoint made with it is service-wide, and no limit is told", async () => {
+  test("an endpoint made with it is service-wide, and the answer has no limit", async () => {
     const response = await call({ apikey: SECRET_KEY }, "/api/webhooks", "POST", { url: "https://crm.example.com/" });
     expect((await response.json()).data).toMatchObject({ webhookId: WEBHOOK, serviceWide: true, secret: SECRET });
     expect(response.headers.get("ratelimit")).toBeNull();

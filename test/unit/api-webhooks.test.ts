@@ -329,7 +329,7 @@ describe("paths", () => {
   });
 });
 
-test("an endpoint that was disabled and one that is service-wide tell so", async () => {
+test("an endpoint that was disabled and one that is service-wide → shown as such", async () => {
   const disabled = { enabled: false, disabled_at: "2026-11-21T12:00:00+00:00", disabled_reason: "gone" };
   answers({
     endpoints: [endpointRow(disabled), endpointRow({ owner_id: null, failing_since: "2026-11-21T11:00:00+00:00" })],

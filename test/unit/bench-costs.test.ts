@@ -29,7 +29,7 @@ test("memory watched → its most, also of what is gone again", async () => {
   expect(new Set(seen)).toEqual(new Set([7]));
 });
 
-test("memory watched of a process that is gone → told when the watch is stopped", async () => {
+test("memory watched of a process that is gone → reported when the watch is stopped", async () => {
   const watch = watchMemory(7, () => Promise.reject(new Error("Process 7 is gone.")));
   await expect(watch.stop()).rejects.toThrow("Process 7 is gone.");
 });

@@ -83,7 +83,7 @@ test("one that fails → its name and why; the others' results are there, from a
   expect(log).toEqual(["stack 1 starts", "stack 1 ends", "stack 2 starts"]);
 });
 
-test("a rejection that a benchmark leaves to nobody → that one has failed, and only that one", async () => {
+test("an unhandled rejection of a benchmark → that one has failed, and only that one", async () => {
   vi.spyOn(console, "error").mockImplementation(() => undefined);
   const { run } = scene();
   // The event that Deno sends; a real rejection would end the test run.

@@ -1,7 +1,7 @@
 /** Lets everything happen that waits for no clock. */
 export const settle = () => new Promise((resolve) => setTimeout(resolve));
 
-/** A clock that stands until it is told to go on. What is due then is done in its order. */
+/** A clock that moves only on request. Due work is done in order. */
 export function standingClock() {
   let now = 0;
   const due: { at: number; work: () => void }[] = [];

@@ -119,7 +119,7 @@ test("the database is away → 503 with Retry-After, so that the provider repeat
   expect(lines.join()).toContain("record_provider_state failed with status 0");
 });
 
-test("the database answers what nobody knows → 500 without details", async () => {
+test("an unknown answer of the database → 500 without details", async () => {
   const { response, envelope } = await send({}, async () => "perhaps");
   expect(response.status).toBe(500);
   expect(envelope).toEqual(refused("internal"));

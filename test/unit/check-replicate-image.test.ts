@@ -33,7 +33,7 @@ function makeSteps(fetcher: typeof fetch = fetch) {
   };
 }
 
-/** What a person is told when the one run suffers this. */
+/** The output when the run has this fault. */
 async function told(fault: FaultName, value?: string): Promise<string> {
   simulator.control.arm({ fault, value });
   const steps = makeSteps();
@@ -44,7 +44,7 @@ async function told(fault: FaultName, value?: string): Promise<string> {
   return whatToDo(error, { stopped: false, runId: steps.runId() });
 }
 
-describe("what a person is told when", () => {
+describe("the output when the run is", () => {
   test.each<[FaultName, string | undefined, RegExp]>([
     ["rejected", undefined, /^The provider rejected the input\..*npm run models:check/],
     ["rate_limited", "7", /^The provider admits no more requests just now\..*Wait a minute and run it again\.$/],
@@ -85,18 +85,18 @@ test("answers that break while the run goes on → asked again, and the image co
   expect([image.type, image.facts.width, image.bytes.byteLength > 1000]).toEqual(["image/png", 640, true]);
 });
 
-test("a run that does not end in time → cancelled, and told by its id", async () => {
+test("a run that does not end in time → cancelled, and named by its id", async () => {
   simulator.control.delays({ runMs: 3_600_000 });
   const { provider, ...steps } = makeSteps();
   const run = { model: "google/nano-banana", input: { prompt: "slow" }, cancelAfterSeconds: 300, webhook: null };
   const started = await provider.create(run, forever);
-  const waiting = waitForRun(started, { provider, ...steps, mostMs: 3_000 }, forever);
+  const waiting = waitForRun(started, { provider, ...steps, maxMs: 3_000 }, forever);
   await expect(waiting).rejects.toThrow(`The run ${started.id} did not end within 3 s.`);
   simulator.control.delays({ runMs: 0 });
   expect((await provider.get(started.id, forever)).status).toBe("canceled");
 });
 
-test("the token is refused while the run goes on → told at once, not asked again", async () => {
+test("the token is refused while the run goes on → reported at once, not retried", async () => {
   simulator.control.delays({ runMs: 3_600_000 });
   let gets = 0;
   const steps = makeSteps((input, init) => {
@@ -115,7 +115,7 @@ describe("may it cost money?", () => {
     agrees: async (question: string) => asked.push(question) > 0 && agrees,
   });
 
-  test("--yes → yes, nobody is asked; a person → what they say, of this model; nobody → refused at once", async () => {
+  test("--yes → no question; a terminal → the answer decides, for this model; no terminal → refused at once", async () => {
     const asked: string[] = [];
     expect(await maySpend(true, answering(false, false, asked))("owner/name")).toBe(true);
     expect(asked).toEqual([]);

@@ -15,7 +15,7 @@ const run = (args: string[], environment: Record<string, string> = {}) =>
 const creates = () => scene.simulator.control.state().creates;
 const latest = async () => (await scene.runs()).at(0);
 
-test("no token → one loud line, exit 0, nobody is asked", async () => {
+test("no token → one loud line, exit 0, no question", async () => {
   const { code, said, error } = await run(["--yes"], { KEYFRAME_REPLICATE_API_TOKEN: "" });
   expect([code, said]).toEqual([0, ""]);
   expect(error).toMatch(/^SKIPPED: nothing was checked\. KEYFRAME_REPLICATE_API_TOKEN is not set[^\n]+\n$/);
@@ -29,7 +29,7 @@ test("neither --yes nor a terminal → exit 1, and nothing is run", async () => 
   expect(creates()).toBe(before);
 });
 
-test("--yes, with the model that the migrations ship → one image: checked, kept, told; exit 0", {
+test("--yes, with the model that the migrations ship → one image: checked, kept, reported; exit 0", {
   timeout: 90_000,
 }, async () => {
   const before = creates();

@@ -109,12 +109,12 @@ test.each(CALLS)(
   20_000,
 );
 
-test("waitFor, aborted in the pause between two looks → the reason", async () => {
+test("waitFor, aborted in the pause between two polls → the reason", async () => {
   const turn = { data: predictionWith(), headers: { "retry-after": "30" } };
   await abortInPause(turn, (client, signal) => client.waitFor(REF, { signal }));
 }, 20_000);
 
-test("waitFor of what is known, or has ended, aborted before → the reason, no progress told", async () => {
+test("waitFor of what is known, or has ended, aborted before → the reason, and no call of onProgress", async () => {
   let told = 0;
   const onProgress = () => void told++;
   for (const status of ["starting", "succeeded"] as const) {

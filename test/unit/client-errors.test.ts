@@ -102,7 +102,7 @@ test.each<[what: string, turn: Turn]>([
   expect(error.message).toContain("GET /projects/p");
 });
 
-test("nobody listens → network", async () => {
+test("nothing listens → network", async () => {
   expect(await refused(hang, { url: "http://127.0.0.1:1" })).toMatchObject({ code: "network", status: null });
 });
 
@@ -116,7 +116,7 @@ test("no answer in time → network, and the request is given up", async () => {
   const call = server.client({ retries: 0 }).readProject("p");
   await until("the request is there", () => server.seen.length === 1);
   server.time.endLimits();
-  await expect(call).rejects.toMatchObject({ code: "network", message: "No answer came within 30 s. Try again." });
+  await expect(call).rejects.toMatchObject({ code: "network", message: "No answer arrived within 30 s. Try again." });
   await until("the connection is cut", () => cut);
 });
 

@@ -42,7 +42,7 @@ test("eachDelivery → the deliveries of that endpoint", async () => {
   expect(queries()[2]).toBe("status=exhausted&cursor=c2");
 });
 
-test("nobody asks for a row → no request; the loop is left early → no request more", async () => {
+test("no row is read → no request; the loop ends early → no further request", async () => {
   play("projects");
   const projects = server.client().eachProject();
   expect(server.seen).toEqual([]);

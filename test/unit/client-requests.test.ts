@@ -262,7 +262,7 @@ test("methods taken out of the client → work: they need no this", async () => 
   expect([await readProject(projectId), await list()]).toEqual([project, { webhooks: [] }]);
 });
 
-test("a redirect → no answer of the service, and nobody else is asked", async () => {
+test("a redirect → not an answer of the service, and not followed", async () => {
   server.play((response) => response.writeHead(307, { location: `${server.url}/elsewhere` }).end());
   await expect(server.client({ retries: 0 }).listProjects()).rejects.toMatchObject({ code: "network" });
   expect(server.seen).toHaveLength(1);

@@ -43,7 +43,7 @@ test.each<[what: string, turn: Turn]>([
   ["422", refusal(422, "unsupported_input")],
   ["500", refusal(500, "internal")],
   ["501", { status: 501, text: "<h1>501</h1>" }],
-  ["a page of somebody else", { text: "<h1>Log in to this network</h1>" }],
+  ["a page of another user", { text: "<h1>Log in to this network</h1>" }],
 ])("%s → thrown at once, nothing repeated", async (_, turn) => {
   server.play(turn, fine);
   await expect(server.client().readProject("p")).rejects.toThrow();

@@ -60,6 +60,6 @@ test("answers have the contract's types", () => {
   expectTypeOf(keyframe.waitFor).returns.resolves.toEqualTypeOf<Prediction>();
   expectTypeOf(mustSucceed).returns.toHaveProperty("output").toEqualTypeOf<Output>();
   expectTypeOf<ErrorCode>().toExtend<KeyframeError["code"]>();
-  // @ts-expect-error an app that compares with a code that cannot be is told
+  // @ts-expect-error comparing with an unknown code is an error
   later(async () => new KeyframeError("timeout", "").code === "rate_limit");
 });

@@ -67,7 +67,7 @@ test("a service that neither tags nor holds → asked at its own pace, never ear
   }
 });
 
-test("no Retry-After at all → a second between two looks", async () => {
+test("no Retry-After at all → a second between two polls", async () => {
   server.play({ data: predictionWith() }, state(ended));
   await server.client({ random: () => 0 }).waitFor(REF);
   expect(gaps()).toEqual([1000]);
@@ -122,7 +122,7 @@ test("what generate answered without a tag → not asked before its Retry-After"
   expect(gaps()).toEqual([3000]);
 });
 
-test("progress is watched → the hold is as short as the pace, and every change is told once", async () => {
+test("progress is watched → the hold is as short as the pace, and onProgress gets every change once", async () => {
   const told: unknown[] = [];
   const onProgress = ({ status, progress, queuePosition }: Prediction) =>
     void told.push([status, progress, queuePosition]);
@@ -147,7 +147,7 @@ test("progress is watched → the hold is as short as the pace, and every change
   expect(gaps()).toEqual([2000, 2000, 2000, 700, 2000, 2000]);
 });
 
-test("a prediction that is known → told first; one that has ended → returned without asking", async () => {
+test("a known prediction → reported first; one that has ended → returned without asking", async () => {
   const told: string[] = [];
   const onProgress = ({ status }: Prediction) => void told.push(status);
   server.play(state(ended));
@@ -195,7 +195,7 @@ test("failures with successes between them → never given up", async () => {
 
 test.each<[what: string, turn: Turn, code: string]>([
   ["not_found", refusal(404, "not_found"), "not_found"],
-  ["a page of somebody else", { text: "<h1>Log in</h1>" }, "not_an_envelope"],
+  ["a page of another user", { text: "<h1>Log in</h1>" }, "not_an_envelope"],
   ["a session that ended for good", refusal(401, "unauthorized"), "unauthorized"],
 ])("%s → thrown at once", async (_, turn, code) => {
   server.play(state({}), turn, state(ended));
@@ -214,7 +214,7 @@ test("a session that ends while it waits → goes on with the new one", async ()
   expect(headersOf("authorization")).toEqual(["Bearer old", "Bearer new", "Bearer new"]);
 });
 
-test("timeoutMs → timeout when it is over, no look earlier than told, and no hold beyond it", async () => {
+test("timeoutMs → timeout when it is over, no poll before Retry-After, and no hold beyond it", async () => {
   server.play(state({}, { tag: "a" }), same({ held: 4000 }), same({ held: 1000 }), state(ended));
   const began = server.time.clock.now();
   const wait = server.client({ random: () => 0 }).waitFor(REF, { timeoutMs: 7500 });

@@ -29,7 +29,7 @@ test.each([...byType.keys()])("%s, the guide's example → accepted and unchange
   expect(webhookEvent.parse(body)).toEqual(body);
 });
 
-describe("what is promised and nothing else", () => {
+describe("only the documented fields", () => {
   test.each<[string, string, unknown]>([
     ["project.created", "type", "project.deleted"],
     ["project.created", "type", undefined],

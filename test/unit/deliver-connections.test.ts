@@ -85,7 +85,7 @@ describe("connections that stay open", () => {
 
   test("no room for idle ones → a connection for each delivery", async () => {
     const receiver = await ok();
-    const attempt = makeAttempt({ mostIdle: 0 });
+    const attempt = makeAttempt({ maxIdle: 0 });
     for (let i = 0; i < 3; i++) {
       expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
     }
@@ -94,7 +94,7 @@ describe("connections that stay open", () => {
 
   test("room for one idle connection, two receivers → one of them is connected to again", async () => {
     const [first, second] = [await ok(), await ok()];
-    const attempt = makeAttempt({ mostIdle: 1 });
+    const attempt = makeAttempt({ maxIdle: 1 });
     for (const receiver of [first, second, first, second]) {
       expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
     }

@@ -16,7 +16,7 @@ import { type DeployScene, openDeployScene, type Ran } from "../support/deploy-s
 
 // The real Supabase CLI, the real migrations, a real Postgres, the real functions; only Supabase's and Replicate's own servers
 // are stand-ins.
-// The tests are one story and run in order: a project nobody deployed to, the first deployment, the next ones.
+// The tests are one story and run in order: a new project, the first deployment, the next ones.
 // Each deployment runs the CLI about ten times.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -44,7 +44,7 @@ function expectNoSecretShown({ stdout, stderr }: Ran): void {
   expect(scene.platform.leaks).toEqual([]);
 }
 
-describe("a project nobody has deployed to", () => {
+describe("a project without a deployment", () => {
   test("--dry-run → says what would be done, and sends nothing that writes", async () => {
     const ran = await scene.deploy(["--dry-run"]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });

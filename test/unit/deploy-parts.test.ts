@@ -69,7 +69,7 @@ test.each([
   ["unexpected list secrets status 429: slow down", "try again in a minute"],
   ["Remote migration versions not found in local migrations directory.", "docs/upgrade.md"],
   ["failed to connect as temp role: password authentication failed", "SUPABASE_DB_URL"],
-  ["something nobody has seen", "run the command again"],
+  ["an unknown error", "run the command again"],
 ])("the CLI fails with %j → that and what to do", (message, remedy) => {
   const stdout = JSON.stringify({ _tag: "Error", error: { code: "X", message } });
   const said = explainCliFailure("trying", "ref", { stdout, stderr: "Target: project ref\n" });

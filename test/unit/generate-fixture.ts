@@ -63,7 +63,7 @@ export const storeTask = (url: string, change: Partial<StoreTask> = {}): StoreTa
 /** What was called, with its arguments but for the task. */
 export type Call = [name: keyof Database, ...args: unknown[]];
 
-/** A database that notes what is asked of it. Answers as for a row that nobody else touches, unless told otherwise. */
+/** A database that records its calls. By default it answers as for a row that no other worker changes. */
 export function fakeDatabase(answers: Partial<Database> = {}): { database: Database; calls: Call[] } {
   const calls: Call[] = [];
   const usual: Database = {
@@ -76,7 +76,7 @@ export function fakeDatabase(answers: Partial<Database> = {}): { database: Datab
     fail: async () => true,
     retryLater: async () => "later",
     pollLater: async () => {},
-    giveUpOutput: async () => true,
+    discardOutput: async () => true,
   };
   const noting = <Name extends keyof Database>(name: Name) => {
     const answer = answers[name] ?? usual[name];
@@ -163,9 +163,9 @@ export function makeDeps(given: {
   publicUrl?: string | null;
   outputHosts?: string;
   database?: Partial<Database>;
-  mostBytes?: number;
+  maxBytes?: number;
   idleMs?: number;
-  patienceMs?: number;
+  timeoutMs?: number;
 }): Made {
   const { database, calls } = fakeDatabase(given.database);
   const lines: string[] = [];
@@ -178,13 +178,13 @@ export function makeDeps(given: {
       baseUrl,
       fetch,
       now: Date.now,
-      patienceMs: given.patienceMs ?? 5000,
+      timeoutMs: given.timeoutMs ?? 5000,
     }),
     storage: createStorage(platformUrl, "sb_secret_test", fetch),
     outputs: {
       isAllowed: parseOutputHosts(given.outputHosts ?? "replicate.delivery"),
       fetch,
-      ...(given.mostBytes === undefined ? {} : { mostBytes: given.mostBytes }),
+      ...(given.maxBytes === undefined ? {} : { maxBytes: given.maxBytes }),
       idleMs: given.idleMs ?? 5000,
     },
     publicUrl: given.publicUrl ?? null,

@@ -24,7 +24,7 @@ const NEW_RUN: NewRun = {
 const AT = Date.parse("2026-01-02T03:04:05Z");
 
 /** A provider that answers everything alike, and counts. */
-function answering(handler: (request: Request) => Response | Promise<Response>, patienceMs = 5000) {
+function answering(handler: (request: Request) => Response | Promise<Response>, timeoutMs = 5000) {
   const requests: Request[] = [];
   const server = serve((request) => {
     requests.push(request);
@@ -36,7 +36,7 @@ function answering(handler: (request: Request) => Response | Promise<Response>, 
     baseUrl: `${server.url}/v1`,
     fetch,
     now: () => AT,
-    patienceMs,
+    timeoutMs,
   });
   return { provider, requests };
 }
@@ -62,7 +62,7 @@ const calls: [string, (provider: Provider) => Promise<unknown>][] = [
 for (const [name, call] of calls) {
   test.each([429, 500, 502, 503])(`${name} answered %i → one request, no repetition by the SDK`, async (status) => {
     const { provider, requests } = answering(() => Response.json({ detail: "no" }, { status }));
-    expect(await failureOf(call(provider))).toMatchObject({ status, said: "no" });
+    expect(await failureOf(call(provider))).toMatchObject({ status, explanation: "no" });
     expect(requests).toHaveLength(1);
   });
 
@@ -104,7 +104,7 @@ test("a kept-alive connection closes under a create → the create is not sent a
   expect(server.requests.filter((request) => request === "POST /drop")).toHaveLength(2);
 });
 
-test("create without anybody listening → no answer", async () => {
+test("create without a listener → no answer", async () => {
   const provider = createProvider({ token: "t", baseUrl: "http://127.0.0.1:1/v1", fetch, now: () => AT });
   expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: null });
 });
@@ -168,25 +168,27 @@ test.each<[string, unknown, Record<string, string>, number | null]>([
 
 test.each([
   [400, "fail", "provider_rejected_input"],
-  [401, "later", "provider_unauthorized"],
-  [402, "later", "provider_payment_required"],
-  [403, "later", "provider_unauthorized"],
+  [401, "retry", "provider_unauthorized"],
+  [402, "retry", "provider_payment_required"],
+  [403, "retry", "provider_unauthorized"],
   [404, "fail", "provider_model_not_found"],
   [413, "fail", "provider_rejected_input"],
   [422, "fail", "provider_rejected_input"],
-  [429, "later", "provider_rate_limited"],
-])("create answered %i → %s, %s, and nothing is searched for", async (status, fate, code) => {
+  [429, "retry", "provider_rate_limited"],
+])("create answered %i → %s, %s, and nothing is searched for", async (status, action, code) => {
   const { provider } = answering(() => Response.json({ detail: `because of ${status}` }, { status }));
   const verdict = createVerdict(await failureOf(provider.create(NEW_RUN, never())));
-  expect(verdict).toMatchObject({ fate, reason: { code } });
+  expect(verdict).toMatchObject({ action, reason: { code } });
   expect(verdict.reason.message).toContain(`because of ${status}`);
-  expect("answered" in verdict ? verdict.answered : verdict.retryable).toBe("answered" in verdict);
+  expect("providerAnswered" in verdict ? verdict.providerAnswered : verdict.retryable).toBe(
+    "providerAnswered" in verdict,
+  );
 });
 
-test.each([408, 500, 502, 503, 504])("create answered %i → later, and a run is searched for first", async (status) => {
+test.each([408, 500, 502, 503, 504])("create answered %i → retry, and a run is searched for first", async (status) => {
   const { provider } = answering(() => new Response("<html>bad gateway</html>", { status }));
   const verdict = createVerdict(await failureOf(provider.create(NEW_RUN, never())));
-  expect(verdict).toMatchObject({ fate: "later", reason: { code: "provider_unavailable" }, answered: false });
+  expect(verdict).toMatchObject({ action: "retry", reason: { code: "provider_unavailable" }, providerAnswered: false });
   expect(verdict.reason.message).not.toContain("html");
 });
 
@@ -231,7 +233,7 @@ test("the simulator refuses an input → its own sentence reaches the owner", as
   });
   const failure = await failureOf(provider.create({ ...NEW_RUN, input: { prompt: "A cat", mood: "good" } }, never()));
   expect(createVerdict(failure)).toMatchObject({
-    fate: "fail",
+    action: "fail",
     reason: { code: "provider_rejected_input" },
     retryable: false,
   });

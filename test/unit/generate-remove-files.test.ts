@@ -49,7 +49,7 @@ test("a hundred files of a bucket → one request", async () => {
   expect(storage.removals.map(({ names }) => names.length)).toEqual([100]);
 });
 
-test("files that are not there → removed, as far as anybody can tell", async () => {
+test("files that are not there → counted as removed", async () => {
   storage.files.clear();
   expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, []]]);
 });

@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 afterAll(() => simulator.stop());
 
-type Options = { task?: Partial<StoreTask>; database?: Partial<Database>; mostBytes?: number; idleMs?: number };
+type Options = { task?: Partial<StoreTask>; database?: Partial<Database>; maxBytes?: number; idleMs?: number };
 
 async function run(url: string, { task = {}, ...options }: Options = {}, signal = kit.never()) {
   const outputHosts = `replicate.delivery,${new URL(url).origin}`;
@@ -115,7 +115,7 @@ test.each(["", "=chunked"])("an output of 300 MB%s → failed, nothing stays in 
     prompt: `Much [[fault:output_huge${how}]]`,
     output_format: "png",
   });
-  const { calls } = await run(url, { mostBytes: 3_000_000 });
+  const { calls } = await run(url, { maxBytes: 3_000_000 });
   expect(calls[0]).toEqual(failed("output_too_large"));
   expect(storage.files.size).toBe(0);
 });
@@ -129,21 +129,21 @@ test("a video whose time scale is zero → failed, for no duration can be record
     answering(() => new Response(video)),
     { task: { step: "video" } },
   );
-  expect(calls).toEqual([failed("output_not_usable"), ["giveUpOutput"]]);
+  expect(calls).toEqual([failed("output_not_usable"), ["discardOutput"]]);
 });
 
-test("a body that is larger than its server told → counted as it comes", async () => {
+test("a body that is larger than its Content-Length → counted as it arrives", async () => {
   const url = answering(() => {
     const body = new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });
     return new Response(body);
   });
-  expect((await run(url, { mostBytes: 100_000 })).calls[0]).toEqual(failed("output_too_large"));
+  expect((await run(url, { maxBytes: 100_000 })).calls[0]).toEqual(failed("output_too_large"));
   expect(storage.files.size).toBe(0);
 });
 
 test("a file with a right beginning and a wrong end → failed, the upload never completes, a leftover is given up", async () => {
   const { calls } = await run(answering(() => new Response(kit.PNG.subarray(0, -16))));
-  expect(calls).toEqual([failed("output_not_usable"), ["giveUpOutput"]]);
+  expect(calls).toEqual([failed("output_not_usable"), ["discardOutput"]]);
   expect(storage.files.size).toBe(0);
 });
 
@@ -263,12 +263,12 @@ test("Storage is away → tried again", async () => {
   expect(calls).toEqual([later("storage_unavailable")]);
 });
 
-test("stored too late → the database is told that nothing more is written, so that it can have the file removed", async () => {
+test("stored too late → the task discards its output, so that the file is removed", async () => {
   const { calls } = await run(
     answering(() => new Response(kit.PNG)),
     { database: { complete: async () => false } },
   );
-  expect(calls).toEqual([["complete", expect.anything()], ["giveUpOutput"]]);
+  expect(calls).toEqual([["complete", expect.anything()], ["discardOutput"]]);
 });
 
 test.each([
@@ -281,7 +281,7 @@ test.each([
     answering(() => new Response(kit.PNG)),
     { database: { retryLater: async () => verdict } },
   );
-  expect(calls).toEqual([later("storage_unavailable"), ...(given ? [["giveUpOutput"]] : [])]);
+  expect(calls).toEqual([later("storage_unavailable"), ...(given ? [["discardOutput"]] : [])]);
 });
 
 test("nothing was written → nothing is given up", async () => {
@@ -289,7 +289,7 @@ test("nothing was written → nothing is given up", async () => {
   expect(calls).toEqual([failed("output_not_usable")]);
 });
 
-test("it is unknown whether the row was completed → nothing is given up, for the file may be promised by now", async () => {
+test("it is unknown whether the row was completed → nothing is discarded, because an event may name the file", async () => {
   const complete = () => Promise.reject(new DatabaseError("complete_prediction", 503, ""));
   const made = kit.makeDeps({ storageUrl: storage.url, outputHosts: "http://127.0.0.1", database: { complete } });
   const url = answering(() => new Response(kit.PNG));

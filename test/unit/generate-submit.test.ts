@@ -44,7 +44,7 @@ type Options = {
   provider?: { url: string; token: string };
   publicUrl?: string | null;
   database?: Partial<Database>;
-  patienceMs?: number;
+  timeoutMs?: number;
 };
 
 async function run(change: Partial<SubmitTask> = {}, options: Options = {}) {
@@ -132,7 +132,7 @@ test("Storage is away → tried again before anything is charged", async () => {
     [
       "retryLater",
       expect.objectContaining({ code: "storage_unavailable" }),
-      { answered: true, retryAfterSeconds: null },
+      { providerAnswered: true, retryAfterSeconds: null },
     ],
   ]);
 });
@@ -145,12 +145,12 @@ test("input that the model's changed row no longer takes → failed before anyth
   expect(await runsAt()).toHaveLength(before);
 });
 
-const never = { patienceMs: 300 };
+const never = { timeoutMs: 300 };
 test.each<[string, string, Options, unknown[]]>([
-  ["rate_limited", "provider_rate_limited", {}, [{ answered: true, retryAfterSeconds: expect.any(Number) }]],
-  ["server_error", "provider_unavailable", {}, [{ answered: false, retryAfterSeconds: null }]],
-  ["timeout", "provider_unreachable", never, [{ answered: false, retryAfterSeconds: null }]],
-  ["lost_answer", "provider_unreachable", {}, [{ answered: false, retryAfterSeconds: null }]],
+  ["rate_limited", "provider_rate_limited", {}, [{ providerAnswered: true, retryAfterSeconds: expect.any(Number) }]],
+  ["server_error", "provider_unavailable", {}, [{ providerAnswered: false, retryAfterSeconds: null }]],
+  ["timeout", "provider_unreachable", never, [{ providerAnswered: false, retryAfterSeconds: null }]],
+  ["lost_answer", "provider_unreachable", {}, [{ providerAnswered: false, retryAfterSeconds: null }]],
 ])("the provider's fault %s → later, %s", async (fault, code, options, more) => {
   const { calls } = await run({ prompt: `Once [[fault:${fault}]] ${crypto.randomUUID()}` }, options);
   expect(calls).toEqual([["retryLater", expect.objectContaining({ code }), ...more]]);
@@ -283,7 +283,7 @@ test("the list cannot be had → no submit, and the search stays due", async () 
     [
       "retryLater",
       expect.objectContaining({ code: "provider_rate_limited" }),
-      { answered: false, retryAfterSeconds: 3 },
+      { providerAnswered: false, retryAfterSeconds: 3 },
     ],
   ]);
 });
@@ -296,18 +296,18 @@ test("a list without end → no submit, and the search stays due", async () => {
   });
   ends.push(server.stop);
   const { calls } = await run({ attempt: 2, search_since: new Date() }, { provider: { url: server.url, token: "t" } });
-  expect(calls).toEqual([["retryLater", expect.anything(), { answered: false, retryAfterSeconds: null }]]);
+  expect(calls).toEqual([["retryLater", expect.anything(), { providerAnswered: false, retryAfterSeconds: null }]]);
   expect(pages).toBeLessThan(100);
 });
 
 test("refused after an unanswered submit → the search stays due all the same", async () => {
   const prompt = `Wait [[fault:rate_limited]] ${crypto.randomUUID()}`;
   const { calls } = await run({ id: crypto.randomUUID(), prompt, attempt: 2, search_since: new Date() });
-  expect(calls).toEqual([["retryLater", expect.anything(), expect.objectContaining({ answered: false })]]);
+  expect(calls).toEqual([["retryLater", expect.anything(), expect.objectContaining({ providerAnswered: false })]]);
 });
 
 test.each(["ended", "stale", "unknown"] as const)(
-  "the database says %s after the create → nothing more; the log tells",
+  "the database says %s after the create → nothing more, and a log line",
   async (outcome) => {
     const { calls, lines } = await run({}, { database: { recordState: async () => outcome } });
     expect(calls.map(([name]) => name)).toEqual(["recordState"]);
@@ -339,7 +339,7 @@ test("poll → the run's state is recorded; nothing new → asked again later", 
   expect(second.calls.map(([name]) => name)).toEqual(["recordState", "pollLater"]);
 });
 
-test("poll of a run that the provider forgot → failed, worth another try", async () => {
+test("poll of a run that the provider lost → failed, retryable", async () => {
   const { deps, calls } = kit.makeDeps({ provider: simulated() });
   await poll(pollTask("gone"), deps, kit.never());
   expect(calls).toEqual([["fail", expect.objectContaining({ code: "provider_lost" }), true]]);

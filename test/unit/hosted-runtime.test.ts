@@ -14,7 +14,7 @@ if (hostedDenoMissing !== undefined) {
   console.warn(`NOT RUN: the functions on the hosted platform's Deno. ${hostedDenoMissing}.`);
 }
 
-/** What comes of posts made there, over a lookup that gives 127.0.0.1 unless told otherwise. */
+/** The outcomes of posts made there; by default the lookup returns 127.0.0.1. */
 const post = (posts: Partial<HostedPosts> & { urls: string[] }) =>
   runHosted("test/support/hosted-posts.ts", "keyframe-deliver", "anywhere", [
     JSON.stringify({ resolvesTo: ["127.0.0.1"], allowLocal: true, ...posts } satisfies HostedPosts),
@@ -55,7 +55,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect([status, JSON.parse(body).error.code]).toEqual([408, "request_timeout"]);
   });
 
-  test("a kick → deliver looks the name up, posts the event and records the answer", async () => {
+  test("a kick → deliver resolves the name, posts the event and records the answer", async () => {
     const receiver = await receive((socket) => socket.write(answer("200 OK", "thanks")));
     const recorded: unknown[] = [];
     const { id, leaseToken, endpointId, eventId, body } = delivery("");
@@ -86,7 +86,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(receiver.requests[0]).toContain('{"a":"ä"}');
   });
 
-  test("100 and 103, which nobody asked for, before 200 → delivered, twice over one connection", async () => {
+  test("100 and 103, unrequested, before 200 → delivered, twice over one connection", async () => {
     const before = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n";
     const receiver = await receive((socket) => socket.write(before + answer("200 OK", "ok")));
     const url = `http://hooks.test:${receiver.port}/`;
@@ -104,7 +104,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(connections()).toBe(1);
   });
 
-  test("a certificate nobody vouches for, and one for another name → tls", async () => {
+  test("an untrusted certificate, and one for another name → tls", async () => {
     const { port, ca, connections } = await receiveSecurely();
     expect(await post({ urls: [`https://hooks.test:${port}/`] })).toMatchObject([{ statusCode: null, error: "tls" }]);
     expect(await post({ urls: [`https://other.test:${port}/`], ca })).toMatchObject([{ error: "tls" }]);
@@ -118,7 +118,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(await post({ urls: [`https://hooks.test:${listener.addr.port}/`] })).toMatchObject([{ error: "tls" }]);
   });
 
-  test("a name that leads to this machine, where that is forbidden → address, and nobody is connected to", async () => {
+  test("a name that leads to this machine, where that is forbidden → address, and no connection is made", async () => {
     const receiver = await receive((socket) => socket.write(answer("200 OK")));
     const urls = [`http://hooks.test:${receiver.port}/`];
     expect(await post({ urls, allowLocal: false })).toMatchObject([{ statusCode: null, error: "address" }]);
@@ -131,7 +131,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(await post({ urls, patienceMs: 200 })).toMatchObject(Array(2).fill({ statusCode: null, error: "timeout" }));
   });
 
-  test("nobody listens, a name without an address, a head without end → connection, dns, too_large", async () => {
+  test("nothing listens, a name without an address, a head without end → connection, dns, too_large", async () => {
     const [unused, endless] = [
       `http://hooks.test:${claimPort(0)}/`,
       await receive((socket) => socket.end(`HTTP/1.1 200 OK\r\nx-much: ${"y".repeat(300_000)}\r\n\r\n`)),

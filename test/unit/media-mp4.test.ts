@@ -74,7 +74,7 @@ test.each<[string, Uint8Array]>([
   ["moov after mdat", join(ftyp, mdat, moov)],
   ["a 64-bit mdat", join(ftyp, u32(1), text("mdat"), u32(0, 116), zeros(100), moov)],
   ["an mdat that goes on to the end", join(ftyp, moov, u32(0), text("mdat"), zeros(500))],
-  ["boxes nobody knows", join(ftyp, box("free", zeros(9)), moov, box("abcd"), mdat)],
+  ["unknown boxes", join(ftyp, box("free", zeros(9)), moov, box("abcd"), mdat)],
   [
     "times of version 1",
     join(

@@ -238,7 +238,7 @@ describe("REST", () => {
     expect(performance.now() - begun).toBeLessThan(4_000);
   });
 
-  test("60 requests of three callers mixed with errors → nobody gets another's role or claims", async () => {
+  test("60 requests of three callers mixed with errors → no caller gets another's role or claims", async () => {
     const [one, two] = await Promise.all([platform.signedIn(), platform.signedIn()]);
     const anon = { client: platform.client(), userId: null };
     const callers = [one, two, anon];
@@ -257,7 +257,7 @@ describe("REST", () => {
     const service = platform.client(SECRET_KEY);
     expect((await service.from("made_later").select()).status).toBe(404);
     await platform.migrate`create table public.made_later (id int)`;
-    // Postgres tells of the change after its commit, on another connection.
+    // Postgres notifies after its commit, on another connection.
     await expect.poll(async () => (await service.from("made_later").select()).status, { timeout: 5_000 }).toBe(200);
   });
 

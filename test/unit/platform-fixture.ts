@@ -103,9 +103,9 @@ function connect(url: string): Sql {
 export async function eventually<T>(
   ask: () => Promise<T>,
   wished: (answer: T) => boolean,
-  patienceMs = 15_000,
+  timeoutMs = 15_000,
 ): Promise<T> {
-  const end = Date.now() + patienceMs;
+  const end = Date.now() + timeoutMs;
   for (;;) {
     const answer = await ask();
     if (wished(answer)) return answer;

@@ -98,7 +98,7 @@ test("a function that does not run → 503 BOOT_ERROR", async () => {
   expect(await answer.json()).toEqual({ code: "BOOT_ERROR", message: "Function failed to start (please check logs)" });
 });
 
-test.each(["/nobody", "/constructor/x", "/"])("a function nobody has declared, %s → 404", async (path) => {
+test.each(["/nobody", "/constructor/x", "/"])("an undeclared function, %s → 404", async (path) => {
   const answer = await call(path);
   expect(answer.status).toBe(404);
   expect(await answer.json()).toMatchObject({ code: "NOT_FOUND" });

@@ -48,7 +48,7 @@ describe("the page", () => {
 });
 
 describe("the route", () => {
-  test("GET /mail → the page, which may run nothing, be framed by nobody and be kept nowhere", async () => {
+  test("GET /mail → the page, which may run nothing, not be framed and not be cached", async () => {
     const answer = await ask("/mail");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");

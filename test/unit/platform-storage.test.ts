@@ -144,7 +144,7 @@ test("over the bucket's size, as bytes, as a Blob or as a stream of unknown leng
   }
 });
 
-test("a signed address → the file with type, length and ETag, for anybody, without a key", async () => {
+test("a signed address → the file with type, length and ETag, for any caller, without a key", async () => {
   const { files, name } = await uploaded();
   const { data } = await files.createSignedUrl(name, 60);
   const answer = await fetch(data?.signedUrl ?? "");
@@ -298,7 +298,7 @@ test("an upload that breaks off → neither row nor file, and the former content
   expect(await (await service.download("broken.mp4")).data?.text()).toBe("whole");
 });
 
-test("an upload whose row is refused once the bytes are there → an error, nobody can read them, and the next upload is all that counts", async () => {
+test("an upload whose row is refused once the bytes are there → an error, the bytes are unreadable, and the next upload is all that counts", async () => {
   const { client } = await platform.signedIn();
   const owner = client.storage.from("pictures");
   const service = platform.client(SECRET_KEY).storage.from("pictures");

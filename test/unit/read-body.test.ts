@@ -6,9 +6,9 @@ const KIB = 1024;
 const LIMITS: BodyLimits = { maxBytes: 100, maxMs: 30_000 };
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-function start(mostBytes = 1024 * KIB, mostSlow = Number.POSITIVE_INFINITY) {
+function start(maxTotalBytes = 1024 * KIB, maxSlow = Number.POSITIVE_INFINITY) {
   const clock = standingClock();
-  return { clock, read: createBodyReader({ ...clock, mostBytes, mostSlow }) };
+  return { clock, read: createBodyReader({ ...clock, maxTotalBytes, maxSlow }) };
 }
 
 /** A body that comes in pieces, of which it counts those that were taken. */
@@ -69,7 +69,7 @@ describe("what comes is what is read", () => {
     ["letters beyond ASCII", bytesOf('{"a":"äöü 😀"}')],
     ["a byte order mark, which is signed like the rest", new Uint8Array([0xef, 0xbb, 0xbf, 0x31])],
     ["nothing", new Uint8Array(0)],
-  ])("%s, the length told or not, in one piece or byte by byte → the same text", async (_name, bytes) => {
+  ])("%s, with a Content-Length or without, in one piece or byte by byte → the same text", async (_name, bytes) => {
     const { read } = start();
     const text = async (request: Request) => decodeBody(await read(request, LIMITS));
     const expected = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
@@ -96,7 +96,7 @@ describe("what comes is what is read", () => {
 });
 
 describe("size", () => {
-  test("more than is allowed, and told → payload_too_large before anything is read", async () => {
+  test("more than is allowed, and announced → payload_too_large before anything is read", async () => {
     const { seen, body } = inPieces([bytesOf("1234"), bytesOf("5678")]);
     const refused = start().read(post(body, { "content-length": "8" }), { ...LIMITS, maxBytes: 7 });
     await expect(refused).rejects.toMatchObject({ code: "payload_too_large" });
@@ -104,7 +104,7 @@ describe("size", () => {
   });
 
   test.each([{}, { "content-length": "4", "transfer-encoding": "chunked" }])(
-    "more than is allowed, and not told (%j) → payload_too_large at the piece that is too much",
+    "more than is allowed, and not announced (%j) → payload_too_large at the piece that is too much",
     async (headers) => {
       const { seen, body } = inPieces(["1234", "5678", "9"].map(bytesOf));
       const refused = start().read(post(body, headers), { ...LIMITS, maxBytes: 7 });
@@ -186,7 +186,7 @@ describe("all open bodies together", () => {
     expect(outcomes[0]?.error?.extra.headers).toEqual({ "Retry-After": expect.stringMatching(/^[2-5]$/) });
   });
 
-  test("300 stalled bodies in 3 places → a body that comes whole is read each time", async () => {
+  test("300 stalled bodies, 3 permits → a body that comes whole is read each time", async () => {
     const { read } = start(roomFor(3));
     const stalled = [];
     for (let time = 0; time < 300; time++) {
@@ -243,13 +243,13 @@ describe("all open bodies together", () => {
   });
 });
 
-describe("places for bodies that take more than one read", () => {
+describe("permits for bodies that take more than one read", () => {
   const LARGE = { maxBytes: 1024 * KIB, maxMs: 30_000 };
   /** Announced as larger than one read takes, and stalled from the beginning. */
   const large = () => slowly();
   const announced = { "content-length": String(500 * KIB) };
 
-  test("no place is free, nobody has stalled → waits for half a second unread, then unavailable", async () => {
+  test("no permit is free, no body has stalled → waits for half a second unread, then unavailable", async () => {
     const { clock, read } = start(1024 * KIB, 1);
     const first = follow(read(post(large().body, announced), LARGE));
     const { seen, body } = inPieces([new Uint8Array(500 * KIB)]);
@@ -260,7 +260,7 @@ describe("places for bodies that take more than one read", () => {
     expect([first.is, second.is, seen.taken]).toEqual(["open", "unavailable", 0]);
   });
 
-  test("a place that is free again in time → goes to the one that waits", async () => {
+  test("a permit that is free again in time → goes to the one that waits", async () => {
     const { read } = start(2048 * KIB, 1);
     const { body, send, end } = large();
     const first = follow(read(post(body), LARGE));
@@ -274,7 +274,7 @@ describe("places for bodies that take more than one read", () => {
     expect([first.is, second.is]).toEqual([10, 500 * KIB]);
   });
 
-  test("every place is held by a body that has stalled for half a second → the next body gets the oldest one's", async () => {
+  test("every permit is held by a body that has stalled for half a second → the next body gets the oldest one's", async () => {
     const { clock, read } = start(1024 * KIB, 2);
     const stalled = [follow(read(post(large().body, announced), LARGE))];
     await clock.pass(0.3);
@@ -285,7 +285,7 @@ describe("places for bodies that take more than one read", () => {
     expect(stalled.map(({ is }) => is)).toEqual(["unavailable", "open"]);
   });
 
-  test("all places are taken → a body that comes whole with its length told needs none", async () => {
+  test("all permits are taken → a body with a Content-Length that arrives at once needs none", async () => {
     const { read } = start(1024 * KIB, 1);
     follow(read(post(large().body, announced), LARGE));
     expect(await read(post("a callback", { "content-length": "10" }), LIMITS)).toHaveLength(10);

@@ -99,7 +99,7 @@ describe("the command line", () => {
   });
 });
 
-test("RecentIds of 2 → forgets the oldest, and what was seen again is not old", () => {
+test("RecentIds of 2 → drops the oldest; an id that was seen again is not old", () => {
   const ids = new RecentIds(2);
   for (const id of ["a", "b", "a", "c"]) ids.add(id);
   expect(["a", "b", "c"].map((id) => ids.has(id))).toEqual([true, false, true]);

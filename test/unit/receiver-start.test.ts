@@ -100,7 +100,7 @@ describe("several secrets", () => {
     expect(await status(deliver(url, { secrets: [OTHER_SECRET] }))).toBe(204);
   });
 
-  test("no secret yet → 401; told of it → 204", async () => {
+  test("no secret yet → 401; with it → 204", async () => {
     const { url, setSecrets } = start({ secrets: [] });
     expect(await status(deliver(url))).toBe(401);
     setSecrets([SECRET]);

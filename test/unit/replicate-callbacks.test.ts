@@ -67,7 +67,7 @@ test("never a 2xx → given up after the last wait", async () => {
   expect(simulator.control.state().callbacks).toMatchObject({ sent: 3, retried: 2, delivered: 0 });
 });
 
-test("nobody listens → the prediction succeeds all the same", async () => {
+test("nothing listens → the prediction succeeds anyway", async () => {
   await start({ callbackRetryMs: [1] });
   expect((await run(simulator, "x", { webhook: "http://127.0.0.1:9/hook" })).status).toBe("succeeded");
 });

@@ -188,7 +188,7 @@ test("armed over HTTP for two creates of one model → those two, others untouch
   expect((await control("POST", "/delays", { run_ms: -1 })).status).toBe(400);
 });
 
-test("delays and the clock over HTTP → as the state tells", async () => {
+test("delays and the clock over HTTP → as set", async () => {
   const control = async (path: string, body: unknown) =>
     (await fetch(`${simulator.url}/control${path}`, { method: "POST", body: JSON.stringify(body) })).json();
   expect(await control("/delays", { start_ms: 5000 })).toMatchObject({ delays: { start_ms: 5000, run_ms: 0 } });

@@ -69,7 +69,7 @@ test.each(["postgres://boss:sekret@127.0.0.1:1/film", "nonsense:sekret"])(
   },
 );
 
-test("--reset with KEYFRAME_DATABASE_URL → refused: somebody else's database is never emptied", async () => {
+test("--reset with KEYFRAME_DATABASE_URL → refused: another user's database is never emptied", async () => {
   const { code, said } = await refusal(["--reset"], {
     KEYFRAME_DATABASE_URL: "postgres://boss:sekret@127.0.0.1:1/film",
   });
@@ -91,7 +91,7 @@ test("SIGTERM during the start → exit 0, no process left; the next start on th
   expect(await first.ended).toMatchObject({ code: 0, lastLine: "Stopped." });
   await allGone(children, 0);
 
-  // npm runs the script in a shell; whoever kills npm may reach that alone.
+  // npm runs the script in a shell; a signal to npm may reach only the shell.
   const script = `"${Deno.execPath()}" run -A local/start.ts ${args.join(" ")}; exit 1`;
   const npm = runProgram("/bin/sh", ["-c", script], { npm_lifecycle_event: "start" });
   await npm.printed("Ctrl-C ends everything");

@@ -269,11 +269,11 @@ test("a JPEG with any segments, in any order → of those that applications defi
 });
 
 describe("10 MiB of the smallest parts → comes to an end", () => {
-  const MOST = 10 * 1024 * 1024;
+  const MAX_BYTES = 10 * 1024 * 1024;
   const repeated = (head: Uint8Array, ...unit: number[]) => {
-    const bytes = new Uint8Array(MOST);
+    const bytes = new Uint8Array(MAX_BYTES);
     bytes.set(head);
-    for (let at = head.length; at + unit.length <= MOST; at += unit.length) bytes.set(unit, at);
+    for (let at = head.length; at + unit.length <= MAX_BYTES; at += unit.length) bytes.set(unit, at);
     return bytes;
   };
   const empty = (name: string) => [0, 0, 0, 0, ...Buffer.from(name), 0, 0, 0, 0];
@@ -285,7 +285,7 @@ describe("10 MiB of the smallest parts → comes to an end", () => {
     ["fill bytes", [0xff]],
     ["nothing", [0]],
   ])("of a JPEG: %s", (_what, unit) => {
-    expect(stripped("jpeg", repeated(new Uint8Array([0xff, 0xd8]), ...unit)).length).toBeLessThanOrEqual(MOST);
+    expect(stripped("jpeg", repeated(new Uint8Array([0xff, 0xd8]), ...unit)).length).toBeLessThanOrEqual(MAX_BYTES);
   });
 
   test.each(["tEXt", "IDAT"])("of a PNG: %s", async (name) => {
@@ -294,7 +294,7 @@ describe("10 MiB of the smallest parts → comes to an end", () => {
 
   test.each(["XMP ", "ALPH"])("of a WebP: %s", async (name) => {
     const bytes = repeated(await drawPhoto("webp"), ...Buffer.from(name), 0, 0, 0, 0);
-    new DataView(bytes.buffer).setUint32(4, MOST - 8, true);
-    expect(stripped("webp", bytes).length).toBeLessThanOrEqual(MOST);
+    new DataView(bytes.buffer).setUint32(4, MAX_BYTES - 8, true);
+    expect(stripped("webp", bytes).length).toBeLessThanOrEqual(MAX_BYTES);
   });
 });

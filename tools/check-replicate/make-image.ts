@@ -5,7 +5,7 @@ import { type ProviderPrediction, providerState } from "../../shared/replicate/p
 import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/files/checked-copy.ts";
 import { type OutputSource, readOutput } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { ProviderError } from "../../supabase/functions/keyframe-generate/provider/provider-error.ts";
-import { laterVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
+import { retryVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
 import type { Provider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
 import type { ModelRow } from "../models-check/read-rows.ts";
 
@@ -47,7 +47,7 @@ export async function makeImage(row: ModelRow, steps: Steps, signal: AbortSignal
   const run = { model: row.model, input, cancelAfterSeconds: RUN_SECONDS, webhook: null };
   const started = await provider.create(run, signal);
   steps.onStarted(started);
-  const ended = await waitForRun(started, { ...steps, mostMs: RUN_SECONDS * 1000 }, signal);
+  const ended = await waitForRun(started, { ...steps, maxMs: RUN_SECONDS * 1000 }, signal);
 
   const { output_url: url, error_message: said } = providerState(ended);
   if (ended.status !== "succeeded") {
@@ -71,7 +71,7 @@ type Waiting = {
   sleep(ms: number): Promise<void>;
   /** Milliseconds since 1970. */
   now(): number;
-  mostMs: number;
+  maxMs: number;
 };
 
 /**
@@ -80,14 +80,14 @@ type Waiting = {
  */
 export async function waitForRun(
   started: ProviderPrediction,
-  { provider, sleep, now, mostMs }: Waiting,
+  { provider, sleep, now, maxMs }: Waiting,
   signal: AbortSignal,
 ): Promise<ProviderPrediction> {
-  const end = now() + mostMs;
+  const end = now() + maxMs;
   let run = started;
   try {
     while (run.status === "starting" || run.status === "processing") {
-      if (now() > end) throw new Error(`The run ${run.id} did not end within ${mostMs / 1000} s.`);
+      if (now() > end) throw new Error(`The run ${run.id} did not end within ${maxMs / 1000} s.`);
       await sleep(ASK_EVERY_MS);
       signal.throwIfAborted();
       run = await provider.get(run.id, signal).catch((error: unknown) => {
@@ -105,6 +105,6 @@ export async function waitForRun(
 
 /** Everything but what a person has to correct. */
 function mayPass(error: ProviderError): boolean {
-  const { code } = laterVerdict(error).reason;
+  const { code } = retryVerdict(error).reason;
   return code !== "provider_unauthorized" && code !== "provider_payment_required" && error.status !== 404;
 }

@@ -3,7 +3,7 @@ import { MEDIA_EXTENSIONS } from "../../shared/media/media.ts";
 import { UnsupportedInput } from "../../shared/replicate/build-input.ts";
 import { OutputError } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { ProviderError } from "../../supabase/functions/keyframe-generate/provider/provider-error.ts";
-import { createVerdict, laterVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
+import { createVerdict, retryVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
 import type { LiveImage } from "./make-image.ts";
 
 /** Standard output and input. `read` resolves with null at the end of the input, as Deno's does. */
@@ -48,8 +48,8 @@ const REMEDY: Record<string, string> = {
   provider_unauthorized:
     "Make a token at https://replicate.com/account/api-tokens and set it as KEYFRAME_REPLICATE_API_TOKEN.",
   provider_payment_required: "Look at https://replicate.com/account/billing.",
-  provider_model_not_found: "npm run models:check tells which row of models is wrong.",
-  provider_rejected_input: "npm run models:check tells whether the model's inputs have changed.",
+  provider_model_not_found: "npm run models:check shows which row of models is wrong.",
+  provider_rejected_input: "npm run models:check shows whether the model's inputs have changed.",
   provider_rate_limited: "Wait a minute and run it again.",
   provider_unavailable: "Look at https://www.replicatestatus.com and run it again.",
   provider_unreachable: "Is there a network, and is KEYFRAME_REPLICATE_API_BASE_URL right?",
@@ -62,7 +62,7 @@ type Reached = { stopped: boolean; runId: string | null };
 /** What went wrong and what to do, in one line without the token. */
 export function whatToDo(error: unknown, { stopped, runId }: Reached): string {
   // An unanswered create may have started a run.
-  const isLost = error instanceof ProviderError && runId === null && laterVerdict(error).answered === false;
+  const isLost = error instanceof ProviderError && runId === null && retryVerdict(error).providerAnswered === false;
   const look = isLost ? " It may have started a run all the same: see https://replicate.com/predictions." : "";
   if (stopped)
     return `It was asked to stop.${runId === null ? look : ` The run ${runId} was cancelled if it had not ended.`}`;
@@ -71,7 +71,7 @@ export function whatToDo(error: unknown, { stopped, runId }: Reached): string {
     return `${reason.message} ${REMEDY[reason.code] ?? ""}${look}`;
   }
   if (error instanceof OutputError) return `${error.message} ${REMEDY[error.code] ?? ""}`.trim();
-  if (error instanceof UnsupportedInput) return `${error.message} npm run models:check may tell more.`;
+  if (error instanceof UnsupportedInput) return `${error.message} npm run models:check may show more.`;
   return oneLine(error);
 }
 

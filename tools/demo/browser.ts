@@ -25,7 +25,7 @@ export async function launchBrowser(): Promise<Browser> {
 }
 
 /**
- * The package unpacks itself to a fixed name in the temporary folder, which fails beside another user's copy and takes
+ * The package unpacks itself to a fixed name in the temporary folder, which fails next to another user's copy and takes
  * an incomplete copy for a whole one. So it is unpacked into a folder of this user's, which is renamed last.
  */
 async function unpackBundled(): Promise<string> {
@@ -52,7 +52,7 @@ async function unpackBundled(): Promise<string> {
   }
 }
 
-/** The state of a browser in which somebody is signed in, as supabase-js stores a session. */
+/** The state of a signed-in browser, as supabase-js stores a session. */
 export function keptSession(url: string, session: Session): NonNullable<BrowserContextOptions["storageState"]> {
   const name = `sb-${new URL(url).hostname.split(".")[0]}-auth-token`;
   return { cookies: [], origins: [{ origin: url, localStorage: [{ name, value: JSON.stringify(session) }] }] };

@@ -2,7 +2,7 @@ import type { KeyframeClient } from "../../client/index.ts";
 import { type ReceivedEvent, startReceiver } from "../receiver/start-receiver.ts";
 
 const EXPECTED = ["project.created", "generation.succeeded", "generation.succeeded", "generation.succeeded"];
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 const FAREWELL_MS = 5_000;
 
 /** A receiver on this machine with a registered endpoint; it accepts only what is signed with the endpoint's secret. */
@@ -27,8 +27,8 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
         receiver.events.filter(
           ({ event, duplicate }) => !duplicate && "projectId" in event.data && event.data.projectId === projectId,
         );
-      const patience = performance.now() + PATIENCE_MS;
-      while (!isWholeFilm(ofFilm()) && performance.now() < patience) {
+      const end = performance.now() + TIMEOUT_MS;
+      while (!isWholeFilm(ofFilm()) && performance.now() < end) {
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, 50));
       }

@@ -2,8 +2,8 @@ import { findRunningStack } from "../../local/stack/data-folder.ts";
 import { loadStackKeys } from "../../local/stack/stack-keys.ts";
 import type { StackOptions } from "../../local/stack/stack-settings.ts";
 
-const START_PATIENCE_MS = 60_000;
-const LOOK_EVERY_MS = 200;
+const START_TIMEOUT_MS = 60_000;
+const CHECK_EVERY_MS = 200;
 
 type FoundStack = { url: string; publishableKey: string; simulated: boolean };
 
@@ -16,15 +16,15 @@ export async function findStack(
   say: (text: string) => void,
   signal: AbortSignal,
 ): Promise<FoundStack | null> {
-  const patience = performance.now() + START_PATIENCE_MS;
+  const end = performance.now() + START_TIMEOUT_MS;
   let waiting = false;
   let running = findRunningStack(dataDir);
   while (running && !running.ready) {
     if (!waiting) say(`The stack at ${running.url} is starting: waiting for it.\n`);
     waiting = true;
     signal.throwIfAborted();
-    if (performance.now() > patience) throw new Error(`The stack at ${running.url} does not become ready.`);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    if (performance.now() > end) throw new Error(`The stack at ${running.url} does not become ready.`);
+    await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
     running = findRunningStack(dataDir);
   }
   if (!running) return null;

@@ -19,7 +19,7 @@ type DemoOptions = {
   url: string;
   publishableKey: string;
   /** How long one step may take, in ms. */
-  patienceMs: number;
+  timeoutMs: number;
   /** Aborts the demo, which then rejects. */
   signal: AbortSignal;
   write: (text: string) => void;
@@ -140,13 +140,13 @@ async function generate<S extends Step>(
   keyframe: KeyframeClient,
   step: S,
   body: StepBody[S],
-  { write, signal, patienceMs }: DemoOptions,
+  { write, signal, timeoutMs }: DemoOptions,
 ): Promise<SucceededPrediction> {
   const started = await keyframe.generate(step, body, { signal });
   const bar = new ProgressBar(step, write);
   const onProgress = ({ progress, status }: Prediction) => bar.show(progress ?? 0, status);
   try {
-    return mustSucceed(await keyframe.waitFor(started, { signal, onProgress, timeoutMs: patienceMs }));
+    return mustSucceed(await keyframe.waitFor(started, { signal, onProgress, timeoutMs: timeoutMs }));
   } finally {
     bar.end();
   }

@@ -28,7 +28,7 @@ export const projectStage: Stage = {
   },
 };
 
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 const TOKENS_PAGE = "https://replicate.com/account/api-tokens";
 const keyed = z.object({ key: webhookSecret });
 
@@ -57,7 +57,7 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
   const address = `${settings.replicate.baseUrl}/webhooks/default/secret`;
   const response = await fetch(address, {
     headers: { authorization: `Bearer ${token}` },
-    signal: clock.timeout(PATIENCE_MS),
+    signal: clock.timeout(TIMEOUT_MS),
   }).catch((error: unknown) => {
     throw new DeployError(
       `Replicate could not be reached (${error instanceof Error ? error.message : "no answer"}): look at your network and run the command again.`,
@@ -72,7 +72,7 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
   const answer = keyed.safeParse(await response.json().catch(() => undefined));
   if (response.ok && answer.success) return answer.data.key;
   throw new DeployError(
-    `Replicate did not tell its signing secret (HTTP ${response.status}): look at https://replicatestatus.com and run the command again.`,
+    `Replicate did not return its signing secret (HTTP ${response.status}): look at https://replicatestatus.com and run the command again.`,
   );
 }
 

@@ -34,7 +34,7 @@ export const migrationsStage: Stage = {
 };
 
 /**
- * The extensions that the migrations create, and the schema that shows each. Somebody may have disabled them in the
+ * The extensions that the migrations create, and the schema that shows each. They may have been disabled in the
  * dashboard.
  */
 const EXTENSIONS = [

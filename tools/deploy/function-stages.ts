@@ -7,7 +7,7 @@ import { parseJson, type SupabaseCli } from "./supabase-cli.ts";
 
 const answered = z.object({ count: z.number() });
 
-/** Sets the variables that the functions need beside those of the platform. */
+/** Sets the variables that the functions need in addition to those of the platform. */
 export const secretsStage: Stage = {
   name: "Function secrets",
   plan: async ({ cli, found, settings }) => {
@@ -52,7 +52,7 @@ const listed = z.object({
 type Version = z.infer<typeof listed>["functions"][number];
 
 /**
- * Uploads the functions each time, for the platform to bundle (no Docker): only the platform could tell whether they
+ * Uploads the functions each time, for the platform to bundle (no Docker): only the platform knows whether they
  * changed.
  */
 export const functionsStage: Stage = {

@@ -123,7 +123,7 @@ const REMEDIES: [pattern: RegExp, remedy: (project: string) => string][] = [
     (project) =>
       `There is no project ${project} that this account can see: compare the ref with \`npx supabase projects list\`, and the account with the one you signed in as.`,
   ],
-  [/status 429|rate limit/i, () => "Supabase asks for patience: try again in a minute."],
+  [/status 429|rate limit/i, () => "Supabase limits requests: try again in a minute."],
   [/status 5\d\d/i, () => "Supabase has trouble: look at https://status.supabase.com and run the command again."],
   [
     /inserted before the last migration|not found in local migrations/i,

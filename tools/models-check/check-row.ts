@@ -153,7 +153,7 @@ function checkReferences(row: ModelRow, schema: InputSchema): Complaint[] {
 
 /**
  * How many files a list accepts, by its description ("up to 14 images", "Maximum 8 images", "List of 1-10 images", "1
- * to 3 reference images"), which is the only place where some models state it. Null when it has no number.
+ * to 3 reference images"), which is the only text in which some models state it. Null when it has no number.
  */
 function describedMost({ description }: FieldSchema): number | null {
   const patterns = [

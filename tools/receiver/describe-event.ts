@@ -8,7 +8,7 @@ export function describeEvent({ id, event, receivedAt, duplicate }: ReceivedEven
     clock(receivedAt),
     duplicate ? "duplicate" : "new      ",
     event.type.padEnd(20),
-    ...tell(event),
+    ...details(event),
     `webhook-id ${id}`,
     `${afterMs} ms after it happened`,
   ].join("  ");
@@ -19,7 +19,7 @@ export function describeRefusal({ receivedAt, status, reason }: RefusedRequest):
   return `${clock(receivedAt)}  refused    ${status}  ${printable(reason)}`;
 }
 
-function tell(event: WebhookEvent): string[] {
+function details(event: WebhookEvent): string[] {
   switch (event.type) {
     case "project.created":
       return [quote(event.data.title), `project ${event.data.projectId}`];

@@ -6,7 +6,7 @@ import { bodyClock, createBodyReader, decodeBody } from "../../shared/http/read-
 /** Three times the limit of an event. */
 const LIMITS = { maxBytes: 64 * 1024, maxMs: 15_000 };
 
-const readBody = createBodyReader({ ...bodyClock, mostBytes: 16 * 1024 * 1024 });
+const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: 16 * 1024 * 1024 });
 
 /** A request that is not an event: the status to answer, and why. */
 export class Refused extends Error {

@@ -56,6 +56,6 @@ export function howToGetASecret(port: number): string {
     -d '{"url":"http://127.0.0.1:${port}/"}' | sed 's/.*"secret":"\\([^"]*\\)".*/\\1/')
   npm run receiver${port === 54390 ? "" : ` -- --port ${port}`}
 
-Registered already? GET $API/webhooks lists your endpoints, GET $API/webhooks/<id>/secret tells the secret again.
+Registered already? GET $API/webhooks lists your endpoints, GET $API/webhooks/<id>/secret returns the secret again.
 More: docs/receive-webhooks.md`;
 }

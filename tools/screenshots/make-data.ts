@@ -71,8 +71,8 @@ async function makeFilm(keyframe: KeyframeClient, film: Film): Promise<string> {
 }
 
 const TESTS = 26;
-const LOOK_EVERY_MS = 100;
-const PATIENCE_MS = 30_000;
+const CHECK_EVERY_MS = 100;
+const TIMEOUT_MS = 30_000;
 
 /** Three endpoints: one that works, one that fails, one for a single event type. */
 type Endpoints = { webhookId: string; stop: () => Promise<void> };
@@ -97,12 +97,12 @@ export async function makeWebhooks(keyframe: KeyframeClient): Promise<Endpoints>
 /** Sends enough test events for the chart and waits until they are delivered. */
 export async function sendTests(keyframe: KeyframeClient, webhookId: string): Promise<void> {
   for (let sent = 0; sent < TESTS; sent++) await keyframe.webhooks.test(webhookId);
-  const end = performance.now() + PATIENCE_MS;
+  const end = performance.now() + TIMEOUT_MS;
   for (;;) {
     const { deliveries } = await keyframe.webhooks.deliveries(webhookId, { status: "pending" });
     if (deliveries.length === 0) return;
     if (performance.now() > end) throw new Error("The test events were not delivered in time.");
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
   }
 }
 

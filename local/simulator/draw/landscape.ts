@@ -62,7 +62,7 @@ export type Brush = { ctx: SKRSContext2D; width: number; height: number; palette
 
 type Gradient = ReturnType<SKRSContext2D["createLinearGradient"]>;
 
-/** Fills a box with a gradient; `stops` are places from 0 to 1 and their colours. */
+/** Fills a box with a gradient; `stops` are positions from 0 to 1 and their colours. */
 export function fillGradient(
   ctx: SKRSContext2D,
   gradient: Gradient,

@@ -3,10 +3,12 @@ import type { ZodOpenApiObject, ZodOpenApiPathItemObject } from "zod-openapi";
 import { generationFailed, generationSucceeded, projectCreated, webhookTest } from "../events.ts";
 import { id } from "../fields.ts";
 
-/** What every delivery carries (https://www.standardwebhooks.com). */
+/** The headers of every delivery (https://www.standardwebhooks.com). */
 const headers = z.object({
-  "webhook-id": id.meta({ description: "The event. The same in every attempt: remember it to do nothing twice." }),
-  "webhook-timestamp": z.string().meta({ description: "Seconds since 1970; refuse what is older than five minutes." }),
+  "webhook-id": id.meta({
+    description: "The identifier of the event, the same in every attempt. Store it to process each event once.",
+  }),
+  "webhook-timestamp": z.string().meta({ description: "Seconds since 1970. Reject requests older than five minutes." }),
   "webhook-signature": z
     .string()
     .meta({ description: "v1,<base64 of HMAC-SHA256 over id.timestamp.body>; several while a secret rotates." }),
@@ -27,8 +29,8 @@ const event = (
     requestParams: { header: headers },
     requestBody: { required: true, content: { "application/json": { schema } } },
     responses: {
-      "2XX": { description: "Received. Anything else, or no answer, and it comes again." },
-      "410": { description: "Gone: the endpoint is disabled." },
+      "2XX": { description: "Received. After any other status, or no answer, the delivery is retried." },
+      "410": { description: "Gone. Keyframe disables the endpoint." },
     },
   },
 });

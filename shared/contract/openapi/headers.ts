@@ -2,18 +2,18 @@ import { z } from "zod";
 import type { ErrorCode } from "../../http/errors.ts";
 import type { Operation } from "../operations/operation.ts";
 
-// Each stands once among the components, under its id.
+// A header with an id becomes one shared component.
 export const requestId = z.string().meta({
-  description: "Yours, or one made for this request.",
+  description: "The one you sent, or a new one.",
   example: "0f6c2f0e-4a0a-4f0c-8f43-0c2a9c9a7b91",
   header: { id: "RequestId" },
 });
 const retryAfter = z
   .string()
   .optional()
-  .meta({ description: "How many seconds to wait before asking again.", example: "2", header: { id: "RetryAfter" } });
+  .meta({ description: "How many seconds to wait before you read again.", example: "2", header: { id: "RetryAfter" } });
 const mustWait = retryAfter.unwrap().meta({
-  description: "How many seconds to wait before trying again.",
+  description: "How many seconds to wait before you try again.",
   example: "2",
   header: { id: "MustWait" },
 });
@@ -22,7 +22,7 @@ const rateLimit = z
   .optional()
   .meta({
     description:
-      "What is left of the limit (r), and in how many seconds: until it is full again, or until the next request (t).",
+      "The remaining requests (r), and the seconds (t) until the limit is full again; after a 429, until the next request is allowed.",
     example: '"generate";r=59;t=1',
     header: { id: "RateLimit" },
   });
@@ -30,7 +30,7 @@ const rateLimitPolicy = z
   .string()
   .optional()
   .meta({
-    description: "The limit: so many requests (q) in so many seconds (w).",
+    description: "The limit: q requests in w seconds.",
     example: '"generate";q=60;w=60',
     header: { id: "RateLimitPolicy" },
   });
@@ -38,7 +38,7 @@ const replayed = z
   .string()
   .optional()
   .meta({
-    description: "true when this is the answer to a repeated request.",
+    description: "true when the request repeats an earlier one and this is its answer.",
     example: "true",
     header: { id: "IdempotencyReplayed" },
   });
@@ -51,19 +51,19 @@ const preferenceApplied = z
   .string()
   .optional()
   .meta({ description: "The wait that was granted.", example: "wait=20", header: { id: "PreferenceApplied" } });
-const location = z.string().meta({ description: "Where to read the prediction.", header: { id: "Location" } });
+const location = z.string().meta({ description: "The URL of the prediction.", header: { id: "Location" } });
 const wwwAuthenticate = z
   .string()
   .meta({ description: "How to sign in.", example: "Bearer", header: { id: "WwwAuthenticate" } });
 const allow = z.string().meta({
-  description: "The methods this path takes.",
+  description: "The methods of this path.",
   example: "GET, HEAD, POST, OPTIONS",
   header: { id: "Allow" },
 });
 
 const rate = { RateLimit: rateLimit, "RateLimit-Policy": rateLimitPolicy };
 
-/** What a success of the operation carries. */
+/** The headers of a successful answer. */
 export function answerHeaders({ method, caller, tagged, waits }: Operation): z.ZodObject {
   return z.object({
     "X-Request-Id": requestId,
@@ -75,7 +75,7 @@ export function answerHeaders({ method, caller, tagged, waits }: Operation): z.Z
   });
 }
 
-/** What the errors of one status carry. */
+/** The headers of an error with one of these codes. */
 export function errorHeaders(codes: ErrorCode[]): z.ZodObject {
   const has = (...wanted: ErrorCode[]) => wanted.some((code) => codes.includes(code));
   return z.object({
@@ -91,20 +91,23 @@ export const requestIdGiven = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,128}$/)
   .optional()
-  .meta({ description: "Comes back in the answer and stands in the log.", param: { id: "RequestIdGiven" } });
+  .meta({ description: "Returned in the answer and written to the log.", param: { id: "RequestIdGiven" } });
 const idempotencyKey = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/)
   .optional()
   .meta({
     description:
-      "The same key and request within 24 hours give the first answer again: nothing is made twice, nothing charged twice.",
+      "Repeating a request with the same key within 24 hours returns the first answer: nothing is created or charged twice.",
     param: { id: "IdempotencyKey" },
   });
 const ifNoneMatch = z
   .string()
   .optional()
-  .meta({ description: "The ETag of what you have: 304 when it is still right.", param: { id: "IfNoneMatch" } });
+  .meta({
+    description: "The ETag of your copy. The answer is 304 when the copy is current.",
+    param: { id: "IfNoneMatch" },
+  });
 const waitForEnd = z
   .string()
   .optional()
@@ -112,21 +115,21 @@ const waitForEnd = z
     description: "wait=N: holds the answer until the prediction has ended, for at most N (up to 25) seconds.",
     param: { id: "PreferWaitForEnd" },
   });
-const waitForNews = z
+const waitForChange = z
   .string()
   .optional()
   .meta({
     description:
-      "wait=N: holds the answer until the status is another than that of If-None-Match (without it: than now), for at most N (up to 25) seconds.",
-    param: { id: "PreferWaitForNews" },
+      "wait=N: holds the answer until the status differs from that of If-None-Match (without it: from the current one), for at most N (up to 25) seconds.",
+    param: { id: "PreferWaitForChange" },
   });
 
-/** The headers a request of the operation may send, beside its credentials. */
+/** The headers of a request, without its credentials. */
 export function requestHeaders({ method, tagged, waits }: Operation): z.ZodObject {
   return z.object({
     "X-Request-Id": requestIdGiven,
     ...(method === "POST" ? { "Idempotency-Key": idempotencyKey } : {}),
     ...(tagged && method === "GET" ? { "If-None-Match": ifNoneMatch } : {}),
-    ...(waits ? { Prefer: method === "POST" ? waitForEnd : waitForNews } : {}),
+    ...(waits ? { Prefer: method === "POST" ? waitForEnd : waitForChange } : {}),
   });
 }

@@ -22,7 +22,7 @@ const TAGS = {
   Service: "The state of the service for its operator, and this document.",
 };
 
-/** The OpenAPI 3.1 document of the API, made of the contract. \`serverUrl\` is where its functions are: https://…/functions/v1. */
+/** The OpenAPI 3.1 document of the contract. `serverUrl` is the base URL of the functions: https://…/functions/v1. */
 export function openApiDocument(serverUrl: string, version: string) {
   return createDocument(
     {
@@ -61,8 +61,8 @@ export function openApiDocument(serverUrl: string, version: string) {
 }
 
 /**
- * Generators such as openapi-typescript make a field that has a default required, in requests too. So the defaults of bodies stand in their
- * descriptions. Those of parameters, which meta.override sets after this, do no harm.
+ * Generators such as openapi-typescript make a field with a default required, also in requests. So defaults of bodies are in the
+ * descriptions only. Defaults of parameters, which meta.override sets after this, do no harm.
  */
 function omitDefault({ jsonSchema, io }: { jsonSchema: { default?: unknown }; io: "input" | "output" }): void {
   if (io === "input") delete jsonSchema.default;

@@ -11,7 +11,7 @@ import type { Operation } from "../operations/operation.ts";
 import { requestHeaders, requestId, requestIdGiven } from "./headers.ts";
 import { errorResponses, responsesOf } from "./responses.ts";
 
-/** Every path of the contract with its methods, and the two whose answers stand in no envelope: the document's own, and metrics. */
+/** The paths of the contract, and the two whose answers have no envelope. */
 export function pathsOf(): ZodOpenApiPathsObject {
   const paths: ZodOpenApiPathsObject = { "/api/openapi.json": selfPath, "/api/metrics": metricsPath };
   for (const [operationId, operation] of Object.entries<Operation>(OPERATIONS)) {
@@ -36,12 +36,12 @@ function describe(operationId: string, operation: Operation): ZodOpenApiOperatio
     },
     ...(body === undefined ? {} : { requestBody: bodyOf(operation, body) }),
     responses: responsesOf(operation),
-    // How each example is to be sent, beside its body: for those who try them, and for the test that does.
+    // With path and query: test/api/openapi-examples.test.ts sends each example.
     "x-examples": operation.examples.map((example) => ({ ...example })),
   };
 }
 
-/** An empty object among them: also without any. */
+/** An empty object in the list: also without credentials. */
 function securityOf({ caller, needsSecretKey }: Operation): Record<string, string[]>[] {
   if (needsSecretKey !== undefined) return [{}, { secretKey: [] }];
   return { nobody: [], session: [{ session: [] }], manager: [{ session: [] }, { secretKey: [] }] }[caller];
@@ -82,19 +82,19 @@ const document = z.looseObject({
   paths: z.looseObject({}),
 });
 
-/** GET /api/openapi.json. No operation of the contract, because its answer stands in no envelope, as that of metrics. */
+/** Not an operation of the contract, because its answer has no envelope. */
 const selfPath: ZodOpenApiPathItemObject = {
   get: {
     operationId: "readOpenApi",
     tags: ["Service"],
     summary: "Read this document",
     description:
-      "Returns the OpenAPI document itself instead of the envelope, as tools expect it; errors are in the envelope. Import its address into an API client, or generate types from it.",
+      "Returns the document without the envelope, as tools expect it; errors are in the envelope. Import its URL into an API client, or generate types from it.",
     security: [],
     requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
     responses: {
       "200": {
-        description: "Done.",
+        description: "Success.",
         headers: z.object({ "X-Request-Id": requestId }),
         content: { "application/json": { schema: document } },
       },
@@ -104,19 +104,19 @@ const selfPath: ZodOpenApiPathItemObject = {
   },
 };
 
-/** GET /api/metrics. No operation of the contract, because its answer stands in no envelope, as that of openapi.json. */
+/** Not an operation of the contract, because its answer has no envelope. */
 const metricsPath: ZodOpenApiPathItemObject = {
   get: {
     operationId: "readMetrics",
     tags: ["Service"],
     summary: "The figures of health?deep=1 for Prometheus",
     description:
-      "Returns the text format of Prometheus instead of the envelope; errors are in the envelope. Send the project's secret key as `apikey` or as bearer token. Each scrape reads the figures from the database.",
+      "Returns the text format of Prometheus without the envelope; errors are in the envelope. Send the project's secret key as `apikey` or as bearer token. Each scrape reads the figures from the database.",
     security: [{ secretKey: [] }],
     requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
     responses: {
       "200": {
-        description: "Done.",
+        description: "Success.",
         headers: z.object({ "X-Request-Id": requestId }),
         content: { [METRICS_TYPE]: { schema: z.string() } },
       },

@@ -4,11 +4,12 @@ import { ERROR_STATUS, type ErrorCode } from "../../http/errors.ts";
 import { errorsOf, type Operation } from "../operations/operation.ts";
 import { answerHeaders, errorHeaders } from "./headers.ts";
 
-const errorDetail = z
-  .strictObject({ path: z.string(), message: z.string() })
-  .meta({ id: "ErrorDetail", description: "One thing that does not fit: the field (dotted) and a sentence." });
+const errorDetail = z.strictObject({ path: z.string(), message: z.string() }).meta({
+  id: "ErrorDetail",
+  description: "An invalid field: its dotted path and a sentence that says what is wrong.",
+});
 
-/** The envelope of a failed call with one of these codes. */
+/** The envelope of an error with one of these codes. */
 const failure = (codes: ErrorCode[]) =>
   z.strictObject({
     success: z.literal(false),
@@ -21,23 +22,21 @@ const failure = (codes: ErrorCode[]) =>
     }),
   });
 
-/** The success of an operation, its errors by status, and 304 where it has it. */
 export function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
   const { status, answer, tagged, method } = operation;
   const data = z.strictObject({ success: z.literal(true), data: answer, error: z.null() });
   const success: ZodOpenApiResponseObject = {
-    description: "Done.",
+    description: "Success.",
     headers: answerHeaders(operation),
     content: { "application/json": { schema: data } },
   };
   const unchanged =
     tagged && method === "GET"
-      ? { "304": { description: "What you have is still right (If-None-Match).", headers: answerHeaders(operation) } }
+      ? { "304": { description: "Your copy is current (If-None-Match).", headers: answerHeaders(operation) } }
       : {};
   return { [String(status)]: success, ...unchanged, ...errorResponses(errorsOf(operation)) };
 }
 
-/** The errors by status. */
 export function errorResponses(codes: ErrorCode[]): ZodOpenApiResponsesObject {
   const statuses = [...new Set(codes.map((code) => ERROR_STATUS[code]))].sort((a, b) => a - b);
   return Object.fromEntries(
@@ -48,7 +47,7 @@ export function errorResponses(codes: ErrorCode[]): ZodOpenApiResponsesObject {
   );
 }
 
-/** One component for each set of codes that share a status: made once, referred to by every operation. */
+/** One shared component for each set of codes with the same status. */
 const made = new Map<string, ZodOpenApiResponseObject>();
 
 function errorResponse(codes: ErrorCode[]): ZodOpenApiResponseObject {
@@ -81,22 +80,22 @@ const exampleOf = (code: ErrorCode) => ({
   },
 });
 
-/** When each error comes, and what to do about it. */
+/** The cause of each error, and what to do. */
 const ERROR_MEANING: Record<ErrorCode, string> = {
-  invalid_json: "The body is not JSON. Correct it.",
-  invalid_request: "The body, the query or a header does not fit. `details` names what; correct it.",
-  unauthorized: "The session token is missing, malformed, expired or wrongly signed. Sign in and send a fresh one.",
-  not_found: "Nothing is at this path, or nothing of yours has this identifier.",
-  method_not_allowed: "The path takes other methods: `Allow` names them.",
-  request_timeout: "The body did not arrive in time: nothing came for 10 s, or it took too long. Send it again.",
+  invalid_json: "The body is not valid JSON. Correct it.",
+  invalid_request: "The body, the query or a header is invalid. Correct the fields in `details`.",
+  unauthorized: "The session token is missing, malformed, expired or wrongly signed. Sign in and send a new one.",
+  not_found: "There is nothing at this path, or nothing of yours with this identifier.",
+  method_not_allowed: "The path does not support this method. `Allow` lists the methods it supports.",
+  request_timeout: "The body did not arrive in time: it paused for 10 s, or took too long. Send it again.",
   frame_not_ready: "A frame this step builds on has not succeeded yet. Generate it, or wait for it.",
-  generation_in_progress: "A generation of the project is still running. Cancel it or wait for its end.",
+  generation_in_progress: "A generation of the project is still running. Cancel it, or wait for its end.",
   generation_ended: "The prediction has ended already; there is nothing to cancel.",
   payload_too_large: "The body is too large. Send a smaller one.",
-  unsupported_media_type: "The body is not of a kind this path takes.",
+  unsupported_media_type: "The path does not support this Content-Type.",
   idempotency_mismatch: "The Idempotency-Key was used for another request in the last 24 hours. Send a new one.",
-  unsupported_input: "The model in use would drop or refuse part of this. Nothing was charged; leave that part out.",
+  unsupported_input: "The model in use does not support part of this input. Nothing was charged. Leave that part out.",
   rate_limited: "Too many requests of this kind. Wait the seconds in `Retry-After`.",
-  internal: "Our fault. Try again; if it stays, report the requestId.",
-  unavailable: "The database or the platform is away. Wait the seconds in `Retry-After`.",
+  internal: "An error of the service. Try again; if it persists, report the requestId.",
+  unavailable: "The database or the platform is not available. Wait the seconds in `Retry-After`.",
 };

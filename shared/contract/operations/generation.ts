@@ -11,12 +11,10 @@ import type { Operation } from "./operation.ts";
 
 const { projectId, firstFrameId, lastFrameId, videoId, referenceImagePath } = SAMPLE;
 
-/** Ends the description of each start. */
 const PAID =
-  "\n\nStarts a run at the provider, which charges for it; a request answered with 4xx starts none. The response comes before the generation ends (`Prefer: wait=N` holds it for up to 25 seconds): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions run already, this one waits and `queuePosition` shows its place." +
-  "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, read `error.retryable` before you start the step again; each start is a new run.";
+  "\n\nThe provider charges for it; a request answered with 4xx starts nothing. The response comes before the generation ends (`Prefer: wait=N` holds it for up to 25 seconds): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions are running, this one waits, and `queuePosition` is its position in the line." +
+  "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, read `error.retryable` before you start the step again; each start is charged again.";
 
-/** What all starts have in common. */
 const start = {
   method: "POST",
   tag: "Generation",
@@ -27,16 +25,13 @@ const start = {
   waits: true,
 } as const;
 
-/**
- * What all status reads have in common. GET /projects/generate/:step is an operation for each step: readers of OpenAPI prefer
- * a path without parameters, and the starts have such paths.
- */
-const look = {
+/** One operation for each step, not a path parameter, as for the starts. */
+const read = {
   method: "GET",
   tag: "Generation",
   description:
     "Returns the stored state, without a call to the provider and without a charge. A generation that failed is a successful read: `data.status` is `failed` and `data.error` says why.\n\n" +
-    "While it runs, wait the seconds in `Retry-After` before you ask again, and send the last `ETag` in `If-None-Match` to get 304 when nothing has changed. `Prefer: wait=N` holds the answer until the status changes, for up to 25 seconds. `output.url` ends at `expiresAt`: read again for a new one.",
+    "While it runs, wait the seconds in `Retry-After` before you read again, and send the last `ETag` in `If-None-Match` to get 304 when nothing has changed. `Prefer: wait=N` holds the answer until the status changes, for up to 25 seconds. `output.url` ends at `expiresAt`: read again for a new URL.",
   caller: "session",
   query: readPredictionQuery,
   status: 200,
@@ -71,10 +66,10 @@ export const generationOperations = {
     errors: ["not_found", "frame_not_ready", "unsupported_input"],
     examples: [
       {
-        summary: "Where the film ends",
+        summary: "With a prompt and a first frame",
         body: { projectId, prompt: "The same harbour at night", firstFramePredictionId: firstFrameId },
       },
-      { summary: "With all that is there", body: { projectId } },
+      { summary: "From the project's prompt and latest first frame", body: { projectId } },
     ],
   },
   startVideo: {
@@ -93,24 +88,24 @@ export const generationOperations = {
     ],
   },
   readFirstFrame: {
-    ...look,
+    ...read,
     at: "/projects/generate/first-frame",
     summary: "Read a first-frame prediction",
     examples: [{ summary: "One prediction", query: { projectId, predictionId: firstFrameId } }],
   },
   readLastFrame: {
-    ...look,
+    ...read,
     at: "/projects/generate/last-frame",
     summary: "Read a last-frame prediction",
     examples: [{ summary: "One prediction", query: { projectId, predictionId: lastFrameId } }],
   },
   readVideo: {
-    ...look,
+    ...read,
     at: "/projects/generate/video",
     summary: "Read a video prediction",
     examples: [
       { summary: "One prediction", query: { projectId, predictionId: videoId } },
-      { summary: "The latest run", query: { projectId } },
+      { summary: "The latest prediction", query: { projectId } },
     ],
   },
   cancelPrediction: {
@@ -119,7 +114,7 @@ export const generationOperations = {
     tag: "Generation",
     summary: "Cancel a prediction",
     description:
-      "The prediction is `canceled` at once; its run at the provider is canceled shortly afterwards. The provider may charge for the time until then. No event is sent.\n\n" +
+      "The prediction is `canceled` at once; the provider run is canceled shortly afterwards. The provider may charge for the time until then. No event is sent.\n\n" +
       "You can repeat the request. `generation_ended` means that the prediction has already succeeded or failed: read it for the result.",
     caller: "session",
     body: cancelPredictionBody,

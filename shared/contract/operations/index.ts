@@ -10,10 +10,10 @@ const serviceOperations = {
     method: "GET",
     at: "/health",
     tag: "Service",
-    summary: "Whether the service and its database answer",
+    summary: "Check the service and its database",
     description:
-      "Asks the database once. With `deep=1` and the project's secret key, the response also has the figures of the queue, the webhooks and the scheduled jobs, and `problems` says what does not work and what to do; with any other key or token it is 401.\n\n" +
-      "503 means that the database or the platform is away: wait the seconds in `Retry-After`.",
+      "Queries the database once. With `deep=1` and the project's secret key, the response also has the figures of the queue, the webhooks and the scheduled jobs, and `problems` says what does not work and what to do; any other key or token is answered with 401.\n\n" +
+      "503 means that the database or the platform is not available: wait the seconds in `Retry-After`.",
     caller: "nobody",
     needsSecretKey: "deep=1",
     query: healthQuery,
@@ -23,7 +23,7 @@ const serviceOperations = {
   },
 } as const satisfies Record<string, Operation>;
 
-/** Everything the API does, by operationId. */
+/** Every operation of the API, by operationId. */
 export const OPERATIONS = {
   ...projectOperations,
   ...generationOperations,
@@ -35,15 +35,15 @@ export type OperationId = keyof typeof OPERATIONS;
 
 type Of<Id extends OperationId> = (typeof OPERATIONS)[Id];
 
-/** What a caller may send as JSON body: fields with a default may be absent. Undefined where none is taken. */
+/** The JSON body that a caller sends: fields with a default are optional. Undefined without a body. */
 export type BodyInput<Id extends OperationId> =
   Of<Id> extends { body: infer Body extends z.ZodType } ? z.input<Body> : undefined;
 
-/** The body as validation leaves it. Undefined where none is taken. */
+/** The body after validation. Undefined without a body. */
 export type BodyOf<Id extends OperationId> =
   Of<Id> extends { body: infer Body extends z.ZodType } ? z.output<Body> : undefined;
 
-/** The query as validation leaves it. */
+/** The query after validation. */
 export type QueryOf<Id extends OperationId> =
   Of<Id> extends { query: infer Query extends z.ZodType } ? z.output<Query> : Record<never, never>;
 

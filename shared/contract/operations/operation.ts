@@ -1,18 +1,16 @@
 import type { z } from "zod";
 import type { ErrorCode } from "../../http/errors.ts";
 
-/** One request that works as it stands, once its sample identifiers (samples.ts) are replaced by real ones. */
+/** A request that works once its sample identifiers (samples.ts) are replaced by real ones. */
 export type RequestExample = {
   summary: string;
-  /** Values of the path's parameters. */
   path?: Record<string, string>;
   query?: Record<string, string>;
   body?: unknown;
 };
 
 /**
- * What one method of one path takes and answers. The function `api` routes and validates by it, the client takes its
- * types from it, and openapi.json is made of it.
+ * One method of one path. The function `api` routes and validates by it; the client's types and openapi.json come from it.
  */
 export type Operation = {
   method: "GET" | "POST" | "PATCH" | "DELETE";
@@ -20,11 +18,11 @@ export type Operation = {
   at: `/${string}`;
   tag: "Projects" | "Generation" | "Webhooks" | "Service";
   summary: string;
-  /** What it does, what it costs and what to do when it fails, in Markdown. */
+  /** Markdown: its effect, its cost, and what to do when it fails. */
   description: string;
-  /** session: a user's session token; manager: that, or the project's secret key; nobody: open to all. */
+  /** Who may call. session: a user by session token; manager: that, or the project by its secret key; nobody: anyone. */
   caller: "session" | "manager" | "nobody";
-  /** What only the project's secret key may ask for, of an operation that is otherwise open to all. */
+  /** The part of an open operation that needs the project's secret key. */
   needsSecretKey?: string;
   path?: z.ZodObject;
   query?: z.ZodObject;
@@ -35,17 +33,17 @@ export type Operation = {
   status: 200 | 201 | 202;
   /** `data` of the envelope. */
   answer: z.ZodType;
-  /** Answers with an ETag: for reads also 304. */
+  /** The answer has an ETag; a read can answer 304. */
   tagged?: true;
-  /** Takes Prefer: wait=N. */
+  /** Supports Prefer: wait=N. */
   waits?: true;
-  /** Beside those that any request can meet (errorsOf). */
+  /** In addition to those that errorsOf adds. */
   errors?: readonly ErrorCode[];
   /** One example per kind of request; the first one is shown first. */
   examples: readonly [RequestExample, ...RequestExample[]];
 };
 
-/** Every error an operation can answer with: its own and those that belong to what it takes. */
+/** All error codes of an operation: its own, and those of its method, caller and body. */
 export function errorsOf(operation: Operation): ErrorCode[] {
   const { method, caller, body } = operation;
   const codes: ErrorCode[] = [

@@ -30,14 +30,14 @@ export const projectOperations = {
     answer: project,
     examples: [
       {
-        summary: "A film in the making",
+        summary: "With a description",
         body: {
           title: "Harbour",
           textPrompt: "A harbour at dawn, fog, one red boat",
           description: "Keep the colours of the reference image.",
         },
       },
-      { summary: "The least there must be", body: { title: "Harbour", textPrompt: "A harbour at dawn" } },
+      { summary: "Required fields only", body: { title: "Harbour", textPrompt: "A harbour at dawn" } },
     ],
   },
   listProjects: {
@@ -54,7 +54,7 @@ export const projectOperations = {
     answer: projectPage,
     examples: [
       { summary: "The newest 20" },
-      { summary: "With what was generated for each", query: { limit: "10", include: "predictions" } },
+      { summary: "With the latest predictions of each project", query: { limit: "10", include: "predictions" } },
     ],
   },
   readProject: {
@@ -63,7 +63,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Read a project with the latest prediction of each step",
     description:
-      "`predictions` has an entry for each step, whatever its status, and null where none was started. Each read signs the addresses of the outputs anew.\n\n" +
+      "`predictions` has the latest prediction of each step, whatever its status; null where none was started. Each read signs new URLs for the outputs.\n\n" +
       "A project that does not exist and a project of another user are both `not_found`.",
     caller: "session",
     path: projectPath,
@@ -95,13 +95,13 @@ export const projectOperations = {
     summary: "Delete a project with its predictions and files",
     description:
       "This cannot be undone. The outputs, and reference images that no other project of yours uses, are removed from Storage shortly afterwards.\n\n" +
-      "While a generation runs, the request fails with `generation_in_progress`: cancel the generation or wait for its end, then delete again. If a repeated request answers `not_found`, the first one succeeded.",
+      "While a generation runs, the request fails with `generation_in_progress`: cancel the generation, or wait for its end, then delete again. If a repeated request answers `not_found`, the first one succeeded.",
     caller: "session",
     path: projectPath,
     status: 200,
     answer: project,
     errors: ["not_found", "generation_in_progress"],
-    examples: [{ summary: "Gone for good", path }],
+    examples: [{ summary: "A project", path }],
   },
   listPredictions: {
     method: "GET",
@@ -109,7 +109,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "List the predictions of a project, newest first",
     description:
-      "Returns one page of all runs, including those that failed or were canceled. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
+      "Returns one page, including predictions that failed or were canceled. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
     caller: "session",
     path: projectPath,
@@ -118,7 +118,7 @@ export const projectOperations = {
     answer: predictionPage,
     errors: ["not_found"],
     examples: [
-      { summary: "Everything that ran", path },
+      { summary: "All predictions", path },
       { summary: "The videos", path, query: { step: "video", limit: "5" } },
     ],
   },

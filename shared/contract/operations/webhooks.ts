@@ -37,7 +37,7 @@ export const webhookOperations = {
     examples: [
       { summary: "Every event", body: { url: "https://crm.example.com/keyframe" } },
       {
-        summary: "New projects alone",
+        summary: "Only new projects",
         body: { url: "https://crm.example.com/deals", description: "Deals", eventTypes: ["project.created"] },
       },
     ],
@@ -60,7 +60,7 @@ export const webhookOperations = {
     at: "/webhooks/:webhookId",
     summary: "Read an endpoint",
     description:
-      "`failingSince` is the time since which every attempt failed. `disabledReason` says why nothing is sent: `by_owner`, `gone` (it answered 410) or `failing` (five days of failures). Repair the receiver, enable the endpoint, then recover what it missed.",
+      "`failingSince` is the time since which every attempt failed. `disabledReason` says why nothing is sent: `by_owner`, `gone` (it answered 410) or `failing` (five days of failures). Repair the receiver, enable the endpoint, then recover the missed events.",
     status: 200,
     answer: webhook,
     examples: [{ summary: "One endpoint", path }],
@@ -78,7 +78,7 @@ export const webhookOperations = {
     answer: webhook,
     examples: [
       { summary: "Fewer events", path, body: { eventTypes: ["generation.succeeded", "generation.failed"] } },
-      { summary: "A pause", path, body: { enabled: false } },
+      { summary: "Pause it", path, body: { enabled: false } },
     ],
   },
   deleteWebhook: {
@@ -91,13 +91,13 @@ export const webhookOperations = {
       "If a repeated request answers `not_found`, the first one succeeded.",
     status: 200,
     answer: webhook,
-    examples: [{ summary: "Gone for good", path }],
+    examples: [{ summary: "An endpoint", path }],
   },
   revealSecret: {
     ...ofOne,
     method: "GET",
     at: "/webhooks/:webhookId/secret",
-    summary: "Read the secret that signs",
+    summary: "Read the signing secret",
     description:
       "Returns the current secret, for the configuration of your receiver. Keep it on your server. If it leaks, rotate it with `overlapHours: 0`.",
     status: 200,
@@ -148,7 +148,7 @@ export const webhookOperations = {
     answer: deliveryPage,
     examples: [
       { summary: "The newest 20", path },
-      { summary: "What was given up", path, query: { status: "exhausted" } },
+      { summary: "Deliveries that failed at every attempt", path, query: { status: "exhausted" } },
       { summary: "Of one event", path, query: { eventType: "project.created" } },
     ],
   },
@@ -170,9 +170,9 @@ export const webhookOperations = {
     method: "POST",
     at: "/webhooks/deliveries/:deliveryId/redeliver",
     tag: "Webhooks",
-    summary: "Send a delivery again, whatever came of it",
+    summary: "Send a delivery again",
     description:
-      "The delivery is due at once, with all its retries again. The receiver gets the same `webhook-id`, and earlier attempts stay in the log. A disabled endpoint gets it once it is enabled.\n\n" +
+      "The delivery is due at once, whatever its outcome was, with a new schedule of retries. The receiver gets the same `webhook-id`, and earlier attempts stay in the log. A disabled endpoint receives it when it is enabled.\n\n" +
       "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: it is sent again once.",
     caller: "manager",
     path: deliveryPath,
@@ -181,15 +181,15 @@ export const webhookOperations = {
     status: 202,
     answer: delivery,
     errors: ["not_found"],
-    examples: [{ summary: "Once more", path: { deliveryId: SAMPLE.deliveryId } }],
+    examples: [{ summary: "A delivery", path: { deliveryId: SAMPLE.deliveryId } }],
   },
   recoverWebhook: {
     ...ofOne,
     method: "POST",
     at: "/webhooks/:webhookId/recover",
-    summary: "Send again what failed, or was missed, since a time",
+    summary: "Recover failed and missed events since a time",
     description:
-      "Covers deliveries that failed and events that occurred while the endpoint was disabled. Delivered events are not sent again. By default, events are kept for 30 days; what is older cannot be recovered. `recovered` is the number of deliveries.\n\n" +
+      "Sends again the deliveries that failed and the events that occurred while the endpoint was disabled. Delivered events are not sent again. By default, events are kept for 30 days; older ones cannot be recovered. `recovered` is the number of deliveries.\n\n" +
       "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`.",
     body: recoverWebhookBody,
     status: 202,

@@ -110,7 +110,7 @@ function requestIdOf(request: Request): string {
 }
 
 /** The fields of a log line. `route` is the pattern, never the path, which can contain anything. */
-type Answered = {
+type RequestFields = {
   requestId: string;
   method: string;
   route: string | undefined;
@@ -121,8 +121,8 @@ type Answered = {
 };
 
 /** Writes one line per request, without tokens, bodies or signed URLs. An error of ours is logged with its cause. */
-function logRequest(log: Log, { error, milliseconds, ...answered }: Answered): void {
-  const fields = { ...answered, duration_ms: Math.round(milliseconds * 10) / 10 };
+function logRequest(log: Log, { error, milliseconds, ...request }: RequestFields): void {
+  const fields = { ...request, duration_ms: Math.round(milliseconds * 10) / 10 };
   if (error === undefined) log.info("request", fields);
   else if (!(error instanceof ApiError)) log.error("request", { ...fields, code: "internal", cause: plain(error) });
   else {

@@ -50,7 +50,7 @@ export type Call<Id extends OperationId> = {
   signal: AbortSignal;
 };
 
-/** `data` undefined: 304, the caller's copy is still right. */
+/** `data` undefined: 304, the caller's copy is current. */
 export type Answer<Data = unknown> = { data: Data | undefined; headers?: Record<string, string> };
 
 /** Makes one database call and answers. Throws ApiError. */

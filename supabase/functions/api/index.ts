@@ -13,7 +13,7 @@ import { createUploadTurns } from "./http/upload-turns.ts";
 import { createManagerVerifier, createProjectVerifier } from "./auth/project-key.ts";
 
 /** For the JSON bodies of all signed-in callers together: 128 of the largest size. */
-const MOST_JSON_BYTES = 16 * 1024 * 1024;
+const MAX_JSON_BYTES = 16 * 1024 * 1024;
 
 const environment = readEnvironment(apiEnvironment, (name) => Deno.env.get(name));
 const supabaseUrl = environment.SUPABASE_URL;
@@ -33,7 +33,7 @@ const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 const app = createApp({
   database: createDatabase(client),
   storage: createStorage(client, { supabaseUrl, clientUrl, now }),
-  readBody: createBodyReader({ ...bodyClock, mostBytes: MOST_JSON_BYTES }),
+  readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
   takeUploadTurn: createUploadTurns(bodyClock),
   log: createLog({ function: "api" }),
   verifySession,

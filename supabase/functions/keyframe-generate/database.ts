@@ -36,12 +36,12 @@ export type Database = {
   fail(task: LeasedTask, reason: Reason, retryable: boolean): Promise<boolean>;
   retryLater(task: LeasedTask, reason: Reason, more?: RetryDetails): Promise<z.infer<typeof retried>>;
   pollLater(task: LeasedTask): Promise<void>;
-  /** Removes the written file if its prediction ended without it; true if so. Call it when nothing more is written for the task. */
-  giveUpOutput(task: LeasedTask): Promise<boolean>;
+  /** Removes the written file if its prediction ended without it; true if so. Nothing may be written for the task afterwards. */
+  discardOutput(task: LeasedTask): Promise<boolean>;
 };
 
-/** `answered` false: a provider run may exist, so the provider's list is searched before the next submit. */
-export type RetryDetails = { retryAfterSeconds?: number | null; answered?: boolean };
+/** `providerAnswered` false: a provider run may exist, so the provider's list is searched before the next submit. */
+export type RetryDetails = { retryAfterSeconds?: number | null; providerAnswered?: boolean };
 
 /** `pollSeconds`: the interval of polls; null for the database's own, which assumes callbacks. */
 export function createDatabase(call: CallDatabase, pollSeconds: number | null): Database {
@@ -67,18 +67,18 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null): 
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
     fail: async (task, reason, retryable) =>
       z.boolean().parse(await call("fail_prediction", { ...lease(task), ...reason, retryable })),
-    retryLater: async (task, reason, { retryAfterSeconds = null, answered = true } = {}) =>
+    retryLater: async (task, reason, { retryAfterSeconds = null, providerAnswered = true } = {}) =>
       retried.parse(
         await call("retry_prediction_later", {
           ...lease(task),
           ...reason,
           retry_after_seconds: retryAfterSeconds,
-          answered,
+          provider_answered: providerAnswered,
         }),
       ),
     pollLater: async (task) =>
       void (await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds })),
-    giveUpOutput: async ({ lease_token }) => z.boolean().parse(await call("give_up_output", { lease_token })),
+    discardOutput: async ({ lease_token }) => z.boolean().parse(await call("discard_output", { lease_token })),
   };
 }
 

@@ -12,7 +12,7 @@ import { createWork } from "./tasks/work.ts";
 
 /** How often a run is polled when the provider cannot send callbacks. */
 const POLL_SECONDS = 2;
-const MOST_KICK_BYTES = 64 * 1024;
+const MAX_KICK_BYTES = 64 * 1024;
 
 const environment = readEnvironment(generateEnvironment, (name) => Deno.env.get(name));
 const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
@@ -52,7 +52,7 @@ const { EdgeRuntime } = globalThis as { EdgeRuntime?: { waitUntil(work: Promise<
 const handler = createSignedHandler({
   path: "/keyframe-generate",
   secret: environment.KEYFRAME_KICK_SECRET,
-  maxBytes: MOST_KICK_BYTES,
+  maxBytes: MAX_KICK_BYTES,
   log,
   handle: () => {
     const run = kick(); // apart: where EdgeRuntime is missing, its arguments are not evaluated

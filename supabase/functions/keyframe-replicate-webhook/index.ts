@@ -6,7 +6,7 @@ import { webhookEnvironment } from "./environment.ts";
 import { createCallbackHandler } from "./handle-callback.ts";
 
 /** A callback contains all logs of the provider run. */
-const MOST_CALLBACK_BYTES = 1024 * 1024;
+const MAX_CALLBACK_BYTES = 1024 * 1024;
 
 const environment = readEnvironment(webhookEnvironment, (name) => Deno.env.get(name));
 const log = createLog({ function: "keyframe-replicate-webhook" });
@@ -15,7 +15,7 @@ const callDatabase = createCallDatabase(environment.SUPABASE_URL, environment.SU
 const handler = createSignedHandler({
   path: "/keyframe-replicate-webhook",
   secret: environment.KEYFRAME_REPLICATE_WEBHOOK_SECRET,
-  maxBytes: MOST_CALLBACK_BYTES,
+  maxBytes: MAX_CALLBACK_BYTES,
   log,
   handle: createCallbackHandler(callDatabase, log),
 });

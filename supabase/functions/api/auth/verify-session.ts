@@ -57,14 +57,14 @@ export function createSessionVerifier({ jwks, sharedKey, issuers, now }: Setting
 }
 
 /** About a megabyte of tokens. Their length depends on the users' metadata, so long ones are not kept. */
-const MOST_SESSIONS = 1000;
+const MAX_SESSIONS = 1000;
 const LONGEST_KEPT = 4096;
 
 /**
  * Caches verified tokens, because checking a signature costs more than the rest of a request (0.5 ms).
  * This is safe: a token cannot change, and its expiry is checked each time. Refusals are not cached.
  */
-export function rememberSessions(verify: SessionVerifier, now: () => Date, most = MOST_SESSIONS): SessionVerifier {
+export function rememberSessions(verify: SessionVerifier, now: () => Date, most = MAX_SESSIONS): SessionVerifier {
   const known = new Map<string, Session>();
   return async (authorization) => {
     const kept = authorization === null ? undefined : known.get(authorization);

@@ -15,10 +15,10 @@ export const rateState = z
   .nullable();
 
 /** What every SQL function returns with its rows; `replayed` where an Idempotency-Key is accepted. */
-export const answered = z.object({ rate: rateState, replayed: z.boolean().optional() });
+export const answerBase = z.object({ rate: rateState, replayed: z.boolean().optional() });
 
 /** RateLimit fields (draft-ietf-httpapi-ratelimit-headers) and Idempotency-Replayed. */
-export function answerHeaders({ rate, replayed }: z.infer<typeof answered>): Record<string, string> {
+export function answerHeaders({ rate, replayed }: z.infer<typeof answerBase>): Record<string, string> {
   return {
     ...(replayed ? { "Idempotency-Replayed": "true" } : {}),
     ...(rate

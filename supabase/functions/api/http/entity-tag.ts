@@ -24,7 +24,7 @@ export function readTag(ifNoneMatch: string | null): KnownTag | undefined {
   return { tag: `W/${opaque}`, status: known.data, state, expires: Number(expires) * 1000 };
 }
 
-/** Whether the caller's copy is still right: the same state, and a URL that does not expire soon. */
+/** Whether the caller's copy is current: the same state, and a URL that does not expire soon. */
 export function isCurrent(known: KnownTag, row: PredictionRow, now: Date): boolean {
   if (known.state !== stateOf(row) || known.status !== wireStatus(row)) return false;
   return row.status !== "succeeded" || known.expires > now.getTime() + MIN_URL_LIFE_MS;

@@ -2,7 +2,7 @@ import { ApiError, type ErrorCode } from "../../../../shared/http/errors.ts";
 import type { Deps } from "../call.ts";
 
 /** Far below the platform's time limit for an answer. */
-const MOST_SECONDS = 25;
+const MAX_SECONDS = 25;
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 1000;
 /** `unauthorized` too: a session can expire during the wait, and a start that was made must not be answered with 401. */
@@ -11,7 +11,7 @@ const ENDS_THE_WAIT: ErrorCode[] = ["rate_limited", "unavailable", "unauthorized
 /** The seconds of Prefer: wait=N (RFC 7240), at most 25; 0 without it. Other preferences are ignored. */
 export function readWait(prefer: string | null): number {
   const seconds = /(?:^|,)\s*wait\s*=\s*"?(\d+)"?\s*(?:$|[,;])/i.exec(prefer ?? "")?.[1];
-  return Math.min(Number(seconds ?? 0), MOST_SECONDS);
+  return Math.min(Number(seconds ?? 0), MAX_SECONDS);
 }
 
 type Hold<State> = {

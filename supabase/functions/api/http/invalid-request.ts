@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { ApiError, type ErrorDetail } from "../../../../shared/http/errors.ts";
 
 /** A body can have thousands of unknown fields with long names; this keeps the answer small. */
-const MOST_DETAILS = 20;
+const MAX_DETAILS = 20;
 const LONGEST_PATH = 100;
 
 /** invalid_request with the first problem of each field in `details`. */
@@ -22,8 +22,8 @@ export function invalidRequest(error: z.ZodError): ApiError {
 
 /** invalid_request with one detail per field. */
 export const invalidFields = (details: ErrorDetail[]): ApiError =>
-  new ApiError("invalid_request", "The request does not fit. Correct the fields named in details and send it again.", {
-    details: details.slice(0, MOST_DETAILS),
+  new ApiError("invalid_request", "The request is invalid. Correct the fields named in details and send it again.", {
+    details: details.slice(0, MAX_DETAILS),
   });
 
 const EXPECTED: Record<string, string> = {

@@ -23,7 +23,7 @@ export type UnreadUpload = {
  * 10 MiB in this time needs 0.9 Mbit/s. A hosted function must answer within 150 s, of which the wait for a turn
  * (upload-turns.ts) may take 20 s and storing 10 s.
  */
-const MOST_UPLOAD_MS = 100_000;
+const MAX_UPLOAD_MS = 100_000;
 
 /** Accepts a file of at most 10 MiB, as the body or as the only field of a form. Throws when the headers rule it out. */
 export function openUpload(request: Request): UnreadUpload {
@@ -43,7 +43,7 @@ export function openUpload(request: Request): UnreadUpload {
   return {
     maxBytes,
     async read(readBody) {
-      const bytes = await readBody(request, { maxBytes, maxMs: MOST_UPLOAD_MS });
+      const bytes = await readBody(request, { maxBytes, maxMs: MAX_UPLOAD_MS });
       if (isForm) return await readForm(bytes, contentType ?? "");
       if (bytes.length === 0) throw invalidFields([{ path: "", message: "The body must hold an image; it is empty." }]);
       return { bytes, declared };

@@ -2,13 +2,13 @@ import type { z } from "zod";
 import type { Step } from "../../../../shared/contract/fields.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
-import { answered, answerHeaders } from "../http/answer-headers.ts";
+import { answerBase, answerHeaders } from "../http/answer-headers.ts";
 import type { Answer, Call, Handler, Deps } from "../call.ts";
 import { isCurrent, type KnownTag, readTag, tagOf } from "../http/entity-tag.ts";
 import { holdAnswer, readWait } from "../http/hold-answer.ts";
 import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../rows/map-prediction.ts";
 
-const read = answered.extend({ prediction: predictionRow });
+const read = answerBase.extend({ prediction: predictionRow });
 type Read = z.infer<typeof read>;
 
 type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";

@@ -33,7 +33,7 @@ async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> 
   try {
     return await ask();
   } catch (error) {
-    // Also for a missing migration or a wrong key: the service is down, whatever the reason.
+    // Also for a missing migration or a wrong key: the service is down in each case.
     if (!(error instanceof ApiError)) throw unavailable(error);
     // The error's message can contain text of the database; its cause has codes only.
     throw error.code === "unavailable" ? error : unavailable(error.extra.cause);
@@ -64,14 +64,14 @@ export function problemsOf({ kicks, lastKicks, sweep }: ServiceFigures): string[
     problems.push("pg_cron does not have the job keyframe-sweep, or it is switched off: deploy again.");
   } else if (sweep.lastSuccessSeconds === null || sweep.lastSuccessSeconds > NO_SWEEP_SECONDS) {
     problems.push(
-      "The sweep has not ended well of late: cron.job_run_details says why (connection failed: pg_cron has to connect without a password, or needs cron.use_background_workers = on). If it is empty, pg_cron is off.",
+      "The sweep has not succeeded lately: cron.job_run_details says why (connection failed: pg_cron has to connect without a password, or needs cron.use_background_workers = on). If it is empty, pg_cron is off.",
     );
   }
   return problems;
 }
 
 function kickProblem(name: string, { outcome, status, error, madeSeconds }: LastKick): string {
-  const why = (error ?? "it is not known why").replace(/\.$/, "");
+  const why = (error ?? "unknown reason").replace(/\.$/, "");
   switch (outcome) {
     case "not_made":
       return `No kick to ${name} could be made (${why}). Deploy again: that fills the Vault.`;
@@ -92,7 +92,7 @@ function byStatus(name: string, status: number | null): string {
   }
   if (status === 404) return `keyframe_functions_url in the Vault is wrong, or ${name} is not deployed. Deploy again.`;
   if (status !== null && status >= 500) return `${name} fails. Its log says why.`;
-  return `somebody else answers there. keyframe_functions_url in the Vault is wrong: deploy again.`;
+  return `another server answers there. keyframe_functions_url in the Vault is wrong: deploy again.`;
 }
 
 /** A function claims work within moments of the kick that it accepts, even after a cold start. */

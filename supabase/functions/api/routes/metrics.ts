@@ -75,7 +75,7 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
     ),
     one(
       "kicks_last_accepted_seconds",
-      "Since a kick was accepted; absent: not in the last hour.",
+      "Time since a kick was accepted; absent: not in the last hour.",
       kicks.lastAcceptedSeconds,
     ),
     perKick(
@@ -88,7 +88,7 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
       },
     ),
     perKick("last_kick_status", "The HTTP status that it was answered with.", lastKicks, (kick) => kick.status),
-    perKick("last_kick_made_seconds", "Since it was made.", lastKicks, (kick) => kick.madeSeconds),
+    perKick("last_kick_made_seconds", "Time since it was made.", lastKicks, (kick) => kick.madeSeconds),
     perKick(
       "last_kick_acknowledged_after_seconds",
       "How long after that the function claimed work.",
@@ -96,10 +96,10 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
       (kick) => kick.acknowledgedAfterSeconds,
     ),
     perJob("cron_scheduled", "1 when pg_cron has the job, switched on.", jobs, (job) => Number(job.scheduled)),
-    perJob("cron_last_run_seconds", "Since the job began; absent: not lately.", jobs, (job) => job.lastRunSeconds),
+    perJob("cron_last_run_seconds", "Since the job began; absent: not recently.", jobs, (job) => job.lastRunSeconds),
     perJob(
       "cron_last_success_seconds",
-      "Since the job ended well; absent: not lately.",
+      "Since the job succeeded; absent: not recently.",
       jobs,
       (job) => job.lastSuccessSeconds,
     ),

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import type { Handler } from "../call.ts";
-import { answered, answerHeaders } from "../http/answer-headers.ts";
+import { answerBase, answerHeaders } from "../http/answer-headers.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
 import { latestRows, mapLatest, mapProject, projectRow } from "../rows/map-project.ts";
 
-const projectAnswer = answered.extend({ project: projectRow });
+const projectAnswer = answerBase.extend({ project: projectRow });
 const projectWithLatestAnswer = projectAnswer.extend({ predictions: latestRows });
 
 /** POST /api/projects → 201 with the project. */
@@ -38,10 +38,10 @@ export const deleteProject: Handler<"deleteProject"> = async ({ path, token }, {
   return { data: mapProject(answer.project), headers: answerHeaders(answer) };
 };
 
-const projectsAnswer = answered.extend({
+const projectsAnswer = answerBase.extend({
   projects: z.array(projectRow.extend({ predictions: latestRows.optional() })),
 });
-const predictionsAnswer = answered.extend({ predictions: z.array(predictionRow) });
+const predictionsAnswer = answerBase.extend({ predictions: z.array(predictionRow) });
 
 /** GET /api/projects → 200 { projects, nextCursor }, newest first. */
 export const listProjects: Handler<"listProjects"> = async ({ query, token }, { database, storage }) => {

@@ -2,11 +2,11 @@ import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { type Image, sniffImage } from "../../../../shared/media/sniff-image.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
-import { answered, answerHeaders } from "../http/answer-headers.ts";
+import { answerBase, answerHeaders } from "../http/answer-headers.ts";
 import type { Handler } from "../call.ts";
 import { hashRequest, type Idempotency } from "../http/idempotency.ts";
 
-const admitted = answered.extend({ file_id: z.uuid() });
+const admitted = answerBase.extend({ file_id: z.uuid() });
 
 const EXTENSION: Record<Image["contentType"], string> = {
   "image/png": "png",

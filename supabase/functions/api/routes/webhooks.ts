@@ -1,12 +1,12 @@
 import { z } from "zod";
 import type { Handler, Deps } from "../call.ts";
-import { answered, answerHeaders } from "../http/answer-headers.ts";
+import { answerBase, answerHeaders } from "../http/answer-headers.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { invalidFields } from "../http/invalid-request.ts";
 import { deliveryRow, endpointRow, mapDelivery, mapEndpoint } from "../rows/map-webhook.ts";
 
-const endpointAnswer = answered.extend({ endpoint: endpointRow });
-const endpointsAnswer = answered.extend({ endpoints: z.array(endpointRow) });
+const endpointAnswer = answerBase.extend({ endpoint: endpointRow });
+const endpointsAnswer = answerBase.extend({ endpoints: z.array(endpointRow) });
 const createdAnswer = endpointAnswer.extend({ secret: z.string() });
 
 /** GET /api/webhooks → 200 { webhooks }, newest first. */
@@ -50,7 +50,7 @@ async function requireUsable(address: string, refuseUrl: Deps["refuseUrl"]): Pro
   if (reason !== null) throw invalidFields([{ path: "url", message: reason }]);
 }
 
-const secretAnswer = answered.extend({ secret: z.string() });
+const secretAnswer = answerBase.extend({ secret: z.string() });
 
 /** GET /api/webhooks/:webhookId/secret → 200 { secret }: the one that signs now. */
 export const revealSecret: Handler<"revealSecret"> = async ({ path, token }, { database }) => {
@@ -66,9 +66,9 @@ export const rotateSecret: Handler<"rotateSecret"> = async (call, { database }) 
   return { data: { secret: answer.secret }, headers: answerHeaders(answer) };
 };
 
-const deliveryAnswer = answered.extend({ delivery: deliveryRow });
-const deliveriesAnswer = answered.extend({ deliveries: z.array(deliveryRow) });
-const recoveredAnswer = answered.extend({ recovered: z.int() });
+const deliveryAnswer = answerBase.extend({ delivery: deliveryRow });
+const deliveriesAnswer = answerBase.extend({ deliveries: z.array(deliveryRow) });
+const recoveredAnswer = answerBase.extend({ recovered: z.int() });
 
 /** POST /api/webhooks/:webhookId/test → 202 with the delivery of a webhook.test event. */
 export const testWebhook: Handler<"testWebhook"> = async ({ path, idempotency, token }, { database }) => {

@@ -29,8 +29,8 @@ export function createDatabase({ database, reads }: PlatformClient): Database {
     if (error) throw databaseError(name, { status, ...error });
     const parsed = answer.safeParse(data);
     if (parsed.success) return parsed.data;
-    const places = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
-    throw new Error(`The SQL function ${name} answered in another shape: ${places.join(", ")}`);
+    const issues = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
+    throw new Error(`The SQL function ${name} answered in another shape: ${issues.join(", ")}`);
   };
 }
 

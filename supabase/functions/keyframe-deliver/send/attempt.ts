@@ -72,7 +72,7 @@ export function parseRetryAfter(header: string | undefined, now: Date): number |
 }
 
 /** More than the endpoints of a process; a few megabytes when every URL has the maximum length. */
-const MOST_REMEMBERED = 1_000;
+const MAX_REMEMBERED = 1_000;
 
 /**
  * Parses an endpoint's URL; null when checkUrl refuses it. The result depends on the text alone, so it is cached. The address behind
@@ -84,7 +84,7 @@ export function createUrlReader(rules: AddressRules): (text: string) => URL | nu
     let url = remembered.get(text);
     if (url === undefined) {
       url = checkUrl(text, rules) === null ? new URL(text) : null;
-      if (remembered.size >= MOST_REMEMBERED) remembered.clear();
+      if (remembered.size >= MAX_REMEMBERED) remembered.clear();
       remembered.set(text, url);
     }
     return url;

@@ -8,12 +8,12 @@ import { type DialSettings, dial } from "./dial.ts";
 const IDLE_MS = 4_000;
 
 /** The maximum of unused connections. Each is a file descriptor, and every delivery can go to another host. */
-const MOST_IDLE = 400;
+const MAX_IDLE = 400;
 
 /** The maximum size of a response's head. */
-const MOST_HEAD_BYTES = 16 * 1024;
+const MAX_HEAD_BYTES = 16 * 1024;
 
-export type ConnectionSettings = DialSettings & { idleMs?: number; mostIdle?: number };
+export type ConnectionSettings = DialSettings & { idleMs?: number; maxIdle?: number };
 
 /** A connection with one request at a time. It connects at the first request. */
 export type Connection = {
@@ -30,7 +30,7 @@ export type Connection = {
  */
 export function createConnections({
   idleMs = IDLE_MS,
-  mostIdle = MOST_IDLE,
+  maxIdle = MAX_IDLE,
   ...dialing
 }: ConnectionSettings): (origin: string) => Connection {
   const idle = new Map<string, Connection[]>();
@@ -62,7 +62,7 @@ export function createConnections({
       },
       // undici repeats only requests that it has not written; with one at a time none is sent twice.
       pipelining: 1,
-      maxHeaderSize: MOST_HEAD_BYTES,
+      maxHeaderSize: MAX_HEAD_BYTES,
       keepAliveTimeout: idleMs,
       keepAliveMaxTimeout: idleMs,
       // post.ts limits the whole request.
@@ -77,7 +77,7 @@ export function createConnections({
       client,
       destroy,
       release() {
-        if (count >= mostIdle) return destroy();
+        if (count >= maxIdle) return destroy();
         const unused = idle.get(origin);
         if (unused === undefined) idle.set(origin, [connection]);
         else unused.push(connection);

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { SendError } from "./send-error.ts";
 
 /** The maximum before the final response: as much as is read of its body. */
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 
 const STATUS_BYTES = "HTTP/1.1 100".length;
 const STATUS = /^HTTP\/\d\.\d ([1-9]\d\d)$/;
@@ -52,7 +52,7 @@ export class InterimAnswers {
   }
 
   #hold(rest: Buffer): Buffer {
-    if (this.#bytes > MOST_BYTES) throw new SendError("too_large", "Too much came before the answer.");
+    if (this.#bytes > MAX_BYTES) throw new SendError("too_large", "Too much came before the answer.");
     this.#held = rest;
     return Buffer.alloc(0);
   }

@@ -1,4 +1,4 @@
-export const MOST_OUTPUT_BYTES = 200 * 1024 * 1024;
+export const MAX_OUTPUT_BYTES = 200 * 1024 * 1024;
 const IDLE_MS = 20_000;
 
 /** The output could not be copied. The message is for the owner; `again` tells whether a retry can help. */
@@ -17,43 +17,44 @@ export class OutputError extends Error {
 export type OutputSource = {
   isAllowed(url: string): boolean;
   fetch: typeof fetch;
-  mostBytes?: number;
+  maxBytes?: number;
   /** How long to wait for the next bytes, or for the response to begin. */
   idleMs?: number;
 };
 
 /**
- * Streams the bytes of an output, at most `mostBytes`. Redirects are not followed, because they could leave the allowed hosts.
+ * Streams the bytes of an output, at most `maxBytes`. Redirects are not followed, because they could leave the allowed hosts.
  * Throws OutputError, also when the body ends early. Leaving the loop ends the transfer.
  */
 export async function* readOutput(url: string, source: OutputSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const { isAllowed, fetch, mostBytes = MOST_OUTPUT_BYTES, idleMs = IDLE_MS } = source;
+  const { isAllowed, fetch, maxBytes = MAX_OUTPUT_BYTES, idleMs = IDLE_MS } = source;
   if (!isAllowed(url))
     throw new OutputError("output_not_usable", "The provider's output is at an address that is not allowed.", false);
   const idle = new AbortController();
   const ended = AbortSignal.any([signal, idle.signal]);
-  const patiently = async <Value>(next: Promise<Value>): Promise<Value> => {
+  const withinIdleLimit = async <Value>(next: Promise<Value>): Promise<Value> => {
     const timer = setTimeout(() => idle.abort(), idleMs);
     return await next.catch((cause) => Promise.reject(unreachable(cause))).finally(() => clearTimeout(timer));
   };
 
   const headers = { "accept-encoding": "identity" };
-  const response = await patiently(fetch(url, { redirect: "manual", headers, signal: ended }));
+  const response = await withinIdleLimit(fetch(url, { redirect: "manual", headers, signal: ended }));
   const reader = response.body?.getReader();
   try {
     requireOk(response.status);
-    const told = response.headers.get("content-length");
-    if (Number(told) > mostBytes) throw tooLarge(mostBytes);
+    const declared = response.headers.get("content-length");
+    if (Number(declared) > maxBytes) throw tooLarge(maxBytes);
     let bytes = 0;
     for (;;) {
-      const { done, value } = reader ? await patiently(reader.read()) : { done: true, value: undefined };
+      const { done, value } = reader ? await withinIdleLimit(reader.read()) : { done: true, value: undefined };
       if (done || value === undefined) break;
       bytes += value.byteLength;
-      if (bytes > mostBytes) throw tooLarge(mostBytes);
+      if (bytes > maxBytes) throw tooLarge(maxBytes);
       yield value;
     }
     const encoded = response.headers.has("content-encoding");
-    if (told !== null && !encoded && bytes !== Number(told)) throw unreachable(new Error(`${bytes} of ${told} bytes`));
+    if (declared !== null && !encoded && bytes !== Number(declared))
+      throw unreachable(new Error(`${bytes} of ${declared} bytes`));
   } finally {
     // Ends a transfer that is still in progress.
     await reader?.cancel().catch(() => undefined);
@@ -75,8 +76,8 @@ function unreachable(cause: unknown): OutputError {
   return new OutputError("output_unreachable", "The provider's output could not be fetched.", true, cause);
 }
 
-function tooLarge(mostBytes: number): OutputError {
-  const most = Math.floor(mostBytes / 1024 / 1024);
+function tooLarge(maxBytes: number): OutputError {
+  const most = Math.floor(maxBytes / 1024 / 1024);
   return new OutputError("output_too_large", `The provider's output is larger than ${most} MiB.`, false);
 }
 

@@ -8,7 +8,7 @@ import { wantedFiles } from "../files/input-files.ts";
 /** `search_since` is by the database's clock, which may be ten minutes ahead of the provider's. */
 const SLACK_MS = 11 * 60_000;
 /** 100 runs per page: enough for ten minutes at the highest rate of one account (600 runs a minute). */
-const MOST_PAGES = 70;
+const MAX_PAGES = 70;
 
 /** The list has too many pages to know whether a run is in it. */
 export class SearchTooLong extends Error {}
@@ -42,7 +42,7 @@ async function* findOrphans(
   if (task.search_since === null) return;
   const since = new Date(task.search_since.getTime() - SLACK_MS);
   let query: string | null = null;
-  for (let pages = 0; pages < MOST_PAGES; pages++) {
+  for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page: Awaited<ReturnType<Provider["list"]>> = await provider.list(since, query, signal);
     for (const run of page.runs) {
       const foundBy = await compare(run, task, provider, signal);
@@ -52,7 +52,7 @@ async function* findOrphans(
     if (page.next === null || oldest < since.getTime()) return;
     query = page.next;
   }
-  throw new SearchTooLong(`the provider's list since ${since.toISOString()} has more than ${MOST_PAGES} pages`);
+  throw new SearchTooLong(`the provider's list since ${since.toISOString()} has more than ${MAX_PAGES} pages`);
 }
 
 /** Why a run may be this prediction's: its callback URL or an input file names it, or its text is equal. Null when nothing fits. */

@@ -2,23 +2,26 @@ import { providerSentence } from "../../../../shared/platform/log.ts";
 
 /**
  * A failed call of the provider. `status` is null without a complete answer: the call may have had its effect.
- * `said` is the provider's explanation, safe to show to the owner.
+ * `explanation` is the provider's explanation, safe to show to the owner.
  */
 export class ProviderError extends Error {
   readonly status: number | null;
-  readonly said: string;
+  readonly explanation: string;
   readonly retryAfterSeconds: number | null;
 
-  constructor(status: number | null, more: { said?: string; retryAfterSeconds?: number | null; cause?: unknown } = {}) {
+  constructor(
+    status: number | null,
+    more: { explanation?: string; retryAfterSeconds?: number | null; cause?: unknown } = {},
+  ) {
     super(status === null ? "the provider did not answer" : `the provider answered ${status}`, { cause: more.cause });
     this.name = "ProviderError";
     this.status = status;
-    this.said = more.said ?? "";
+    this.explanation = more.explanation ?? "";
     this.retryAfterSeconds = more.retryAfterSeconds ?? null;
   }
 }
 
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 const LONGEST_WAIT_SECONDS = 3600;
 
 /** Reads an error response. Never throws, even when the body cannot be read. */
@@ -26,7 +29,7 @@ export async function readRefusal(response: Response, now: number): Promise<Prov
   const body = await readBody(response).catch(() => "");
   const { detail, title, retry_after } = fieldsOf(body);
   return new ProviderError(response.status, {
-    said: providerSentence(detail ?? title),
+    explanation: providerSentence(detail ?? title),
     retryAfterSeconds: readWait(retry_after) ?? readWait(response.headers.get("retry-after"), now),
   });
 }
@@ -37,7 +40,7 @@ async function readBody(response: Response): Promise<string> {
   let text = "";
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > MOST_BYTES) break;
+    if (bytes > MAX_BYTES) break;
     text += decoder.decode(chunk, { stream: true });
   }
   return text;

@@ -4,7 +4,7 @@ import { type ProviderPrediction, providerPrediction } from "../../../../shared/
 import { unrepeatableBody } from "../../../../shared/http/unrepeatable-body.ts";
 import { ProviderError, readRefusal } from "./provider-error.ts";
 
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 /** A run in the list. Any field may be missing; inputs are deleted after an hour. */
 const listed = providerPrediction.extend({
@@ -49,7 +49,7 @@ export type ProviderSettings = {
   baseUrl: string;
   fetch: typeof fetch;
   now(): number;
-  patienceMs?: number;
+  timeoutMs?: number;
 };
 
 export function createProvider(settings: ProviderSettings): Provider {
@@ -96,12 +96,12 @@ export function createProvider(settings: ProviderSettings): Provider {
  * 418, which the SDK does not repeat, for everything else. The real error is thrown afterwards.
  */
 async function once<Answer>(
-  { token, baseUrl, fetch, now, patienceMs = PATIENCE_MS }: ProviderSettings,
+  { token, baseUrl, fetch, now, timeoutMs = TIMEOUT_MS }: ProviderSettings,
   signal: AbortSignal,
   call: (replicate: Replicate) => Promise<Answer>,
 ): Promise<Answer> {
   let failure: ProviderError | null = null;
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const single: typeof fetch = async (input, init) => {
     try {
       const body = unrepeatableBody(init?.body);

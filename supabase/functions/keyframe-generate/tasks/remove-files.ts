@@ -4,7 +4,7 @@ import { type Storage, StorageError, type StoredFile } from "../files/storage.ts
 import { identify, type RemoveTask } from "./task.ts";
 
 /** Requests for each bucket. A task whose names are all refused must end before its lease expires. */
-const MOST_REQUESTS = 40;
+const MAX_REQUESTS = 40;
 /** Statuses that would be the same for every name; null: no answer. */
 const NOT_ABOUT_NAMES: readonly (number | null)[] = [null, 401, 408, 429, 502, 503, 504];
 
@@ -43,7 +43,7 @@ async function removeFrom(
   let requests = 0;
   let isAway = false;
   for (const part of parts) {
-    if (isAway || ++requests > MOST_REQUESTS) {
+    if (isAway || ++requests > MAX_REQUESTS) {
       refused.push(...part);
       continue;
     }

@@ -39,7 +39,7 @@ export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): P
   }
   // A file must not stay when its prediction ended without it, which the database knows. If this call does not happen, the file is
   // removed when the lease expires.
-  if (hasWritten) await deps.database.giveUpOutput(task);
+  if (hasWritten) await deps.database.discardOutput(task);
 }
 
 type Copy = Awaited<ReturnType<typeof createCheckedCopy>>;

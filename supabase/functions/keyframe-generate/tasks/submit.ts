@@ -5,13 +5,13 @@ import type { Deps } from "../deps.ts";
 import { recordOrphans, SearchTooLong } from "../provider/find-orphan.ts";
 import { inputFileUrl, wantedFiles } from "../files/input-files.ts";
 import { ProviderError } from "../provider/provider-error.ts";
-import { createVerdict, laterVerdict, type Verdict } from "../provider/provider-verdict.ts";
+import { createVerdict, retryVerdict, type Verdict } from "../provider/provider-verdict.ts";
 import { StorageError } from "../files/storage.ts";
 import type { SubmitTask } from "./task.ts";
 
 /** The range that the provider accepts. */
-const LEAST_RUN_SECONDS = 5;
-const MOST_RUN_SECONDS = 24 * 3600;
+const MIN_RUN_SECONDS = 5;
+const MAX_RUN_SECONDS = 24 * 3600;
 
 /**
  * Creates a run at the provider, once: the provider has no idempotency key, so a run of an earlier unanswered submit is searched
@@ -19,13 +19,13 @@ const MOST_RUN_SECONDS = 24 * 3600;
  */
 export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal): Promise<void> {
   const started = performance.now();
-  const before = await attempt(() => prepare(task, deps, signal), laterVerdict);
-  if ("fate" in before) return await recordVerdict(task, before, deps);
+  const before = await attempt(() => prepare(task, deps, signal), retryVerdict);
+  if ("action" in before) return await recordVerdict(task, before, deps);
   if (before.value === "found") return;
 
   const { input } = before.value;
   const created = await attempt(() => create(task, input, deps, signal), createVerdict);
-  if ("fate" in created) return await recordVerdict(task, created, deps);
+  if ("action" in created) return await recordVerdict(task, created, deps);
   deps.log.info("submitted", {
     predictionId: task.id,
     attempt: task.attempt,
@@ -55,7 +55,7 @@ function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, si
   const run = {
     model: task.model,
     input,
-    cancelAfterSeconds: Math.min(Math.max(left, LEAST_RUN_SECONDS), MOST_RUN_SECONDS),
+    cancelAfterSeconds: Math.min(Math.max(left, MIN_RUN_SECONDS), MAX_RUN_SECONDS),
     webhook: deps.publicUrl === null ? null : deps.publicUrl + callback,
   };
   return deps.provider.create(run, signal);
@@ -82,25 +82,30 @@ async function attempt<Value>(
       return fail({ code: "input_file_missing", message: "An image that this step builds on has been deleted." });
     }
     if (error instanceof StorageError)
-      return later({ code: "storage_unavailable", message: "The input images could not be read." });
+      return retry({ code: "storage_unavailable", message: "The input images could not be read." });
     if (error instanceof SearchTooLong) {
-      return later({ code: "provider_unavailable", message: "The provider's list of runs was too long to search." });
+      return retry({ code: "provider_unavailable", message: "The provider's list of runs was too long to search." });
     }
     throw error;
   }
 }
 
-const fail = (reason: Reason): Verdict => ({ fate: "fail", reason, retryable: false });
-const later = (reason: Reason): Verdict => ({ fate: "later", reason, answered: true, retryAfterSeconds: null });
+const fail = (reason: Reason): Verdict => ({ action: "fail", reason, retryable: false });
+const retry = (reason: Reason): Verdict => ({
+  action: "retry",
+  reason,
+  providerAnswered: true,
+  retryAfterSeconds: null,
+});
 
 async function recordVerdict(task: SubmitTask, verdict: Verdict, { database, log }: Deps): Promise<void> {
-  const { fate, reason } = verdict;
-  log.warn("submit_failed", { predictionId: task.id, attempt: task.attempt, fate, code: reason.code });
-  if (verdict.fate === "fail") {
+  const { action, reason } = verdict;
+  log.warn("submit_failed", { predictionId: task.id, attempt: task.attempt, action, code: reason.code });
+  if (verdict.action === "fail") {
     await database.fail(task, reason, verdict.retryable);
     return;
   }
-  // After an unanswered submit every later one is preceded by a search, whatever this answer was.
-  const answered = verdict.answered && task.search_since === null;
-  await database.retryLater(task, reason, { retryAfterSeconds: verdict.retryAfterSeconds, answered });
+  // After an unanswered submit, a search precedes every later submit.
+  const providerAnswered = verdict.providerAnswered && task.search_since === null;
+  await database.retryLater(task, reason, { retryAfterSeconds: verdict.retryAfterSeconds, providerAnswered });
 }

@@ -3,7 +3,7 @@ import type { Claimed } from "../database.ts";
 import type { Deps } from "../deps.ts";
 import { recordOrphans, SearchTooLong } from "../provider/find-orphan.ts";
 import { ProviderError } from "../provider/provider-error.ts";
-import { laterVerdict } from "../provider/provider-verdict.ts";
+import { retryVerdict } from "../provider/provider-verdict.ts";
 import { removeFiles } from "./remove-files.ts";
 import { store } from "./store.ts";
 import { submit } from "./submit.ts";
@@ -50,7 +50,7 @@ export async function poll(task: PollTask, { database, provider, log }: Deps, si
       await database.fail(task, { code: "provider_lost", message }, true);
       return;
     }
-    const { reason, retryAfterSeconds } = laterVerdict(error);
+    const { reason, retryAfterSeconds } = retryVerdict(error);
     await database.retryLater(task, reason, { retryAfterSeconds });
   }
 }

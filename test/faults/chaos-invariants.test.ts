@@ -54,7 +54,7 @@ const BREAKAGES: [string, keyof typeof INVARIANTS | "constraints_hold", string][
     "drop index keyframe.webhook_events_one_terminal_event_per_prediction; insert into keyframe.webhook_events (type, prediction_id, payload) select type, prediction_id, payload from keyframe.webhook_events where prediction_id is not null",
   ],
   [
-    "a receiver that heard of both ends",
+    "a receiver that got both ends",
     "receivers_got_one_end",
     "drop index keyframe.webhook_events_one_terminal_event_per_prediction; with e as (insert into keyframe.webhook_events (type, prediction_id, payload) select 'generation.failed', prediction_id, payload from keyframe.webhook_events where prediction_id is not null returning id) insert into chaos.arrivals (hook, event_id) select 'steady-one', id from e",
   ],
@@ -179,7 +179,7 @@ const BREAKAGES: [string, keyof typeof INVARIANTS | "constraints_hold", string][
     "update keyframe.predictions set owner_id = gen_random_uuid()",
   ],
   [
-    "an event that tells of another prediction",
+    "an event of another prediction",
     "rows_are_possible",
     "update keyframe.webhook_events set prediction_id = (select id from keyframe.predictions where status = 'canceled') where prediction_id is not null",
   ],
@@ -194,7 +194,7 @@ const BREAKAGES: [string, keyof typeof INVARIANTS | "constraints_hold", string][
     "update keyframe.webhook_endpoints set url = 'http://127.0.0.1:1/hooks/changing-two?v=1', event_types = '{project.created}', updated_at = created_at where url like '%steady%'; delete from keyframe.webhook_deliveries where event_type = 'project.created'",
   ],
   [
-    "a delivery of somebody else's event",
+    "a delivery of another user's event",
     "events_reach_their_own",
     "update keyframe.webhook_events set owner_id = gen_random_uuid()",
   ],
