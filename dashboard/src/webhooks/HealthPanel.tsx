@@ -19,8 +19,8 @@ import {
 
 const CHART_HEIGHT = 200;
 
-export function HealthPanel({ webhook, isActive }: { webhook: Webhook; isActive: boolean }) {
-  const { data, error, refetch } = useHealth(webhook.webhookId, isActive);
+export function HealthPanel({ webhook }: { webhook: Webhook }) {
+  const { data, error, refetch } = useHealth(webhook.webhookId);
   const known = data?.endpoints[0];
   const hours = data === undefined ? undefined : fillHours(data.since, known?.hours ?? []);
   const isEmpty = known !== undefined && known.hours.length === 0;

@@ -8,6 +8,7 @@ import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice, notify } from "../ui/messages.tsx";
 import { useFocusOnMount } from "../ui/window-focus.ts";
 import { eventWords, isLocalStack } from "./endpoint.ts";
+import { EventName } from "./EventName.tsx";
 import { useChangeWebhook } from "./webhook-queries.ts";
 import {
   changesOf,
@@ -128,7 +129,7 @@ function EventChoice({ form }: { form: EndpointForm }) {
         <Checkbox.Group aria-label="Events to send" {...chosen} ml="xl">
           <Stack gap={8}>
             {EVENT_CHOICES.map((type) => (
-              <Checkbox key={type} value={type} label={type} description={eventWords(type)} />
+              <Checkbox key={type} value={type} label={<EventName type={type} />} description={eventWords(type)} />
             ))}
           </Stack>
         </Checkbox.Group>

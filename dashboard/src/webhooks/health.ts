@@ -2,12 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useServices } from "../services.ts";
 import { webhookKeys } from "./webhook-queries.ts";
 
-const WHILE_ACTIVE_MS = 5_000;
-const WHILE_RETRYING_MS = 15_000;
-const OTHERWISE_MS = 60_000;
+const REFRESH_MS = 15_000;
 
-/** The last 24 hours of one endpoint, or (null) of all. `isActive`: a delivery is being sent. */
-export function useHealth(webhookId: string | null, isActive = false) {
+/** The last 24 hours of one endpoint, or (null) of all. */
+export function useHealth(webhookId: string | null) {
   const { callPlatform } = useServices();
   return useQuery({
     queryKey: webhookKeys.health(webhookId),
@@ -15,13 +13,8 @@ export function useHealth(webhookId: string | null, isActive = false) {
       const json = webhookId === null ? {} : { endpoint_id: webhookId };
       return (await callPlatform("/rest/v1/rpc/webhook_health", { json, signal })) as Health; // the function is tested to answer so
     },
-    refetchInterval: ({ state }) => (isActive ? WHILE_ACTIVE_MS : pauseAfter(state.data)),
+    refetchInterval: REFRESH_MS,
   });
-}
-
-function pauseAfter(health: Health | undefined): number {
-  const isRetrying = health?.endpoints.some(({ hours }) => hours.some(({ retrying }) => retrying > 0));
-  return isRetrying ? WHILE_RETRYING_MS : OTHERWISE_MS;
 }
 
 /** Deliveries by outcome, counted in the hour of their last attempt. */
