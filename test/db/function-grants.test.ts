@@ -30,6 +30,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe.rotate_webhook_secret": { roles: BOTH, definer: true },
   "keyframe.test_webhook_endpoint": { roles: BOTH, definer: true },
   "keyframe.list_webhook_deliveries": { roles: BOTH, definer: true },
+  "keyframe.read_webhook_delivery": { roles: BOTH, definer: true },
   "keyframe.redeliver_webhook": { roles: BOTH, definer: true },
   "keyframe.recover_webhook_endpoint": { roles: BOTH, definer: true },
   // What the dashboard calls through the Data API.
