@@ -30,6 +30,7 @@ export const ROUTES = {
   rotateSecret: ["POST", "/webhooks/:webhookId/secret/rotate"],
   testWebhook: ["POST", "/webhooks/:webhookId/test"],
   listDeliveries: ["GET", "/webhooks/:webhookId/deliveries"],
+  readDelivery: ["GET", "/webhooks/deliveries/:deliveryId/attempts"],
   redeliver: ["POST", "/webhooks/deliveries/:deliveryId/redeliver"],
   recoverWebhook: ["POST", "/webhooks/:webhookId/recover"],
 } as const satisfies {

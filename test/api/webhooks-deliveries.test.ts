@@ -71,6 +71,12 @@ test("a delivery lists its attempts, first to last, with the beginning of each a
   const { deliveries, nextCursor } = await listDeliveries(user, webhookId);
   expect(nextCursor).toBeNull();
   expect(deliveries).toMatchObject([{ deliveryId, status: "exhausted", nextAttemptAt: null }]);
+  const headers = (at: string) => ({
+    "webhook-id": deliveries[0]?.eventId,
+    "webhook-timestamp": String(Date.parse(at) / 1000),
+    "content-type": "application/json",
+    "user-agent": "Keyframe-Webhooks/1",
+  });
   expect(deliveries[0]?.attemptLog).toEqual([
     {
       attempt: 1,
@@ -79,6 +85,7 @@ test("a delivery lists its attempts, first to last, with the beginning of each a
       statusCode: 500,
       error: "http_status",
       responseExcerpt: "Ooops",
+      requestHeaders: headers("2026-01-01T00:00:00Z"),
     },
     {
       attempt: 2,
@@ -87,8 +94,27 @@ test("a delivery lists its attempts, first to last, with the beginning of each a
       statusCode: null,
       error: "timeout",
       responseExcerpt: null,
+      requestHeaders: headers("2026-01-01T00:00:05Z"),
     },
   ]);
+  const read = await user.call(`/api/webhooks/deliveries/${deliveryId}/attempts`);
+  expect(exactDelivery.parse(dataOf(read, 200))).toEqual(deliveries[0]);
+});
+
+test("what a delivery is about → its project, by title until that is deleted; eventType → those alone", async () => {
+  const webhookId = await quiet();
+  await user.call(`/api/webhooks/${webhookId}`, { method: "PATCH", json: { enabled: true } });
+  const projectId = await user.createProject();
+  await user.post(`/api/webhooks/${webhookId}/test`, {});
+  const only = async (eventType: string) => (await listDeliveries(user, webhookId, { eventType })).deliveries;
+  const [created, ...others] = await only("project.created");
+  expect(others).toEqual([]);
+  const { title } = JSON.parse(created?.body ?? "").data;
+  expect(created).toMatchObject({ projectId, projectTitle: title, predictionId: null });
+  expect(await only("webhook.test")).toMatchObject([{ projectId: null, projectTitle: null, predictionId: null }]);
+  expect(await only("generation.failed")).toEqual([]);
+  await user.call(`/api/projects/${projectId}`, { method: "DELETE" });
+  expect(await only("project.created")).toMatchObject([{ projectId, projectTitle: null }]);
 });
 
 test("page after page → every delivery once, newest first, though many share a moment or differ by a microsecond", async () => {

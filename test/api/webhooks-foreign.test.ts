@@ -43,6 +43,7 @@ const ROUTES: Record<string, (by: Manager, ids: Ids) => ReturnType<User["call"]>
     by.post(`/api/webhooks/${webhookId}/secret/rotate`, { overlapHours: 0 }),
   "POST :id/test": (by, { webhookId }) => by.post(`/api/webhooks/${webhookId}/test`, {}),
   "GET :id/deliveries": (by, { webhookId }) => by.call(`/api/webhooks/${webhookId}/deliveries`),
+  "GET deliveries/:id/attempts": (by, { deliveryId }) => by.call(`/api/webhooks/deliveries/${deliveryId}/attempts`),
   "POST :id/recover": (by, { webhookId }) =>
     by.post(`/api/webhooks/${webhookId}/recover`, { since: "2020-01-01T00:00:00Z" }),
   "POST deliveries/:id/redeliver": (by, { deliveryId }) =>

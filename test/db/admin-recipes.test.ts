@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { runStatements } from "../../tools/sql/run-statements.ts";
 import { fillIn, readRecipes } from "../support/admin-recipes.ts";
 import { useDatabase } from "../support/clone-database.ts";
 import { claim } from "../support/db-calls.ts";
@@ -32,13 +33,11 @@ async function run(title: string, values: Record<string, string> = {}): Promise<
   const recipe = recipes.find((one) => one.title === title);
   if (!recipe) throw new Error(`There is no recipe ${title}.`);
   const text = fillIn(recipe.sql, values);
-  const results = await db.sql.begin(async (sql) => {
+  const { results } = await db.sql.begin(async (sql) => {
     await sql.unsafe("set local role postgres");
-    return { value: await sql.unsafe(text).simple() };
+    return { results: await runStatements(sql, text) };
   });
-  // Of several statements a list of results comes back, of one its rows.
-  const value = results.value as unknown as Row[] | Row[][];
-  return Array.isArray(value[0]) ? ((value as Row[][]).at(-1) ?? []) : (value as Row[]);
+  return (results.at(-1)?.rows ?? []) as Row[];
 }
 
 const read = async (id: string): Promise<Row> => {

@@ -30,6 +30,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe.rotate_webhook_secret": { roles: BOTH, definer: true },
   "keyframe.test_webhook_endpoint": { roles: BOTH, definer: true },
   "keyframe.list_webhook_deliveries": { roles: BOTH, definer: true },
+  "keyframe.read_webhook_delivery": { roles: BOTH, definer: true },
   "keyframe.redeliver_webhook": { roles: BOTH, definer: true },
   "keyframe.recover_webhook_endpoint": { roles: BOTH, definer: true },
   // What the dashboard calls through the Data API.
@@ -156,9 +157,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.lock_slots": { roles: [] },
   "keyframe_private.mark_canceled": { roles: [] },
   "keyframe_private.mark_failed": { roles: [] },
-  "keyframe_private.mark_processing": { roles: [] },
-  "keyframe_private.mark_starting": { roles: [] },
-  "keyframe_private.mark_storing": { roles: [] },
+  "keyframe_private.mark_running": { roles: [] },
   "keyframe_private.record_heartbeat": { roles: [] },
   "keyframe_private.require_default": { roles: [] },
   "keyframe_private.require_frame": { roles: [] },

@@ -73,6 +73,18 @@ describe("list_webhook_deliveries", () => {
     expect((await list({ status: "exhausted" })).map(({ id }) => id)).toEqual([failed]);
   });
 
+  test("of one event type → only those, of every status or of one", async () => {
+    const [failed, sent] = [
+      await seed(ended("exhausted", { event_type: "webhook.test" })),
+      await seed({ event_type: "webhook.test" }),
+    ];
+    await seed(ended("exhausted"));
+    const ids = async (args: Record<string, string>) => (await list(args)).map(({ id }) => id).toSorted();
+    expect(await ids({ event_type: "webhook.test" })).toEqual([failed, sent].toSorted());
+    expect(await ids({ event_type: "webhook.test", status: "exhausted" })).toEqual([failed]);
+    expect(await ids({ event_type: "generation.failed" })).toEqual([]);
+  });
+
   test("a page of 100 and the row that shows another page → 101 rows", async () => {
     await seedDeliveries(db.sql, endpoint, 102);
     expect((await list({ max_rows: 101 })).length).toBe(101);

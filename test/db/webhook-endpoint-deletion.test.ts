@@ -98,6 +98,7 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
     "rotate_webhook_secret",
     "test_webhook_endpoint",
     "list_webhook_deliveries",
+    "read_webhook_delivery",
     "redeliver_webhook",
     "recover_webhook_endpoint",
   ])("then %s → not_found", async (name) => {
