@@ -7,7 +7,7 @@ import { Hono } from "hono";
 
 const { default: publishableKey } = JSON.parse(Deno.env.get("SUPABASE_PUBLISHABLE_KEYS") ?? "{}");
 const url = Deno.env.get("SUPABASE_URL") ?? "";
-const app = new Hono().basePath("/bare");
+const app = new Hono().basePath("/api");
 
 app.post("/projects", async (c) => {
   const authorization = c.req.header("Authorization");

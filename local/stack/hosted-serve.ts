@@ -5,4 +5,7 @@
 const serve = Deno.serve;
 Deno.serve = ((handler: Deno.ServeHandler<Deno.NetAddr>) =>
   // The only overload that the functions use.
-  serve({ hostname: "127.0.0.1", port: Number(Deno.args[0]) }, handler)) as typeof Deno.serve;
+  serve(
+    { hostname: "127.0.0.1", port: Number(Deno.args[0]), onListen: () => undefined },
+    handler,
+  )) as typeof Deno.serve;
