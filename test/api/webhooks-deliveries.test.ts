@@ -17,6 +17,7 @@ const quiet = async (fields: Record<string, unknown> = {}) =>
 /**
  * Deliveries of one moment each, as many as `moments` says; those of one moment differ in their id alone.
  * Their events are of today, or the pruning of old events would take them away meanwhile.
+ * Times go as text, because postgres.js would cut a timestamptz to milliseconds.
  */
 async function deliver(webhookId: string, moments: [at: string, count: number][], status = "exhausted") {
   for (const [at, count] of moments) {
@@ -26,8 +27,8 @@ async function deliver(webhookId: string, moments: [at: string, count: number][]
         select 'webhook.test', ${user.id}, ${webhookId}, '{}' from generate_series(1, ${count}::int)
         returning id)
       insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, created_at, completed_at)
-      select id, ${webhookId}, ${user.id}, 'webhook.test', ${status}::keyframe.delivery_status, 0, ${at}::timestamptz,
-        case when ${status} <> 'pending' then ${at}::timestamptz end
+      select id, ${webhookId}, ${user.id}, 'webhook.test', ${status}::keyframe.delivery_status, 0, ${at}::text::timestamptz,
+        case when ${status} <> 'pending' then ${at}::text::timestamptz end
       from events`;
   }
 }

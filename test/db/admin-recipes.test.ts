@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { runStatements } from "../../tools/sql/run-statements.ts";
 import { fillIn, readRecipes } from "../support/admin-recipes.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim } from "../support/db-calls.ts";
 import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 import { addReference, start } from "../support/db-user.ts";
@@ -19,16 +19,14 @@ import {
 
 const recipes = await readRecipes();
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
   await db.sql`
     select vault.create_secret('whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', 'keyframe_kick_secret'),
       vault.create_secret('http://127.0.0.1:9/functions/v1', 'keyframe_functions_url')`;
 });
-afterAll(() => db.drop());
 
 /** Runs a recipe and gives the rows of its last statement, as Studio shows them. */
 async function run(title: string, values: Record<string, string> = {}): Promise<Row[]> {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 
 const USER = ["authenticated"];
@@ -168,11 +168,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.replace_default": { roles: [] },
 };
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
-afterAll(() => db.drop());
+const db = useDatabase();
 
 type Found = {
   name: string;

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import type { Row } from "../support/db-predictions.ts";
 import { addEndpoint, call, clearWebhooks, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: string;
 let endpoint: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   owner = await db.addUser();
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, owner);
 });
-afterAll(() => db.drop());
 
 const later = (hours: number) => new Date(Date.now() + hours * 3_600_000);
 const ended = (status: "delivered" | "exhausted", columns: object = {}) => ({

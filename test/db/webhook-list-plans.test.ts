@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addEndpoint } from "../support/db-webhooks.ts";
 
 // 20,000 delivered, and among the oldest of them four that were given up, four that are pending and three of another event.
 
 const MANY = 20_000;
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: string;
 let endpoint: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   owner = await db.addUser();
   endpoint = await addEndpoint(db.sql, owner);
   await db.sql.begin(async (sql) => {
@@ -25,7 +24,6 @@ beforeAll(async () => {
   });
   await db.sql`analyze keyframe.webhook_deliveries`;
 });
-afterAll(() => db.drop());
 
 /** The plans of a user's calls; seven times, for later calls of a session may run with a plan made for any arguments. */
 const plansAsUser = (statement: string) =>
