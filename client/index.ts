@@ -4,7 +4,7 @@ import { type KeyframeOptions, resolveSettings } from "./settings.ts";
 import { webhookMethods } from "./webhooks.ts";
 
 export type { Step } from "../shared/contract/fields.ts";
-export type { Output, Prediction, PredictionStatus } from "../shared/contract/predictions.ts";
+export type { Output, Prediction, PredictionInput, PredictionStatus } from "../shared/contract/predictions.ts";
 export type { PredictionPage, Project, ProjectPage, ProjectWithPredictions } from "../shared/contract/projects.ts";
 export type { CreatedWebhook, Delivery, DeliveryPage, Webhook } from "../shared/contract/webhooks.ts";
 export type { ErrorCode, ErrorDetail } from "../shared/http/errors.ts";

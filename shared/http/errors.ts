@@ -9,6 +9,7 @@ export const ERROR_STATUS = {
   frame_not_ready: 409,
   generation_in_progress: 409,
   generation_ended: 409,
+  precondition_failed: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,
   idempotency_mismatch: 422,
@@ -16,6 +17,7 @@ export const ERROR_STATUS = {
   rate_limited: 429,
   internal: 500,
   unavailable: 503,
+  schema_outdated: 503,
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;

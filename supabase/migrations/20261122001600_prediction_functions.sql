@@ -15,6 +15,9 @@ begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
     'model', prediction.model, 'attempt', prediction.attempt, 'progress', prediction.progress,
+    'prompt', prediction.prompt, 'reference_image_path', prediction.reference_image_path,
+    'first_frame_prediction_id', prediction.first_frame_prediction_id,
+    'last_frame_prediction_id', prediction.last_frame_prediction_id, 'duration_seconds', prediction.duration_seconds,
     'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
@@ -224,16 +227,20 @@ end
 $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
+-- Definer: anybody may ask, and the version is in a table of keyframe_private.
 create function keyframe.health()
 returns jsonb
 language sql
 stable
-security invoker
+security definer
 set search_path = ''
 as $$
-  select jsonb_build_object('now', now())
+  select jsonb_build_object(
+    'now', now(),
+    'schema', (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1)
+  )
 $$;
-comment on function keyframe.health is 'Answers when the database does.';
+comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
 grant execute on function
   keyframe.create_project(text, text, text, text, text),

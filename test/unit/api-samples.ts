@@ -2,6 +2,7 @@ import { createCanvas } from "@napi-rs/canvas";
 import type { OperationId } from "../../shared/contract/operations/index.ts";
 import { OWNER, PREDICTION, PROJECT, predictionRow, projectRow, signedFiles, succeededFields } from "./api-fixture.ts";
 import { DELIVERY, deliveryRow, endpointRow, SECRET, WEBHOOK } from "./api-webhooks-rows.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 
 /** Stands in everything that callers and the database may keep to themselves. No log line may ever hold it. */
 export const CANARY = "canary";
@@ -86,9 +87,7 @@ export const SAMPLES: Record<OperationId, Sample> = {
       name: "update_project",
       args: {
         project_id: PROJECT,
-        title: words("title"),
-        text_prompt: words("prompt"),
-        description: words("description"),
+        changes: { title: words("title"), text_prompt: words("prompt"), description: words("description") },
       },
     },
     rows: { project },
@@ -131,10 +130,16 @@ export const SAMPLES: Record<OperationId, Sample> = {
   },
   createWebhook: {
     path: "/api/webhooks",
-    body: { url, description: words("description"), eventTypes: ["project.created"], enabled: false },
+    body: { url, description: words("description"), eventTypes: ["project.created"], enabled: false, maxInFlight: 1 },
     sql: {
       name: "create_webhook_endpoint",
-      args: { url, description: words("description"), event_types: ["project.created"], enabled: false },
+      args: {
+        url,
+        description: words("description"),
+        event_types: ["project.created"],
+        enabled: false,
+        max_in_flight: 1,
+      },
     },
     rows: { endpoint, secret: SECRET, replayed: false },
   },
@@ -150,10 +155,17 @@ export const SAMPLES: Record<OperationId, Sample> = {
   },
   changeWebhook: {
     path: webhook,
-    body: { url, description: words("description"), eventTypes: [], enabled: true },
+    body: { url, description: words("description"), eventTypes: [], enabled: true, maxInFlight: 8 },
     sql: {
       name: "update_webhook_endpoint",
-      args: { endpoint_id: WEBHOOK, url, description: words("description"), event_types: [], enabled: true },
+      args: {
+        endpoint_id: WEBHOOK,
+        url,
+        description: words("description"),
+        event_types: [],
+        enabled: true,
+        max_in_flight: 8,
+      },
     },
     rows: { endpoint },
   },
@@ -207,7 +219,7 @@ export const SAMPLES: Record<OperationId, Sample> = {
   readHealth: {
     path: "/api/health",
     sql: { name: "health", args: {} },
-    rows: { now: "2026-11-21T12:00:00+00:00" },
+    rows: { now: "2026-11-21T12:00:00+00:00", schema: SCHEMA_VERSION },
   },
 };
 

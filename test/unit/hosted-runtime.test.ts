@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
 import { claimPort } from "../../local/network.ts";
 import { FUNCTION_NAMES, HOSTED_DENO, hostedDenoMissing } from "../../local/stack/function-arguments.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
 import { bootHosted, HOSTED_SECRET, runHosted } from "../support/hosted-deno.ts";
 import type { HostedPosts } from "../support/hosted-posts.ts";
@@ -29,7 +30,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
   test("GET /api/health → 200, after a question to the database", async () => {
     const api = await bootHosted(
       "api",
-      serveDatabase(() => ({ now: "2026-02-03T04:05:06Z" })),
+      serveDatabase(() => ({ now: "2026-02-03T04:05:06Z", schema: SCHEMA_VERSION })),
     );
     const response = await fetch(`${api}/health`);
     expect(response.status).toBe(200);
@@ -58,12 +59,17 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
   test("a kick → deliver resolves the name, posts the event and records the answer", async () => {
     const receiver = await receive((socket) => socket.write(answer("200 OK", "thanks")));
     const recorded: unknown[] = [];
-    const { id, leaseToken, endpointId, eventId, body } = delivery("");
-    const due = [{ id, lease_token: leaseToken, endpoint_id: endpointId, event_id: eventId, body }];
+    const { id, attempt, laneToken, endpointId, eventId, body } = delivery("");
+    const due = [{ id, attempt, event_id: eventId, body }];
     const database = serveDatabase((_name, given) => {
       recorded.push(...(given as { results: unknown[] }).results); // as createExchange sends it
       const url = `http://localhost:${receiver.port}/in`;
-      return { deliveries: due.splice(0), endpoints: { [endpointId]: { url, secrets: [HOSTED_SECRET] } } };
+      const lane = { endpoint_id: endpointId, token: laneToken, owner_id: endpointId, max_open: 8 };
+      const deliveries = due.splice(0);
+      return {
+        lanes: deliveries.length > 0 ? [{ ...lane, url, secrets: [HOSTED_SECRET], deliveries }] : [],
+        ended: [],
+      };
     });
     const url = await bootHosted("keyframe-deliver", database);
     const headers = sign(HOSTED_SECRET, "kick", new Date(), "{}");

@@ -63,7 +63,11 @@ export function ReferenceDropzone({ isBusy, openRef, onFile, onRefused, children
         <Words Icon={IconUpload} text="Drop to upload" />
       ) : (
         (children ?? (
-          <Words Icon={IconPhotoPlus} text="Drop an image here, or click" more="PNG, JPEG or WebP, up to 10 MiB" />
+          <Words
+            Icon={IconPhotoPlus}
+            text="Drop an image whose look frames follow"
+            more="PNG, JPEG or WebP, up to 10 MiB"
+          />
         ))
       )}
     </div>

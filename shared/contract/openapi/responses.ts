@@ -35,7 +35,7 @@ export function responsesOf(operation: Operation, sample: unknown): ZodOpenApiRe
       },
     },
   };
-  const unchanged =
+  const unchanged: ZodOpenApiResponsesObject =
     tagged && method === "GET"
       ? { "304": { description: "Your copy is current (If-None-Match).", headers: answerHeaders(operation) } }
       : {};
@@ -96,6 +96,7 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   frame_not_ready: "A frame this step builds on has not succeeded yet. Generate it, or wait for it.",
   generation_in_progress: "A generation of the project is still running. Cancel it, or wait for its end.",
   generation_ended: "The prediction has ended already; there is nothing to cancel.",
+  precondition_failed: "It has changed since you read it. Read it again, then send your change with the new ETag.",
   payload_too_large: "The body is too large. Send a smaller one.",
   unsupported_media_type: "The path does not support this Content-Type.",
   idempotency_mismatch: "The Idempotency-Key was used for another request in the last 24 hours. Send a new one.",
@@ -103,4 +104,6 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   rate_limited: "Too many requests of this kind. Wait the seconds in `Retry-After`.",
   internal: "An error of the service. Try again; if it persists, report the requestId.",
   unavailable: "The database or the platform is not available. Wait the seconds in `Retry-After`.",
+  schema_outdated:
+    "The database lacks migrations of this version. The operator of the service applies them; then try again.",
 };
