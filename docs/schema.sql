@@ -550,12 +550,15 @@ grant execute on function keyframe.admit_upload(text,text) to authenticated;
 CREATE OR REPLACE FUNCTION keyframe.health()
  RETURNS jsonb
  LANGUAGE sql
- STABLE
+ STABLE SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-  select jsonb_build_object('now', now())
+  select jsonb_build_object(
+    'now', now(),
+    'schema', (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1)
+  )
 $function$;
-comment on function keyframe.health() is 'Answers when the database does.';
+comment on function keyframe.health() is 'Answers when the database does, with the version of its schema.';
 grant execute on function keyframe.health() to anon;
 grant execute on function keyframe.health() to authenticated;
 grant execute on function keyframe.health() to service_role;
@@ -1451,6 +1454,18 @@ comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
 alter table keyframe_private.settings enable row level security;
+
+create table keyframe_private.installation (
+  version text not null,
+  migrations jsonb not null,
+  installed_at timestamp with time zone not null default now(),
+  constraint installation_pkey PRIMARY KEY (version),
+  constraint installation_version_check CHECK ((version ~ '^\d+\.\d+\.\d+$'::text))
+);
+comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
+comment on column keyframe_private.installation.migrations is 'Name of each migration up to this version → SHA-256 of its statements.';
+comment on column keyframe_private.installation.installed_at is 'When the version''s last migration was applied.';
+alter table keyframe_private.installation enable row level security;
 
 create table keyframe_private.rate_limits (
   route_class text not null,

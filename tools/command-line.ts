@@ -1,3 +1,4 @@
+import process from "node:process";
 import { parseArgs, type ParseArgsConfig } from "node:util";
 import { oneLine } from "../local/stack/command-line.ts";
 
@@ -19,10 +20,10 @@ export function runMain(
   { failed = 1, describe = oneLine }: { failed?: number; describe?: (error: unknown) => string } = {},
 ): void {
   main().then(
-    (code) => Deno.exit(code),
+    (code) => process.exit(code),
     (error: unknown) => {
       console.error(describe(error));
-      Deno.exit(failed);
+      process.exit(failed);
     },
   );
 }

@@ -9,6 +9,7 @@ const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe 
 
   --project REF   the 20 letters in the project's address, https://<ref>.supabase.co
   --dry-run       print what would change, and change nothing
+  --local-bundling   bundle the functions on this machine with Docker, if they are too large for Supabase to bundle
   --dashboard     also build the dashboard for that project, as static files
 
   KEYFRAME_REPLICATE_API_TOKEN     from https://replicate.com/account/api-tokens; later runs without it keep the project's

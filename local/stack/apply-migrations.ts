@@ -9,9 +9,15 @@ const LONGEST_REASON = 600;
  *
  * @param home the CLI's home folder; never the person's own
  * @param signal ends the CLI; the migration under way is rolled back
+ * @param project the folder whose `supabase` folder has the migrations
  * @throws a one-line error with the CLI's message
  */
-export async function applyMigrations(databaseUrl: string, home: string, signal?: AbortSignal): Promise<void> {
+export async function applyMigrations(
+  databaseUrl: string,
+  home: string,
+  signal?: AbortSignal,
+  project = PROJECT_ROOT,
+): Promise<void> {
   await Deno.mkdir(home, { recursive: true });
   const url = new URL(databaseUrl);
   const password = decodeURIComponent(url.password);
@@ -19,6 +25,7 @@ export async function applyMigrations(databaseUrl: string, home: string, signal?
   // In the environment, because every user of the machine can read a command line.
   const { code, stdout, stderr } = await supabaseCli(["db", "push", `--remote=${url.href}`, "--yes"], home, {
     env: { PGPASSWORD: password },
+    project,
     ...(signal ? { signal } : {}),
   });
   if (code === 0) return;
@@ -31,15 +38,15 @@ export async function applyMigrations(databaseUrl: string, home: string, signal?
   throw new Error(`The migrations could not be applied: ${message.slice(0, LONGEST_REASON)}`);
 }
 
-/** Runs this project's Supabase CLI in the project root, without telemetry and with its own home folder. */
+/** Runs this checkout's Supabase CLI in its root or in another project's, without telemetry and with its own home folder. */
 export async function supabaseCli(
   args: string[],
   home: string,
-  more: { env?: Record<string, string>; signal?: AbortSignal } = {},
+  more: { env?: Record<string, string>; signal?: AbortSignal; project?: string } = {},
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const command = new Deno.Command(join(PROJECT_ROOT, "node_modules/.bin/supabase"), {
     args,
-    cwd: PROJECT_ROOT,
+    cwd: more.project ?? PROJECT_ROOT,
     env: { HOME: home, SUPABASE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", PGSSLMODE: "disable", ...more.env },
     stdin: "null",
     ...(more.signal ? { signal: more.signal } : {}),

@@ -27,7 +27,7 @@ export function describeFunction(setting: Setting, name: FunctionName): Supervis
   const variables = functionVariables(setting, name);
   return {
     ...common(setting, name),
-    args: functionArguments(name, port, reachableHosts(setting, name)),
+    args: functionArguments(name, port, reachableHosts(setting, name), setting.project),
     env: { ...machineVariables(), ...variables, DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}` },
     ready: (_firstLine, ended) => waitForPort(port, ended),
   };

@@ -23,9 +23,15 @@ export const FUNCTION_VARIABLES: Record<FunctionName, string[]> = {
  * given hosts, only its own environment variables, no files, no processes.
  *
  * @param hosts `host:port` it may connect to, besides its own address
+ * @param project the folder whose `supabase` folder has the function
  */
-export function functionArguments(name: FunctionName, port: number, hosts: string[] | "anywhere"): string[] {
-  const folder = join(PROJECT_ROOT, "supabase/functions", name);
+export function functionArguments(
+  name: FunctionName,
+  port: number,
+  hosts: string[] | "anywhere",
+  project = PROJECT_ROOT,
+): string[] {
+  const folder = join(project, "supabase/functions", name);
   return [
     "run",
     "--no-prompt",

@@ -13,6 +13,8 @@ export type StackOptions = {
   provider?: ProviderSettings | undefined;
   /** How long the simulator takes, in ms. */
   simulator?: { startDelayMs: number; runDelayMs: number } | undefined;
+  /** For tests: the folder whose `supabase` folder runs, instead of this checkout. */
+  project?: string | undefined;
   /** For fault tests: a file that makes Storage fail (local/platform/storage-faults.ts). */
   storageFaultFile?: string | undefined;
   /** False for a temporary stack: nothing is flushed to disk. */

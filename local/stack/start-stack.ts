@@ -120,7 +120,7 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
     return installed;
   });
   const migrationUrl = await database.migrationUrl(keys.postgresPassword);
-  await stage("Migrations", () => applyMigrations(migrationUrl, join(dataDir, "cli-home"), signal));
+  await stage("Migrations", () => applyMigrations(migrationUrl, join(dataDir, "cli-home"), signal, options.project));
   await fillVault(sql, { keyframe_functions_url: `${url}/functions/v1`, keyframe_kick_secret: keys.kickSecret });
 
   await stage("Gateway, functions, scheduler", () =>

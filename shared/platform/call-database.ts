@@ -3,6 +3,9 @@ import { unrepeatableBody } from "../http/unrepeatable-body.ts";
 
 const TIMEOUT_MS = 10_000;
 
+/** PostgREST knows no such function with these arguments, or no such schema. */
+const MISSING = /^PGRST(202|106)$/;
+
 /**
  * A call that the database refused or did not answer. `code` is the SQLSTATE or PostgREST's code, empty when there was no answer.
  * The database's message is left out, because it can contain row data.
@@ -13,7 +16,11 @@ export class DatabaseError extends Error {
     readonly status: number,
     readonly code: string,
   ) {
-    super(`${called} failed with status ${status}${code && `, code ${code}`}`);
+    super(
+      MISSING.test(code)
+        ? `schema_outdated: ${called} is missing from the database. Apply the migrations of this version (supabase db push, or npm run deploy), and expose the schema keyframe_worker.`
+        : `${called} failed with status ${status}${code && `, code ${code}`}`,
+    );
     this.name = "DatabaseError";
   }
 }

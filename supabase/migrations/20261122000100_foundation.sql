@@ -128,3 +128,14 @@ comment on column keyframe_private.settings.retry_max is 'The longest back-off.'
 comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
 insert into keyframe_private.settings default values;
 alter table keyframe_private.settings enable row level security;
+
+-- Written by the last migration of each version (`npm run schema` makes it). health() reads it, and so does a deployment.
+create table keyframe_private.installation (
+  version text primary key check (version ~ '^\d+\.\d+\.\d+$'),
+  migrations jsonb not null,
+  installed_at timestamptz not null default now()
+);
+comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
+comment on column keyframe_private.installation.migrations is 'Name of each migration up to this version → SHA-256 of its statements.';
+comment on column keyframe_private.installation.installed_at is 'When the version''s last migration was applied.';
+alter table keyframe_private.installation enable row level security;

@@ -224,16 +224,20 @@ end
 $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
+-- Definer: anybody may ask, and the version is in a table of keyframe_private.
 create function keyframe.health()
 returns jsonb
 language sql
 stable
-security invoker
+security definer
 set search_path = ''
 as $$
-  select jsonb_build_object('now', now())
+  select jsonb_build_object(
+    'now', now(),
+    'schema', (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1)
+  )
 $$;
-comment on function keyframe.health is 'Answers when the database does.';
+comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
 grant execute on function
   keyframe.create_project(text, text, text, text, text),

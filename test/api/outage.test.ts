@@ -4,6 +4,7 @@ import { requestInit } from "../support/api-call.ts";
 import { readReply } from "../support/api-envelope.ts";
 import { drawImage } from "../support/api-images.ts";
 import { forgeToken } from "../support/api-tokens.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 
 // The shared stack stays up: the function's own code is served here, in front of platforms that are away or broken.
 
@@ -101,7 +102,6 @@ const { "GET health": _health, ...USER_REQUESTS } = REQUESTS;
 const BROKEN: Record<string, () => string> = {
   "an answer of another shape": () => serve(json(200, { surprise: "a secret row" })),
   "an answer that is no JSON": () => serve(() => new Response("a secret row")),
-  "a function that is missing": () => serve(json(404, { code: "PGRST202", message: "a secret row", details: null })),
   "a right that is missing": () => serve(json(403, { code: "42501", message: "a secret row", details: null })),
   "a fault in SQL": () => serve(json(500, { code: "XX000", message: "a secret row", details: "a secret row" })),
 };
@@ -120,6 +120,30 @@ test.each(Object.entries(BROKEN))(
   },
 );
 
+test.each([
+  ["a SQL function that is missing", 404, "PGRST202"],
+  ["a schema that is not exposed", 406, "PGRST106"],
+])("%s → 503 schema_outdated with what to do, on every route", async (_what, status, code) => {
+  const { ask } = apiBefore(serve(json(status, { code, message: "a secret row", details: null })));
+  for (const [path, options] of Object.values(REQUESTS)) {
+    const reply = await ask(path, options);
+    expect([reply.status, reply.error?.code]).toEqual([503, "schema_outdated"]);
+    expect(reply.error?.message).toMatch(/supabase db push, or npm run deploy/);
+    expect(JSON.stringify(reply.error)).not.toContain("secret");
+  }
+});
+
+test.each([
+  ["of an older version", "0.0.9"],
+  ["of a time before versions", undefined],
+])("GET /api/health on a database %s → 503 schema_outdated; of a newer one → 200", async (_what, schema) => {
+  const now = "2026-11-21T12:00:00+00:00";
+  const older = await apiBefore(serve(json(200, { now, schema }))).ask("/api/health", {});
+  expect([older.status, older.error?.code]).toEqual([503, "schema_outdated"]);
+  const newer = await apiBefore(serve(json(200, { now, schema: "1000.0.0" }))).ask("/api/health", {});
+  expect(newer.status).toBe(200);
+});
+
 test("a wrong token while the platform is away → 401 all the same: it is not asked", async () => {
   const { ask } = apiBefore(deadAddress());
   const { status } = await ask("/api/projects", { token: "a.b.c", json: { title: "a", textPrompt: "b" } });
@@ -128,7 +152,7 @@ test("a wrong token while the platform is away → 401 all the same: it is not a
 
 test("the platform comes back → the next request succeeds, without a restart", async () => {
   let up = false;
-  const health = { now: "2026-11-21T12:00:00+00:00" };
+  const health = { now: "2026-11-21T12:00:00+00:00", schema: SCHEMA_VERSION };
   const { ask } = apiBefore(serve(() => (up ? Response.json(health) : new Response(null, { status: 503 }))));
   expect((await ask("/api/health")).status).toBe(503);
   up = true;

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { installExtensions } from "../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { applyMigrations } from "../../local/stack/apply-migrations.ts";
+import { readEverything } from "../support/db-everything.ts";
 import { migrationUrlOf } from "../support/db-migration-url.ts";
 import { onServer } from "../support/make-template.ts";
 
@@ -28,34 +29,11 @@ const APP = `
   select vault.create_secret('the app''s', 'kick_secret', '');
 `;
 
-/** What everybody shares. Each is a query of one text column; the CLI's own list of migrations is left out. */
-const SHARED = `
-  select concat_ws(' ', 'schema', nspname, nspacl) from pg_namespace where nspname !~ '^(pg_|supabase_migrations)'
-  union all select concat_ws(' ', 'relation', oid::regclass, relkind, relrowsecurity, relacl) from pg_class
-    where relnamespace::regnamespace::text !~ '^(pg_|information_schema|supabase_migrations)'
-  union all select concat_ws(' ', 'column', attrelid::regclass, attname, atttypid::regtype, attacl) from pg_attribute
-    join pg_class on pg_class.oid = attrelid where relkind = 'r' and attnum > 0 and relnamespace::regnamespace::text !~ '^(pg_|information_schema|supabase_migrations)'
-  union all select concat_ws(' ', 'function', oid::regprocedure, proacl) from pg_proc where pronamespace::regnamespace::text !~ '^(pg_|information_schema)'
-  union all select concat_ws(' ', 'type', oid::regtype) from pg_type where typtype = 'e'
-  union all select concat_ws(' ', 'trigger', tgrelid::regclass, tgname) from pg_trigger where not tgisinternal
-  union all select concat_ws(' ', 'event trigger', evtname) from pg_event_trigger
-  union all select concat_ws(' ', 'policy', schemaname, tablename, policyname, qual, with_check) from pg_policies
-  union all select concat_ws(' ', 'default grants', pg_get_userbyid(defaclrole), defaclnamespace::regnamespace, defaclobjtype, defaclacl) from pg_default_acl
-  union all select concat_ws(' ', 'extension', extname) from pg_extension
-  union all select concat_ws(' ', 'job', jobname, schedule, command) from cron.job
-  union all select concat_ws(' ', 'bucket', id, public, file_size_limit) from storage.buckets
-  union all select concat_ws(' ', 'vault', name) from vault.secrets
-  union all select concat_ws(' ', 'published', pubname, schemaname, tablename) from pg_publication_tables
-  union all select concat_ws(' ', 'role', rolname, rolconfig) from pg_roles`;
-
 const name = `keyframe_beside_${crypto.randomUUID().slice(0, 8)}`;
 let url = "";
 let sql: postgres.Sql;
 let before: string[];
-const everything = async () =>
-  (await sql.unsafe<{ entry: string }[]>(`select entry from (${SHARED}) as shared (entry) order by 1`)).map(
-    ({ entry }) => entry,
-  );
+const everything = () => readEverything(sql);
 const migrate = () => applyMigrations(migrationUrlOf(url), join(inject("stack").dataDir, "cli-home"));
 /** Runs something as a role of the Data API, signed in as nobody in particular. */
 const as = <T>(role: string, work: (sql: postgres.TransactionSql) => Promise<T>) =>
@@ -136,9 +114,8 @@ test("what is added outside our three schemas → bears our name, and nothing of
   );
 });
 
-test("removed as docs/deploy.md says → the database is as it was before", async () => {
-  const page = await Deno.readTextFile(new URL("../../docs/deploy.md", import.meta.url));
-  const removal = /^## Remove it\n[\s\S]*?^```sql\n([\s\S]*?)^```$/m.exec(page)?.[1] ?? "";
+test("removed by tools/install/remove.sql → the database is as it was before", async () => {
+  const removal = await Deno.readTextFile(new URL("../../tools/install/remove.sql", import.meta.url));
   // Storage deletes buckets through its API only, which the page does in Studio.
   await sql.begin(async (admin) => {
     await admin`select set_config('storage.allow_delete_query', 'true', true)`;

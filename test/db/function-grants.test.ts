@@ -8,7 +8,7 @@ const BOTH = ["authenticated", "service_role"];
 
 /** Who may execute each function of our schemas; `definer` where it runs with its owner's rights. */
 const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
-  "keyframe.health": { roles: ["anon", ...BOTH] },
+  "keyframe.health": { roles: ["anon", ...BOTH], definer: true },
   // What the api function calls with the caller's own token.
   "keyframe.create_project": { roles: USER, definer: true },
   "keyframe.start_prediction": { roles: USER, definer: true },

@@ -62,6 +62,10 @@ export class DeployedFunctions {
     for (const row of rows) this.#rows.set(row.slug, { ...row, updated_at: Date.now() });
   }
 
+  remove(slug: string): void {
+    this.#rows.delete(slug);
+  }
+
   /** What `…/functions/v1/<slug>/…` answers. */
   async answer(request: Request, path: string, url: string, secrets: Map<string, string>): Promise<Response> {
     const slug = path.split("/")[1] ?? "";

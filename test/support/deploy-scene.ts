@@ -85,7 +85,7 @@ export async function openDeployScene(): Promise<DeployScene> {
     start: (environment) => deployCommand([], { ...usual, ...environment }).spawn(),
     take: async (stages, environment = {}) => {
       const set = withoutEmpty({ ...usual, ...environment });
-      const given = { help: false, project: PROJECT, dryRun: false, dashboard: false } as const;
+      const given = { help: false, project: PROJECT, dryRun: false, dashboard: false, localBundling: false } as const;
       const deployment = {
         settings: readDeploySettings(given, set),
         cli: createSupabaseCli(PROJECT, set, silent),

@@ -3,6 +3,8 @@ export type Uploaded = {
   slug: string;
   /** Every file's path as the CLI named it. */
   files: string[];
+  /** Path → content. */
+  contents: Map<string, string>;
   metadata: { entrypoint_path?: string; import_map_path?: string; verify_jwt?: boolean };
 };
 
@@ -11,7 +13,9 @@ export async function readUpload(request: Request, slug: string): Promise<Upload
   const form = await request.formData();
   const metadata = form.get("metadata");
   const text = typeof metadata === "string" ? metadata : ((await metadata?.text()) ?? "{}");
-  const files = form.getAll("file").map((part) => (typeof part === "string" ? part : part.name));
+  const parts = form.getAll("file").filter((part) => typeof part !== "string");
+  const contents = new Map(await Promise.all(parts.map(async (part) => [part.name, await part.text()] as const)));
+  const files = [...contents.keys()];
   // What the CLI sends; a test that gets something else fails by it.
-  return { slug, files: files.sort(), metadata: JSON.parse(text) as Uploaded["metadata"] };
+  return { slug, files: files.sort(), contents, metadata: JSON.parse(text) as Uploaded["metadata"] };
 }

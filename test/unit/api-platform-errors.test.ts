@@ -95,7 +95,8 @@ test.each([
   [500, "57014", 503, "unavailable"],
   [500, "40P01", 503, "unavailable"],
   [503, "08006", 503, "unavailable"],
-  [404, "PGRST202", 500, "internal"],
+  [404, "PGRST202", 503, "schema_outdated"],
+  [406, "PGRST106", 503, "schema_outdated"],
   [403, "42501", 500, "internal"],
   [400, "P0001", 500, "internal"],
   [500, "XX000", 500, "internal"],
@@ -111,7 +112,7 @@ test.each([
     code,
   });
   const retryAfter = Number(response.headers.get("retry-after") ?? 0);
-  expect(retryAfter >= 2 && retryAfter <= 5).toBe(wireCode === "unavailable");
+  expect(retryAfter >= 2 && retryAfter <= 5).toBe(wireStatus === 503);
   expect(response.headers.get("www-authenticate")).toBe(wireCode === "unauthorized" ? "Bearer" : null);
 });
 

@@ -1,10 +1,11 @@
 import { afterAll, expect, test } from "vitest";
 import { failedBody, startApi } from "./api-fixture.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 
 let healthy = true;
 const api = await startApi(({ path }) =>
   healthy && path === "/rest/v1/rpc/health"
-    ? Response.json({ now: "2026-11-21T12:00:00+00:00" })
+    ? Response.json({ now: "2026-11-21T12:00:00+00:00", schema: SCHEMA_VERSION })
     : Response.json({ code: "PGRST000" }, { status: 503 }),
 );
 afterAll(api.stop);

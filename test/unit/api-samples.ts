@@ -2,6 +2,7 @@ import { createCanvas } from "@napi-rs/canvas";
 import type { OperationId } from "../../shared/contract/operations/index.ts";
 import { OWNER, PREDICTION, PROJECT, predictionRow, projectRow, signedFiles, succeededFields } from "./api-fixture.ts";
 import { DELIVERY, deliveryRow, endpointRow, SECRET, WEBHOOK } from "./api-webhooks-rows.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 
 /** Stands in everything that callers and the database may keep to themselves. No log line may ever hold it. */
 export const CANARY = "canary";
@@ -202,7 +203,7 @@ export const SAMPLES: Record<OperationId, Sample> = {
   readHealth: {
     path: "/api/health",
     sql: { name: "health", args: {} },
-    rows: { now: "2026-11-21T12:00:00+00:00" },
+    rows: { now: "2026-11-21T12:00:00+00:00", schema: SCHEMA_VERSION },
   },
 };
 

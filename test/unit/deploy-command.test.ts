@@ -8,6 +8,7 @@ import { configStage } from "../../tools/deploy/config-stage.ts";
 import { migrationsStage, vaultStage } from "../../tools/deploy/database-stages.ts";
 import { functionsStage } from "../../tools/deploy/function-stages.ts";
 import { healthStage } from "../../tools/deploy/health-stage.ts";
+import { readMigrations } from "../../tools/deploy/migrations.ts";
 import type { Stage } from "../../tools/deploy/stage.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { filesOfFunction } from "../support/deploy-graph.ts";
@@ -28,6 +29,12 @@ afterAll(() => scene.stop());
 afterEach(() => {
   scene.platform.faults = {};
 });
+
+/** Of an app that shares the project: one before ours, one after. */
+const APP_MIGRATIONS: [version: string, name: string][] = [
+  ["20250102030405", "projects"],
+  ["20991231000000", "halls"],
+];
 
 const vaultEntries = () => scene.sql<{ name: string; decrypted_secret: string; updated_at: Date }[]>`
   select name, decrypted_secret, updated_at from vault.decrypted_secrets
@@ -134,13 +141,44 @@ describe("a project without a deployment", () => {
   });
 
   test("a migration that fails → exit 1, which one and what Postgres said, no functions", async () => {
-    await scene.sql`create schema keyframe`;
+    await scene.sql.unsafe(`
+      create function public.refuse() returns event_trigger language plpgsql as 'begin raise exception ''no comments today''; end';
+      create event trigger refuse on ddl_command_start when tag in ('COMMENT') execute function public.refuse()`);
     const ran = await scene.deploy();
     expect(ran.code).toBe(1);
-    expect(ran.stderr).toMatch(/applying the migrations.*20261122000100_foundation\.sql.*already exists/s);
+    expect(ran.stderr).toMatch(/applying the migrations.*20261122000100_foundation\.sql.*no comments today/s);
     expect(scene.platform.uploads).toEqual([]);
     expectNoSecretShown(ran);
-    await scene.sql`drop schema keyframe`;
+    await scene.sql.unsafe("drop event trigger refuse; drop function public.refuse()");
+    scene.platform.takeWrites();
+  });
+
+  test("functions, a schema and a bucket of the app under our names → each named, nothing changed", async () => {
+    const foreign = { slug: "api", files: [], contents: new Map(), metadata: {} };
+    scene.platform.functions.activate([scene.platform.functions.bundled(foreign)]);
+    await scene.sql`create schema keyframe_worker`;
+    await scene.sql`insert into storage.buckets (id, name, public) values ('projects', 'projects', false)`;
+    await expect(scene.take([projectStage, databaseStage])).rejects.toThrow(
+      /has the function api, the schema keyframe_worker, the bucket projects already.*--function-name/,
+    );
+    expect(scene.platform.takeWrites()).toEqual([]);
+    scene.platform.functions.remove("api");
+    await scene.sql`drop schema keyframe_worker`;
+    await scene.sql.begin(async (admin) => {
+      await admin`select set_config('storage.allow_delete_query', 'true', true)`;
+      await admin`delete from storage.buckets`;
+    });
+  });
+
+  test("migrations of an app, older and newer than ours → stay as they are; the function mail stays too", async () => {
+    for (const [version, name] of APP_MIGRATIONS) {
+      await scene.sql`insert into supabase_migrations.schema_migrations (version, name, statements) values (${version}, ${name}, '{select 1}')`;
+    }
+    const mail = { slug: "mail", files: [], contents: new Map(), metadata: {} };
+    scene.platform.functions.activate([scene.platform.functions.bundled(mail)]);
+    const ran = await scene.deploy(["--dry-run"]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toMatch(/0 of \d+ migrations applied, as they are here, beside 2 of the app/);
     scene.platform.takeWrites();
   });
 });
@@ -195,7 +233,11 @@ describe("the deployment after that", () => {
     const [{ count } = { count: 0 }] = await scene.sql<{ count: number }[]>`
       select count(*)::int as count from supabase_migrations.schema_migrations`;
     const files = [...Deno.readDirSync("supabase/migrations")].filter(({ name }) => name.endsWith(".sql"));
-    expect(count).toBe(files.length);
+    expect(count).toBe(files.length + APP_MIGRATIONS.length);
+    const kept = await scene.sql`
+      select version, name, statements from supabase_migrations.schema_migrations where statements = '{select 1}' order by 1`;
+    expect(kept.map(({ version, name }) => [version, name])).toEqual(APP_MIGRATIONS);
+    expect(scene.platform.functions.list().map(({ slug, version }) => [slug, version])).toContainEqual(["mail", 1]);
     expect(await jobNames()).toContain("keyframe-sweep");
     expect(scene.platform.api.db_schema).toBe("public,graphql_public,app,keyframe,keyframe_worker");
   });
@@ -278,7 +320,7 @@ describe("a later deployment", () => {
   });
 
   test("one function that is refused → which stage, what the platform said, and which version of each runs now", async () => {
-    const was = scene.platform.functions.list()[0]?.version ?? 0;
+    const was = scene.platform.functions.list().find(({ slug }) => slug === "api")?.version ?? 0;
     scene.platform.faults = {
       "POST /functions/deploy keyframe-deliver": { status: 413, body: { message: "bundle too large" } },
     };
@@ -316,25 +358,30 @@ describe("a later deployment", () => {
   });
 
   test("a database ahead of the checkout → refused before anything is changed", async () => {
-    await scene.sql`insert into supabase_migrations.schema_migrations (version) values ('20991231000000')`;
+    await scene.sql`insert into keyframe_private.installation values ('0.10.0', '{}')`;
     scene.platform.takeWrites();
-    await expect(scene.take([databaseStage])).rejects.toThrow(
-      "has migrations that this checkout lacks (20991231000000)",
-    );
+    await expect(scene.take([databaseStage])).rejects.toThrow("is of Keyframe 0.10.0, this checkout of 0.1.0");
     expect(scene.platform.takeWrites()).toEqual([]);
-    await scene.sql`delete from supabase_migrations.schema_migrations where version = '20991231000000'`;
+    await scene.sql`delete from keyframe_private.installation where version = '0.10.0'`;
+  });
+
+  test("a database that has Keyframe by add → refused with where to upgrade", async () => {
+    await scene.sql`insert into supabase_migrations.schema_migrations (version, name) values ('20270101000000', 'keyframe_foundation')`;
+    await expect(scene.take([databaseStage])).rejects.toThrow("by an app's repository (npm run add): upgrade it there");
+    await scene.sql`delete from supabase_migrations.schema_migrations where version = '20270101000000'`;
   });
 
   test("migrations that are not there after they were applied → fails, their files named", async () => {
-    const version = "20261122003200";
+    const { version, file } = (await readMigrations()).at(-1) ?? { version: "", file: "" };
     await scene.sql`delete from supabase_migrations.schema_migrations where version = ${version}`;
+    await scene.sql`delete from keyframe_private.installation`;
     await scene.sql`
       create function public.forget() returns trigger language plpgsql as 'begin return null; end'`;
     await scene.sql`
       create trigger forget before insert on supabase_migrations.schema_migrations
       for each row execute function public.forget()`;
     await expect(scene.take([databaseStage, migrationsStage])).rejects.toThrow(
-      `the database of ${PROJECT} does not have 20261122003200_execute_rights.sql`,
+      `the database of ${PROJECT} does not have ${file}`,
     );
   });
 });

@@ -34,7 +34,7 @@ afterAll(async () => {
 
 /** The last stage alone; the others have tests of their own. */
 async function build(): Promise<string[]> {
-  const given = { help: false, project: PROJECT, dryRun: false, dashboard: true } as const;
+  const given = { help: false, project: PROJECT, dryRun: false, dashboard: true, localBundling: false } as const;
   const printed: string[] = [];
   const deployment = {
     settings: readDeploySettings(given, {}),

@@ -4,18 +4,22 @@ import { compareMigrations, readMigrations, scheduledJobs, secretsToSet } from "
 import { explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
 import { createProgress, createSecretKeeper } from "../../tools/deploy/output.ts";
 import { vaultSql } from "../../tools/deploy/database-stages.ts";
+import { refuseLarge } from "../../tools/deploy/function-stages.ts";
 import { waitForHealth } from "../../tools/deploy/health-stage.ts";
 import { ownCommandLines } from "../support/deploy-command-lines.ts";
 import { hastyClock } from "../support/deploy-scene.ts";
 
-test("migrations here and there → what is pending, unknown here, too late, applied with other statements", () => {
-  const none = { pending: [], unknown: [], tooLate: [], changed: [] };
-  const those = (versions: string, digest: string | null = "x") =>
-    new Map([...versions].map((version) => [version, digest] as const));
-  const here = (versions: string) => new Map([...versions].map((version) => [version, "x"]));
+test("migrations here and there → what is pending, an app's own, copied by add, too late, applied with other statements", () => {
+  const none = { pending: [], foreign: [], copied: [], tooLate: [], changed: [] };
+  const those = (versions: string, digest: string | null = "x", name = (version: string) => `m${version}`) =>
+    new Map([...versions].map((version) => [version, { name: name(version), digest }] as const));
+  const here = (versions: string) =>
+    new Map([...versions].map((version) => [version, { name: `m${version}`, digest: "x" }]));
   expect(compareMigrations(here("12"), those("12"))).toEqual(none);
   expect(compareMigrations(here("12"), those(""))).toEqual({ ...none, pending: ["1", "2"] });
-  expect(compareMigrations(here("1"), those("12"))).toEqual({ ...none, unknown: ["2"] });
+  expect(compareMigrations(here("2"), those("13"))).toEqual({ ...none, pending: ["2"], foreign: ["1", "3"] });
+  const copies = those("78", "x", (version) => (version === "7" ? "keyframe_m1" : "keyframe_mine"));
+  expect(compareMigrations(here("1"), copies)).toEqual({ ...none, pending: ["1"], copied: ["7"], foreign: ["8"] });
   expect(compareMigrations(here("123"), those("13"))).toEqual({ ...none, pending: ["2"], tooLate: ["2"] });
   expect(compareMigrations(here("12"), those("1", "y"))).toEqual({ ...none, pending: ["2"], changed: ["1"] });
   expect(compareMigrations(here("1"), those("1", null))).toEqual({ ...none, changed: ["1"] });
@@ -59,6 +63,18 @@ test("what is printed → shows no secret, and ordinary words", () => {
   expect(keeper.hide("a kick with whsec_abcdefgh, whsec_abcdefgh!")).toBe("a kick with …, …!");
 });
 
+test("a function above what the platform bundles → refused by name and size, with what to do", () => {
+  expect(() => refuseLarge(new Map([["api", 5_000_000]]))).not.toThrow();
+  expect(() =>
+    refuseLarge(
+      new Map([
+        ["api", 5_100_000],
+        ["keyframe-deliver", 1],
+      ]),
+    ),
+  ).toThrow(/takes 5 MB: api \(5\.1 MB\)\..*--local-bundling/);
+});
+
 test("the Vault's SQL → a quote in a value stays inside it", () => {
   expect(vaultSql("https://x/'); drop table y; --", "whsec_z")).toContain("'https://x/''); drop table y; --'");
 });
@@ -69,6 +85,7 @@ test.each([
   ["unexpected list secrets status 429: slow down", "try again in a minute"],
   ["Remote migration versions not found in local migrations directory.", "docs/upgrade.md"],
   ["failed to connect as temp role: password authentication failed", "SUPABASE_DB_URL"],
+  ["unexpected deploy status 413: too large", "npm run deploy -- --project ref --local-bundling"],
   ["an unknown error", "run the command again"],
 ])("the CLI fails with %j → that and what to do", (message, remedy) => {
   const stdout = JSON.stringify({ _tag: "Error", error: { code: "X", message } });

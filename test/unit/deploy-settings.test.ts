@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { readDeployArguments, readDeploySettings } from "../../tools/deploy/settings.ts";
 
 const REF = "abcdefghijklmnopqrst";
-const given = { help: false, project: REF, dryRun: false, dashboard: false } as const;
+const given = { help: false, project: REF, dryRun: false, dashboard: false, localBundling: false } as const;
 
 test("the arguments → what they say", () => {
   expect(readDeployArguments(["--project", REF])).toEqual(given);
@@ -28,6 +28,7 @@ test("no variable at all → the project's own address, Replicate's own API, not
     project: REF,
     dryRun: false,
     dashboard: false,
+    localBundling: false,
     projectUrl: `https://${REF}.supabase.co`,
     clientUrl: `https://${REF}.supabase.co`,
     replicate: { token: undefined, baseUrl: "https://api.replicate.com/v1" },

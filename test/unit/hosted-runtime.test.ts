@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
 import { claimPort } from "../../local/network.ts";
 import { FUNCTION_NAMES, HOSTED_DENO, hostedDenoMissing } from "../../local/stack/function-arguments.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
 import { bootHosted, HOSTED_SECRET, runHosted } from "../support/hosted-deno.ts";
 import type { HostedPosts } from "../support/hosted-posts.ts";
@@ -29,7 +30,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
   test("GET /api/health → 200, after a question to the database", async () => {
     const api = await bootHosted(
       "api",
-      serveDatabase(() => ({ now: "2026-02-03T04:05:06Z" })),
+      serveDatabase(() => ({ now: "2026-02-03T04:05:06Z", schema: SCHEMA_VERSION })),
     );
     const response = await fetch(`${api}/health`);
     expect(response.status).toBe(200);

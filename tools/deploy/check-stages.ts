@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { webhookSecret } from "../../shared/platform/environment.ts";
-import { readDatabase, readIdentity } from "./database-state.ts";
+import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
+import { type DatabaseState, readDatabase, readIdentity } from "./database-state.ts";
+import { readVersions } from "./function-stages.ts";
 import { compareMigrations, migrationDigest, readMigrations } from "./migrations.ts";
 import { DeployError } from "./output.ts";
 import type { Deployment, Stage } from "./stage.ts";
@@ -77,8 +80,8 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
 }
 
 /**
- * Checks that the database is the project's, and that its migrations are the first of this checkout's, statement for
- * statement.
+ * Checks that the database is the project's, that our migrations in it are the first of this checkout's, statement for
+ * statement, and that nothing of an app has a name of ours.
  */
 export const databaseStage: Stage = {
   name: "Database",
@@ -87,18 +90,44 @@ export const databaseStage: Stage = {
     deployment.found.database = database;
     await refuseOtherDatabase(deployment, database.identity);
     const files = await Promise.all(
-      local.map(async ({ version, text }) => [version, await migrationDigest(text)] as const),
+      local.map(async ({ version, name, text }) => [version, { name, digest: await migrationDigest(text) }] as const),
     );
-    const { unknown, tooLate, changed } = compareMigrations(new Map(files), database.migrations);
-    if (unknown.length > 0) throw disagreement(`has migrations that this checkout lacks (${unknown.join(", ")})`);
+    const { pending, foreign, copied, tooLate, changed } = compareMigrations(new Map(files), database.migrations);
+    const newer = database.installed.filter((version) => isNewer(version, SCHEMA_VERSION));
+    if (newer.length > 0) throw disagreement(`is of Keyframe ${newer.join(", ")}, this checkout of ${SCHEMA_VERSION}`);
+    if (copied.length > 0) {
+      throw new DeployError(
+        "Keyframe is in this project by an app's repository (npm run add): upgrade it there, and push its migrations from there.",
+      );
+    }
     if (changed.length > 0) {
       const names = local.filter(({ version }) => changed.includes(version)).map(({ file }) => file);
       throw disagreement(`was made by other statements than this checkout's (${names.join(", ")})`);
     }
     if (tooLate.length > 0) throw disagreement(`lacks migrations older than its newest (${tooLate.join(", ")})`);
-    return { says: `${database.migrations.size} of ${local.length} migrations applied, as they are here` };
+    const applied = local.length - pending.length;
+    if (applied === 0) await refuseTaken(deployment, database);
+    deployment.found.foreignMigrations = foreign;
+    const beside = foreign.length === 0 ? "" : `, beside ${foreign.length} of the app`;
+    return { says: `${applied} of ${local.length} migrations applied, as they are here${beside}` };
   },
 };
+
+const isNewer = (version: string, than: string) => version.localeCompare(than, "en", { numeric: true }) > 0;
+
+/** Before the first deployment, what has a name of ours is the app's: it would be replaced, or stop a migration halfway. */
+async function refuseTaken({ cli }: Deployment, { schemas, buckets }: DatabaseState): Promise<void> {
+  const deployed = await readVersions(cli);
+  const taken = [
+    ...FUNCTION_NAMES.filter((name) => deployed.has(name)).map((name) => `the function ${name}`),
+    ...schemas.filter((name) => name.startsWith("keyframe")).map((name) => `the schema ${name}`),
+    ...buckets.map((name) => `the bucket ${name}`),
+  ];
+  if (taken.length === 0) return;
+  throw new DeployError(
+    `The project has ${taken.join(", ")} already, without a migration of Keyframe. Rename or remove them, or give Keyframe a project of its own. If only the function api is taken, install from the app's repository, under another name: npm run add -- <folder> --function-name <name>.`,
+  );
+}
 
 /** Refuses another project's database, because everything else goes to the named project. */
 async function refuseOtherDatabase({ cli, settings }: Deployment, identity: string): Promise<void> {

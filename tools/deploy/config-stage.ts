@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
@@ -59,13 +59,21 @@ export const configStage: Stage = {
 
 /** Runs something in a folder whose config.toml exposes these schemas; with none, config.toml is unchanged. */
 async function withConfig(exposed: string[], run: (root: string) => Promise<unknown>): Promise<void> {
-  const root = await mkdtemp(join(tmpdir(), "keyframe-config-"));
+  await inProject(async (root) => {
+    const path = join(root, "supabase/config.toml");
+    const line = `schemas = ${JSON.stringify(exposed)}`;
+    const config = await readFile(path, "utf8");
+    await writeFile(path, exposed.length === 0 ? config : config.replace(/^schemas = .*$/m, line));
+    await run(root);
+  });
+}
+
+/** Runs something in a temporary folder that has this checkout's config.toml, for the CLI. */
+export async function inProject(run: (root: string) => Promise<unknown>): Promise<void> {
+  const root = await mkdtemp(join(tmpdir(), "keyframe-deploy-"));
   try {
     await mkdir(join(root, "supabase"));
-    const config = await readFile(join(PROJECT_ROOT, "supabase/config.toml"), "utf8");
-    const line = `schemas = ${JSON.stringify(exposed)}`;
-    const merged = exposed.length === 0 ? config : config.replace(/^schemas = .*$/m, line);
-    await writeFile(join(root, "supabase/config.toml"), merged);
+    await copyFile(join(PROJECT_ROOT, "supabase/config.toml"), join(root, "supabase/config.toml"));
     await run(root);
   } finally {
     await rm(root, { recursive: true });

@@ -1,5 +1,8 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { z } from "zod";
 import { webhookSecret } from "../../shared/platform/environment.ts";
+import { inProject } from "./config-stage.ts";
 import { readDatabase } from "./database-state.ts";
 import { readMigrations, scheduledJobs } from "./migrations.ts";
 import { DeployError } from "./output.ts";
@@ -21,7 +24,13 @@ export const migrationsStage: Stage = {
       more: pending,
       apply: async () => {
         const at = settings.database;
-        await cli.run("applying the migrations", ["db", "push", "--yes"], { limitMs: LIMIT_MS, ...(at && { at }) });
+        const options = { limitMs: LIMIT_MS, ...(at && { at }) };
+        const foreign = found.foreignMigrations ?? [];
+        if (foreign.length === 0) await cli.run("applying the migrations", ["db", "push", "--yes"], options);
+        else
+          await pushBeside(foreign, local, (root, args) =>
+            cli.run("applying the migrations", args, { ...options, root }),
+          );
         found.database = await readDatabase(cli);
         const missing = lacking().map(({ file }) => file);
         if (missing.length === 0) return "applied";
@@ -32,6 +41,24 @@ export const migrationsStage: Stage = {
     };
   },
 };
+
+/**
+ * The CLI refuses a database whose migrations its folder lacks, so it gets a folder that has an empty file for each of the app's.
+ * --include-all applies ours although some of the app's are newer. None of the app's is pending, so none is applied.
+ */
+async function pushBeside(
+  foreign: string[],
+  ours: { file: string; text: string }[],
+  push: (root: string, args: string[]) => Promise<unknown>,
+): Promise<void> {
+  await inProject(async (root) => {
+    const folder = join(root, "supabase/migrations");
+    await mkdir(folder);
+    for (const { file, text } of ours) await writeFile(join(folder, file), text);
+    for (const version of foreign) await writeFile(join(folder, `${version}_app.sql`), "");
+    await push(root, ["db", "push", "--include-all", "--yes"]);
+  });
+}
 
 /**
  * The extensions that the migrations create, and the schema that shows each. They may have been disabled in the

@@ -5,10 +5,14 @@ import type { Database, SupabaseCli } from "./supabase-cli.ts";
 export type DatabaseState = {
   /** Unique among all databases: its name and its server's start time. */
   identity: string;
-  /** The existing schemas among those of pg_net, pg_cron and the Vault. */
+  /** The existing schemas among those of pg_net, pg_cron, the Vault and ours. */
   schemas: string[];
-  /** Applied migrations by version, with the digest of their statements. */
-  migrations: Map<string, string | null>;
+  /** The existing buckets among ours. */
+  buckets: string[];
+  /** Applied migrations, also an app's: by version, with name and the digest of their statements. */
+  migrations: Map<string, { name: string | null; digest: string | null }>;
+  /** The versions of Keyframe whose migrations are complete. */
+  installed: string[];
   /** Names of active cron jobs. */
   jobs: string[];
   /** Names of our Vault entries, never their values. */
@@ -16,12 +20,13 @@ export type DatabaseState = {
 };
 
 const relation = z.object({
-  kind: z.enum(["identity", "schema", "migrations", "jobs", "vault"]),
+  kind: z.enum(["identity", "schema", "migrations", "installed", "buckets", "jobs", "vault"]),
   name: z.string().nullable(),
 });
 const entry = z.object({
-  kind: z.enum(["migrations", "jobs", "vault"]),
+  kind: z.enum(["migrations", "installed", "buckets", "jobs", "vault"]),
   name: z.string(),
+  label: z.string().nullable(),
   digest: z.string().nullable(),
 });
 
@@ -29,19 +34,25 @@ const IDENTITY = "select current_database() || ' ' || extract(epoch from pg_post
 
 const WHAT_IS_THERE = `
 select 'identity' as kind, (${IDENTITY}) as name
-union all select 'schema', nspname::text from pg_catalog.pg_namespace where nspname in ('net', 'cron', 'vault')
+union all select 'schema', nspname::text from pg_catalog.pg_namespace where nspname in ('net', 'cron', 'vault', 'keyframe', 'keyframe_worker', 'keyframe_private')
 union all select 'migrations', to_regclass('supabase_migrations.schema_migrations')::text
+union all select 'installed', to_regclass('keyframe_private.installation')::text
+union all select 'buckets', to_regclass('storage.buckets')::text
 union all select 'jobs', to_regclass('cron.job')::text
 union all select 'vault', to_regclass('vault.secrets')::text`;
 
 /** A query may only name tables that exist, so the first query finds them. The digest is that of migrationDigest(). */
 const ENTRIES = {
-  migrations: `select 'migrations' as kind, version::text as name, encode(sha256(convert_to(
+  migrations: `select 'migrations' as kind, version::text as name, name::text as label, encode(sha256(convert_to(
     btrim(regexp_replace(array_to_string(statements, ' '), '[; \\t\\r\\n]+', ' ', 'g'), ' '), 'UTF8')), 'hex') as digest
     from supabase_migrations.schema_migrations`,
-  jobs: "select 'jobs' as kind, jobname::text as name, null as digest from cron.job where active and jobname is not null",
+  installed:
+    "select 'installed' as kind, version as name, null as label, null as digest from keyframe_private.installation",
+  buckets:
+    "select 'buckets' as kind, id as name, null as label, null as digest from storage.buckets where id in ('projects', 'keyframe-outputs')",
+  jobs: "select 'jobs' as kind, jobname::text as name, null as label, null as digest from cron.job where active and jobname is not null",
   vault:
-    "select 'vault' as kind, name, null as digest from vault.secrets where name in ('keyframe_functions_url', 'keyframe_kick_secret')",
+    "select 'vault' as kind, name, null as label, null as digest from vault.secrets where name in ('keyframe_functions_url', 'keyframe_kick_secret')",
 };
 
 /** Uses two queries in read-only transactions. */
@@ -56,7 +67,13 @@ export async function readDatabase(cli: SupabaseCli): Promise<DatabaseState> {
   return {
     identity: found.find(({ kind }) => kind === "identity")?.name ?? "",
     schemas: found.flatMap(({ kind, name }) => (kind === "schema" && name !== null ? [name] : [])),
-    migrations: new Map(entries.flatMap(({ kind, name, digest }) => (kind === "migrations" ? [[name, digest]] : []))),
+    buckets: names("buckets"),
+    migrations: new Map(
+      entries.flatMap(({ kind, name, label, digest }) =>
+        kind === "migrations" ? [[name, { name: label, digest }]] : [],
+      ),
+    ),
+    installed: names("installed"),
     jobs: names("jobs"),
     vaultNames: names("vault"),
   };

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
-type Migration = { version: string; file: string; text: string };
+type Migration = { version: string; name: string; file: string; text: string };
 
 /** The migrations of this checkout, oldest first. */
 export async function readMigrations(folder = join(PROJECT_ROOT, "supabase/migrations")): Promise<Migration[]> {
@@ -10,6 +10,7 @@ export async function readMigrations(folder = join(PROJECT_ROOT, "supabase/migra
   return await Promise.all(
     files.sort().map(async (file) => ({
       version: file.slice(0, file.indexOf("_")),
+      name: file.slice(file.indexOf("_") + 1, -".sql".length),
       file,
       text: await Deno.readTextFile(join(folder, file)),
     })),
@@ -24,21 +25,26 @@ export const migrationDigest = (text: string): Promise<string> =>
   sha256Hex(text.replace(/[; \t\r\n]+/g, " ").replace(/^ | $/g, ""));
 
 /**
- * Compares digests by version: the migrations that a database lacks, those that this checkout lacks, and those applied
+ * Compares by version: the migrations that a database lacks, an app's own, those that `add` copied from ours, and ours applied
  * with other statements. Versions are in order.
  */
 export function compareMigrations(
-  local: Map<string, string>,
-  applied: Map<string, string | null>,
-): { pending: string[]; unknown: string[]; tooLate: string[]; changed: string[] } {
+  local: Map<string, { name: string; digest: string }>,
+  applied: Map<string, { name: string | null; digest: string | null }>,
+): { pending: string[]; foreign: string[]; copied: string[]; tooLate: string[]; changed: string[] } {
   const pending = [...local.keys()].filter((version) => !applied.has(version)).sort();
   const there = [...applied.keys()].sort();
-  const newest = there.at(-1) ?? "";
+  const others = there.filter((version) => !local.has(version));
+  const names = new Set([...local.values()].map(({ name }) => `keyframe_${name}`));
+  const isCopy = (version: string) => names.has(applied.get(version)?.name ?? "");
+  const ours = there.filter((version) => local.has(version));
+  const newest = ours.at(-1) ?? "";
   return {
     pending,
-    unknown: there.filter((version) => !local.has(version)),
+    foreign: others.filter((version) => !isCopy(version)),
+    copied: others.filter(isCopy),
     tooLate: pending.filter((version) => version < newest),
-    changed: there.filter((version) => local.has(version) && local.get(version) !== applied.get(version)),
+    changed: ours.filter((version) => local.get(version)?.digest !== applied.get(version)?.digest),
   };
 }
 

@@ -7,7 +7,9 @@ import { webhookEnvironment } from "../../supabase/functions/keyframe-replicate-
 import { DeployError } from "./output.ts";
 import type { Database } from "./supabase-cli.ts";
 
-type DeployArguments = { help: true } | { help: false; project: string; dryRun: boolean; dashboard: boolean };
+type DeployArguments =
+  | { help: true }
+  | { help: false; project: string; dryRun: boolean; dashboard: boolean; localBundling: boolean };
 
 /** Reads the command line. Throws one line that names what is wrong. */
 export function readDeployArguments(args: string[]): DeployArguments {
@@ -16,12 +18,14 @@ export function readDeployArguments(args: string[]): DeployArguments {
     help,
     "dry-run": dryRun,
     dashboard,
+    "local-bundling": localBundling,
   } = parseOptions({
     args,
     options: {
       project: { type: "string" },
       "dry-run": { type: "boolean", default: false },
       dashboard: { type: "boolean", default: false },
+      "local-bundling": { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
     },
   }).values;
@@ -32,7 +36,7 @@ export function readDeployArguments(args: string[]): DeployArguments {
       "--project takes the project's ref: the 20 small letters in its address, https://<ref>.supabase.co.",
     );
   }
-  return { help, project, dryRun, dashboard };
+  return { help, project, dryRun, dashboard, localBundling };
 }
 
 /** Variables that are passed on to the functions when they are set here; see docs/deploy.md. */
@@ -56,6 +60,8 @@ export type DeploySettings = {
   project: string;
   dryRun: boolean;
   dashboard: boolean;
+  /** Bundles the functions on this machine, which needs Docker. */
+  localBundling: boolean;
   /** The project's URL on the platform; kicks go there. */
   projectUrl: string;
   /** The URL for apps: a custom domain, or the same. */
@@ -68,7 +74,7 @@ export type DeploySettings = {
 
 /** Reads the environment. Throws one line that names a wrong variable, never its value. */
 export function readDeploySettings(
-  { project, dryRun, dashboard }: Exclude<DeployArguments, { help: true }>,
+  { project, dryRun, dashboard, localBundling }: Exclude<DeployArguments, { help: true }>,
   environment: Record<string, string>,
 ): DeploySettings {
   const get = (name: string) => environment[name]?.trim() || undefined;
@@ -84,6 +90,7 @@ export function readDeploySettings(
     project,
     dryRun,
     dashboard,
+    localBundling,
     projectUrl,
     clientUrl: optional.KEYFRAME_CLIENT_URL ?? projectUrl,
     replicate: {

@@ -16,6 +16,8 @@ export type Deployment = {
     secretDigests: Map<string, string>;
     signingSecret?: string;
     database?: DatabaseState;
+    /** Versions of the app's own migrations. */
+    foreignMigrations?: string[];
     kickSecret?: string;
   };
 };

@@ -123,6 +123,11 @@ const REMEDIES: [pattern: RegExp, remedy: (project: string) => string][] = [
     (project) =>
       `There is no project ${project} that this account can see: compare the ref with \`npx supabase projects list\`, and the account with the one you signed in as.`,
   ],
+  [
+    /maximum deployment size|bundle too large|status 413/i,
+    (project) =>
+      `A function is too large for Supabase to bundle. With Docker, bundle on this machine: npm run deploy -- --project ${project} --local-bundling`,
+  ],
   [/status 429|rate limit/i, () => "Supabase limits requests: try again in a minute."],
   [/status 5\d\d/i, () => "Supabase has trouble: look at https://status.supabase.com and run the command again."],
   [

@@ -80,7 +80,7 @@ export function errorHeaders(codes: ErrorCode[]): z.ZodObject {
   const has = (...wanted: ErrorCode[]) => wanted.some((code) => codes.includes(code));
   return z.object({
     "X-Request-Id": requestId,
-    ...(has("rate_limited", "unavailable") ? { "Retry-After": mustWait } : {}),
+    ...(has("rate_limited", "unavailable", "schema_outdated") ? { "Retry-After": mustWait } : {}),
     ...(has("rate_limited") ? rate : {}),
     ...(has("unauthorized") ? { "WWW-Authenticate": wwwAuthenticate } : {}),
     ...(has("method_not_allowed") ? { Allow: allow } : {}),

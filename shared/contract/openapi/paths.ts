@@ -120,7 +120,7 @@ const metricsPath: ZodOpenApiPathItemObject = {
         headers: z.object({ "X-Request-Id": requestId }),
         content: { [METRICS_TYPE]: { schema: z.string() } },
       },
-      ...errorResponses(["unauthorized", "method_not_allowed", "internal", "unavailable"]),
+      ...errorResponses(["unauthorized", "method_not_allowed", "internal", "unavailable", "schema_outdated"]),
     },
     "x-examples": [{ summary: "With the secret key" }],
   },

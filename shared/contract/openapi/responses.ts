@@ -30,7 +30,7 @@ export function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
     headers: answerHeaders(operation),
     content: { "application/json": { schema: data } },
   };
-  const unchanged =
+  const unchanged: ZodOpenApiResponsesObject =
     tagged && method === "GET"
       ? { "304": { description: "Your copy is current (If-None-Match).", headers: answerHeaders(operation) } }
       : {};
@@ -98,4 +98,6 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   rate_limited: "Too many requests of this kind. Wait the seconds in `Retry-After`.",
   internal: "An error of the service. Try again; if it persists, report the requestId.",
   unavailable: "The database or the platform is not available. Wait the seconds in `Retry-After`.",
+  schema_outdated:
+    "The database lacks migrations of this version. The operator of the service applies them; then try again.",
 };

@@ -51,6 +51,7 @@ export function errorsOf(operation: Operation): ErrorCode[] {
     "method_not_allowed",
     "internal",
     "unavailable",
+    "schema_outdated",
     ...(operation.errors ?? []),
   ];
   if (caller !== "nobody") codes.push("unauthorized", "rate_limited");

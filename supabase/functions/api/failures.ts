@@ -9,14 +9,21 @@ export const internal = (cause: unknown): ApiError =>
   });
 
 /** A random 2 to 5 seconds, so that callers that failed together do not return together. */
+const retryAfter = () => ({ "Retry-After": String(2 + Math.floor(Math.random() * 4)) });
+
 export const unavailable = (cause: unknown): ApiError =>
   new ApiError(
     "unavailable",
     "The service cannot be reached at the moment. Wait the seconds named in Retry-After, then try again.",
-    {
-      cause,
-      headers: { "Retry-After": String(2 + Math.floor(Math.random() * 4)) },
-    },
+    { cause, headers: retryAfter() },
+  );
+
+/** The functions are newer than the database, or PostgREST has not seen a migration yet. */
+export const schemaOutdated = (cause: unknown): ApiError =>
+  new ApiError(
+    "schema_outdated",
+    "The database lacks migrations that this version of the functions needs. Apply them (supabase db push, or npm run deploy), and expose the schemas keyframe and keyframe_worker.",
+    { cause, headers: retryAfter() },
   );
 
 /** `sentence` says what is wrong with the session; it contains nothing of the token. */

@@ -96,7 +96,8 @@ async function answerWith(
   { storage, now }: Deps,
   known?: KnownTag,
 ): Promise<Answer<Prediction>> {
-  const poll = row.completed_at === null ? { "Retry-After": row.step === "video" ? "2" : "1" } : {};
+  const poll: Record<string, string> =
+    row.completed_at === null ? { "Retry-After": row.step === "video" ? "2" : "1" } : {};
   if (known && isCurrent(known, row, now())) {
     return { data: undefined, headers: { ...headers, ...poll, ETag: known.tag } };
   }

@@ -1,14 +1,17 @@
 import { z } from "zod";
 import { type LastKick, type ServiceFigures, serviceFigures } from "../../../../shared/contract/service.ts";
 import { ApiError } from "../../../../shared/http/errors.ts";
+import { SCHEMA_VERSION } from "../../../../shared/platform/schema-version.ts";
 import type { Handler, Deps } from "../call.ts";
-import { unavailable } from "../failures.ts";
+import { schemaOutdated, unavailable } from "../failures.ts";
 
-const databaseHealth = z.object({ now: z.string() });
+const databaseHealth = z.object({ now: z.string(), schema: z.string().nullish() });
+
+const isOlder = (version: string, than: string) => version.localeCompare(than, "en", { numeric: true }) < 0;
 
 /**
- * GET /api/health: 200 when the database answers, else 503. With deep=1 and the secret key the answer has the figures and the problems.
- * With problems it is `degraded`, still with 200 so that the figures are in the envelope.
+ * GET /api/health: 200 when the database answers and has this version's migrations, else 503. With deep=1 and the secret
+ * key the answer has the figures and the problems. With problems it is `degraded`, still with 200 so that the figures are in the envelope.
  */
 export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps) => {
   if (query.deep !== undefined) {
@@ -16,7 +19,10 @@ export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps
     const problems = problemsOf(figures);
     return { data: { status: problems.length === 0 ? "ok" : "degraded", database: "ok", problems, figures } };
   }
-  await askDatabase(() => deps.database("health", {}, null, databaseHealth));
+  const { schema } = await askDatabase(() => deps.database("health", {}, null, databaseHealth));
+  if (isOlder(schema ?? "0", SCHEMA_VERSION)) {
+    throw schemaOutdated({ from: "database", operation: "health", has: schema, needs: SCHEMA_VERSION });
+  }
   return { data: { status: "ok", database: "ok" } };
 };
 
@@ -33,10 +39,10 @@ async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> 
   try {
     return await ask();
   } catch (error) {
-    // Also for a missing migration or a wrong key: the service is down in each case.
+    // Also for a wrong key: the service is down in each case.
     if (!(error instanceof ApiError)) throw unavailable(error);
     // The error's message can contain text of the database; its cause has codes only.
-    throw error.code === "unavailable" ? error : unavailable(error.extra.cause);
+    throw error.status === 503 ? error : unavailable(error.extra.cause);
   }
 }
 

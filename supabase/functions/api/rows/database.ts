@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
-import { internal, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
+import { internal, schemaOutdated, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
 import { policyName } from "../http/answer-headers.ts";
 import type { PlatformClient } from "./platform-client.ts";
 
@@ -43,6 +43,9 @@ type Failure = { status: number; code?: string; message?: string; details?: stri
  */
 const AWAY = /^(08...|53...|57P0.|57014|40001|40P01|25006|PGRST00[0-3])$/;
 
+/** PostgREST knows no such function with these arguments, or no such schema. */
+const MISSING = /^PGRST(202|106)$/;
+
 /** The ApiError for a failed call of the SQL function `name`. It repeats the database's message only for errors that we raise ourselves. */
 function databaseError(name: string, failure: Failure): ApiError {
   const { status, code = "", message = "" } = failure;
@@ -52,6 +55,7 @@ function databaseError(name: string, failure: Failure): ApiError {
     return new ApiError(message, failure.details || "The request was refused.", { cause, headers });
   }
   if (AWAY.test(code)) return unavailable(cause);
+  if (MISSING.test(code)) return schemaOutdated(cause);
   const rule = /constraint "(\w+)"/.exec(message)?.[1] ?? "";
   if (code === "23514")
     return new ApiError("invalid_request", `The request breaks a rule: ${rule.replaceAll("_", " ")}.`, { cause });

@@ -15,6 +15,10 @@ const MAX_HEAD_BYTES = 16 * 1024;
 
 export type ConnectionSettings = DialSettings & { idleMs?: number; maxIdle?: number };
 
+// Without undici-client.d.ts, which `deno check` does not read, undici's client has no types.
+type Peer = { protocol: string; hostname: string; port: string };
+type Done = (...outcome: [error: null, socket: Socket] | [error: Error, socket: null]) => void;
+
 /** A connection with one request at a time. It connects at the first request. */
 export type Connection = {
   client: Client;
@@ -49,7 +53,7 @@ export function createConnections({
   function open(origin: string): Connection {
     const ended = new AbortController();
     const client = new Client(origin, {
-      connect: ({ protocol, hostname, port }, done) => {
+      connect: ({ protocol, hostname, port }: Peer, done: Done) => {
         const peer = { protocol, hostname, port: Number(port) || (protocol === "https:" ? 443 : 80) };
         dial(peer, dialing, ended.signal)
           .then(

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
 import { createDeadline } from "./deadline.ts";
 import { classifyError, type ErrorClass, SendError } from "./send-error.ts";
@@ -62,16 +63,20 @@ export function createPost({ patienceMs = PATIENCE_MS, ...connectionSettings }: 
           {
             // Selects undici's new handler API.
             onRequestStart() {},
-            onResponseStart(_controller, statusCode, { "retry-after": retryAfter }) {
+            onResponseStart(
+              _controller: unknown,
+              statusCode: number,
+              { "retry-after": retryAfter }: IncomingHttpHeaders,
+            ) {
               answer = { statusCode, retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter };
             },
-            onResponseData(_controller, chunk) {
+            onResponseData(_controller: unknown, chunk: Uint8Array) {
               if (bytes < EXCERPT_BYTES) beginning.push(chunk.subarray(0, EXCERPT_BYTES - bytes));
               bytes += chunk.byteLength;
               if (bytes > MOST_ANSWER_BYTES) end(null);
             },
             onResponseEnd: () => end(null, true),
-            onResponseError: (_controller, error) => end(error),
+            onResponseError: (_controller: unknown, error: Error) => end(error),
           },
         );
       } catch (error) {

@@ -1,0 +1,275 @@
+import { cp, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { removeData } from "../../local/stack/data-folder.ts";
+import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+import { type Stack, startStack } from "../../local/stack/start-stack.ts";
+import { type DemoStep, runDemo } from "../../tools/demo/run-demo.ts";
+import { readMigrations } from "../../tools/deploy/migrations.ts";
+import { migrationName } from "../../tools/install/source.ts";
+import { releaseMigration } from "../../tools/release-migration.ts";
+import { readEverything } from "../support/db-everything.ts";
+import { filesOfFunction } from "../support/deploy-graph.ts";
+import { PROJECT } from "../support/deploy-platform.ts";
+import { type DeployScene, openDeployScene } from "../support/deploy-scene.ts";
+import { type AppRepository, giveOwnThings, initApp, takeEveryName } from "../support/install-apps.ts";
+
+// The real Supabase CLI and a real Postgres; the Management API is a stand-in. The tests of each repository run in order.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
+
+let parent: string;
+let scene: DeployScene;
+const make = (name: string) => initApp(parent, name, { ...scene.login, HOME: parent });
+beforeAll(async () => {
+  parent = await mkdtemp(join(tmpdir(), "keyframe-install-test-"));
+  scene = await openDeployScene();
+});
+afterAll(async () => {
+  await scene.stop();
+  await rm(parent, { recursive: true });
+});
+
+const push = (app: AppRepository) => app.supabase("db", "push", `--remote=${scene.databaseUrl}`, "--yes");
+const everything = () => readEverything(scene.sql);
+
+/** As a person would, with Deno's own settings and cache: a first run downloads the packages. */
+async function expectFunctionsCheck(app: AppRepository, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["check", "--node-modules-dir=none", "index.ts"],
+      cwd: join(app.folder, "supabase/functions", name),
+    }).output();
+    expect([name, code, code === 0 ? "" : new TextDecoder().decode(stderr)]).toEqual([name, 0, ""]);
+  }
+}
+
+/** Deploys all functions of the app. The uploads of ours must be their module graphs. */
+async function deployFunctions(app: AppRepository, names: readonly string[]): Promise<Map<string, string>> {
+  scene.platform.uploads = [];
+  await app.supabase("functions", "deploy", "--use-api", "--yes", `--remote=${PROJECT}`);
+  const uploaded = new Map<string, string>();
+  for (const name of names) {
+    const [upload, ...more] = scene.platform.uploads.filter(({ slug }) => slug === name);
+    expect([name, more.length, upload?.metadata.verify_jwt]).toEqual([name, 0, false]);
+    expect(upload?.files).toEqual(await filesOfFunction(name, app.folder));
+    for (const [path, text] of upload?.contents ?? []) uploaded.set(path, text);
+  }
+  return uploaded;
+}
+
+describe("a repository fresh from supabase init", () => {
+  let app: AppRepository;
+  let before: Map<string, string>;
+  beforeAll(async () => {
+    app = await make("empty");
+    before = await app.files();
+  });
+
+  test("add --dry-run → names every file, writes none", async () => {
+    const { code, said } = await app.install(["add", "--dry-run"]);
+    expect(code).toBe(0);
+    expect(said).toMatch(/would write +supabase\/migrations\/\d{14}_keyframe_foundation\.sql/);
+    expect(said).toMatch(/would write +supabase\/config\.toml$/m);
+    expect(await app.files()).toEqual(before);
+  });
+
+  test("add --function-name films → functions that check, under that name, and a second add changes nothing", async () => {
+    expect(await app.install(["add", "--function-name", "films"])).toMatchObject({ code: 0 });
+    const names = FUNCTION_NAMES.map((name) => (name === "api" ? "films" : name));
+    await expectFunctionsCheck(app, names);
+    const added = await app.files();
+    expect([...added.keys()].some((path) => path.startsWith("supabase/functions/api/"))).toBe(false);
+    const uploaded = await deployFunctions(app, names);
+    expect(uploaded.size).toBeGreaterThan(100);
+    const again = await app.install(["add"]);
+    expect(again.said).toContain("Everything is there already.");
+    expect(await app.files()).toEqual(added);
+  });
+
+  test("another name, and a file edited since → refused by the file's name; with --force the folder moves", async () => {
+    const path = "supabase/functions/films/app.ts";
+    await app.write(path, "// mine\n");
+    const refused = await app.install(["add", "--function-name", "cinema"]);
+    expect(refused).toMatchObject({ code: 1, said: expect.stringContaining(`Edited since they were copied: ${path}`) });
+    expect(await app.install(["add", "--function-name", "cinema", "--force"])).toMatchObject({ code: 0 });
+    const files = await app.files();
+    expect(files.has(path)).toBe(false);
+    expect(files.has("supabase/functions/cinema/app.ts")).toBe(true);
+    expect(files.get("supabase/config.toml")).toContain("[functions.cinema]");
+    expect(files.get("supabase/config.toml")).not.toContain("films");
+  });
+
+  test("a copied migration was edited → refused by its name", async () => {
+    const found = await readdir(join(app.folder, "supabase/migrations"));
+    const file = found.find((name) => name.endsWith("_keyframe_sweep.sql")) ?? "";
+    const text = (await app.files()).get(`supabase/migrations/${file}`) ?? "";
+    await app.write(`supabase/migrations/${file}`, `${text}select 1;\n`);
+    expect(await app.install(["add"])).toMatchObject({ code: 1, said: expect.stringContaining(file) });
+    await app.write(`supabase/migrations/${file}`, text);
+  });
+});
+
+test("a repository in which every name is taken → each is named with what to do, and nothing is written", async () => {
+  const app = await make("taken");
+  await takeEveryName(app);
+  const before = await app.files();
+  const { code, said } = await app.install(["add"]);
+  expect(code).toBe(1);
+  for (const line of [
+    "The function api exists: give Keyframe's another name with --function-name <name>.",
+    "The function keyframe-generate exists: rename yours.",
+    "The function keyframe-deliver exists: rename yours.",
+    "The function keyframe-replicate-webhook exists: rename yours.",
+    "The folder supabase/functions/_shared/keyframe exists: move it.",
+    "The schema keyframe is the app's (supabase/migrations/20250102030405_own.sql)",
+    "The schema keyframe_private is the app's",
+    "The bucket projects is the app's (supabase/migrations/20250102030405_own.sql)",
+    "The bucket keyframe-outputs is the app's (supabase/config.toml)",
+  ]) {
+    expect(said).toContain(line);
+  }
+  expect(said).not.toContain("schema keyframe_worker");
+  expect((await app.install(["add", "--function-name", "films"])).said).not.toContain("The function api");
+  expect(await app.files()).toEqual(before);
+});
+
+describe("a repository with tables, functions, seeds and exposed schemas of its own", () => {
+  let app: AppRepository;
+  let database: string[];
+  let before: Map<string, string>;
+  let uploaded: Map<string, string>;
+  beforeAll(async () => {
+    app = await make("cinema");
+    await giveOwnThings(app);
+    await push(app);
+    before = await app.files();
+    database = await everything();
+  });
+
+  test("add, db push, functions deploy → ours beside the app's, which stay as they were", async () => {
+    const { code, said } = await app.install(["add"]);
+    expect([code, said]).toEqual([0, expect.stringContaining("supabase db push")]);
+    const files = await app.files();
+    for (const [path, text] of before) {
+      if (path !== "supabase/config.toml") expect([path, files.get(path)]).toEqual([path, text]);
+    }
+    expect(files.get("supabase/config.toml.before-keyframe")).toBe(before.get("supabase/config.toml"));
+    expect(files.get("supabase/config.toml")).toContain('"cinema", "keyframe", "keyframe_worker",\n]');
+    await expectFunctionsCheck(app, FUNCTION_NAMES);
+    await push(app);
+    const now = await everything();
+    expect(database.filter((entry) => !now.includes(entry))).toEqual([]);
+    uploaded = await deployFunctions(app, FUNCTION_NAMES);
+    expect(scene.platform.uploads.map(({ slug }) => slug).sort()).toEqual([...FUNCTION_NAMES, "mail"].sort());
+  });
+
+  test("the uploaded files alone, with all migrations of the repository → make a whole film", async () => {
+    const folder = join(parent, "uploaded");
+    for (const [path, text] of uploaded) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), text);
+    }
+    for (const path of ["supabase/migrations", "supabase/config.toml"]) {
+      await cp(join(app.folder, path), join(folder, path), { recursive: true });
+    }
+    const dataDir = await mkdtemp(join(tmpdir(), "keyframe-install-stack-"));
+    let stack: Stack | undefined;
+    try {
+      const simulator = { startDelayMs: 0, runDelayMs: 0 };
+      stack = await startStack({ dataDir, port: 0, durable: false, simulator, project: folder });
+      const steps: DemoStep[] = [];
+      await runDemo({
+        url: stack.url,
+        publishableKey: stack.keys.publishableKey,
+        timeoutMs: 60_000,
+        signal: new AbortController().signal,
+        write: () => undefined,
+        steps,
+      });
+      expect(steps.map(({ name }) => name)).toEqual(expect.arrayContaining(["video", "check video", "events"]));
+    } finally {
+      await stack?.stop();
+      await removeData(dataDir);
+    }
+  });
+
+  test("a newer version with one migration more → add copies that one, db push keeps the data", async () => {
+    const [user] =
+      await scene.sql`insert into auth.users (id, email) values (gen_random_uuid(), 'a@film.local') returning id`;
+    await scene.sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${user?.id}, 'Harbour', 'A harbour at dawn')`;
+    const newer = await makeNewerVersion();
+    const had = await app.files();
+    const { code, said } = await app.install(["add"], newer);
+    expect([code, said]).toEqual([0, expect.stringMatching(/Keyframe 0\.2\.0, from 0\.1\.0/)]);
+    const files = await app.files();
+    const added = [...files.keys()]
+      .filter((path) => !had.has(path))
+      .map((path) => migrationName(path.split("/")[2] ?? ""));
+    expect(added).toEqual(["keyframe_director", "keyframe_release_0_2_0"]);
+    await push(app);
+    expect([...(await scene.sql`select title, director from keyframe.projects`)]).toEqual([
+      { title: "Harbour", director: null },
+    ]);
+    const versions = await scene.sql`select version from keyframe_private.installation order by version`;
+    expect(versions.map(({ version }) => version)).toEqual(["0.1.0", "0.2.0"]);
+    const older = await app.install(["add"]);
+    expect(older).toMatchObject({ code: 1, said: expect.stringContaining("use a newer version of Keyframe") });
+    await expectFunctionsCheck(app, FUNCTION_NAMES);
+  });
+
+  test("remove without --yes → says which data go, changes nothing", async () => {
+    const had = await app.files();
+    const { code, said } = await app.install(["remove"]);
+    expect([code, said]).toEqual([
+      1,
+      expect.stringMatching(/projects, predictions.*run the command again with --yes/s),
+    ]);
+    expect(await app.files()).toEqual(had);
+  });
+
+  test("remove --yes and db push → the database as before; remove --migrations and repair → folder and history too", async () => {
+    await scene.sql`delete from auth.users`;
+    expect(await app.install(["remove", "--yes"], join(parent, "newer"))).toMatchObject({ code: 0 });
+    const migrations = /^supabase\/migrations\/\d+_keyframe_/;
+    const kept = [...(await app.files())].filter(([path]) => !migrations.test(path));
+    expect(new Map(kept)).toEqual(before);
+    await push(app);
+    // The person does it in Studio, because SQL may not.
+    await scene.sql.begin(async (admin) => {
+      await admin`select set_config('storage.allow_delete_query', 'true', true)`;
+      await admin`delete from storage.buckets where id in ('projects', 'keyframe-outputs')`;
+    });
+    expect(await everything()).toEqual(database);
+
+    const { code, said } = await app.install(["remove", "--migrations"], join(parent, "newer"));
+    expect(code).toBe(0);
+    expect(await app.files()).toEqual(before);
+    const repair = /supabase (migration repair .*) --remote=<ref>/.exec(said)?.[1] ?? "";
+    await app.supabase(...repair.split(" "), `--remote=${scene.databaseUrl}`, "--yes");
+    const history = await scene.sql`select version from supabase_migrations.schema_migrations`;
+    expect(history.map(({ version }) => version)).toEqual(["20250102030405"]);
+    await push(app);
+  });
+});
+
+/** A checkout of a later version: a column more. */
+async function makeNewerVersion(): Promise<string> {
+  const folder = join(parent, "newer");
+  for (const path of ["supabase", "shared", "tools", "local", "package.json"]) {
+    await cp(join(PROJECT_ROOT, path), join(folder, path), { recursive: true });
+  }
+  await symlink(join(PROJECT_ROOT, "node_modules"), join(folder, "node_modules"));
+  const text = Deno.readTextFileSync(join(folder, "package.json"));
+  await writeFile(join(folder, "package.json"), text.replace('"version": "0.1.0"', '"version": "0.2.0"'));
+  const migrations = join(folder, "supabase/migrations");
+  await writeFile(
+    join(migrations, "20991231000000_director.sql"),
+    "alter table keyframe.projects add column director text;\n",
+  );
+  const { file, text: release } = await releaseMigration(await readMigrations(migrations), "0.2.0", "\n## [0.1.0]");
+  await writeFile(join(migrations, `${file}.new`), release);
+  await rename(join(migrations, `${file}.new`), join(migrations, file));
+  return folder;
+}

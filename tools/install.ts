@@ -1,0 +1,92 @@
+// Installs Keyframe into an app's own Supabase project. Runs on Deno in a checkout, and on Node from the package.
+import process from "node:process";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseOptions, runMain } from "./command-line.ts";
+import { applyChanges, type Changes, readApp } from "./install/app.ts";
+import { planAdd } from "./install/plan-add.ts";
+import { planForget, planRemove } from "./install/plan-remove.ts";
+import { InstallError, readSource } from "./install/source.ts";
+
+const HELP = `add [folder]      copies Keyframe's migrations and functions into the app's supabase folder; again: upgrades
+remove [folder]   takes them out, and writes a migration that drops what Keyframe has in the database
+
+  folder                 the folder that has supabase/config.toml (default: this one)
+  --dry-run              print what would be written and removed, and change nothing
+  --function-name NAME   add: the name of the API's function, where the app has a function named api
+  --force                replace or remove copied files that were edited
+  --yes                  remove: do it, all data of Keyframe go with the migration
+  --migrations           remove, after its migration is applied everywhere: delete the migrations' files too
+
+See docs/install.md.`;
+
+const WHAT_GOES = `With its migration, the database loses everything of Keyframe: projects, predictions and their history, webhook endpoints with
+their secrets, events and deliveries, models and settings. The films' files stay in the buckets projects and keyframe-outputs until
+you empty and delete them in Studio (Storage).`;
+
+const NEXT_AFTER_ADD = `Next, as for every change of yours (docs/install.md has the secrets):
+  supabase db push --remote && supabase config push --remote && supabase functions deploy --remote`;
+
+async function main(): Promise<number> {
+  const { values: given, positionals } = parseOptions({
+    args: process.argv.slice(2),
+    allowPositionals: true,
+    options: {
+      "dry-run": { type: "boolean", default: false },
+      "function-name": { type: "string" },
+      force: { type: "boolean", default: false },
+      yes: { type: "boolean", default: false },
+      migrations: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  const [command, folder = ".", ...more] = positionals;
+  if (given.help || command === undefined) {
+    console.log(HELP);
+    return given.help ? 0 : 1;
+  }
+  if ((command !== "add" && command !== "remove") || more.length > 0) {
+    throw new InstallError("The commands are add [folder] and remove [folder]: --help lists the options.");
+  }
+  const functionName = given["function-name"];
+  if (functionName !== undefined && !/^[a-z][a-z0-9_-]{0,47}$/.test(functionName)) {
+    throw new InstallError("--function-name takes small letters, digits, - and _, and begins with a letter.");
+  }
+  const source = await readSource(fileURLToPath(new URL("../", import.meta.url)));
+  const app = await readApp(resolve(folder), source);
+  const isDryRun = given["dry-run"];
+  const options = { functionName, force: given.force, now: new Date() };
+
+  if (command === "add") {
+    const changes = await planAdd(source, app, options);
+    const from = app.record === undefined ? "" : `, from ${app.record.version}`;
+    console.log(`Keyframe ${source.version}${from}, in ${app.folder}`);
+    if (changes.write.size + changes.remove.length === 0) console.log("Everything is there already.");
+    await carryOut(app.folder, changes, isDryRun);
+    if (!isDryRun) console.log(NEXT_AFTER_ADD);
+    return 0;
+  }
+  if (given.migrations) {
+    const { versions, ...changes } = planForget(app);
+    await carryOut(app.folder, changes, isDryRun);
+    console.log(`Take them out of each database's history:
+  supabase migration repair --status reverted ${versions.join(" ")} --remote=<ref>`);
+    return 0;
+  }
+  const changes = await planRemove(source, app, options);
+  await carryOut(app.folder, changes, isDryRun || !given.yes);
+  console.log(WHAT_GOES);
+  if (!isDryRun && !given.yes) throw new InstallError("Nothing was changed: run the command again with --yes.");
+  return 0;
+}
+
+async function carryOut(folder: string, changes: Changes, isDryRun: boolean): Promise<void> {
+  for (const path of changes.write.keys()) console.log(`  ${isDryRun ? "would write" : "write"}   ${path}`);
+  for (const path of changes.remove) console.log(`  ${isDryRun ? "would remove" : "remove"}  ${path}`);
+  if (!isDryRun) await applyChanges(folder, changes);
+}
+
+runMain(main, {
+  describe: (error) =>
+    error instanceof InstallError ? error.message : String(error instanceof Error ? error.stack : error),
+});

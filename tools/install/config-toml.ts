@@ -1,0 +1,111 @@
+import { isDeepStrictEqual } from "node:util";
+import { parse } from "smol-toml";
+import { InstallError, type Source } from "./source.ts";
+
+const BEGIN = "# keyframe: begin. Written by `add`; `remove` takes it out.";
+const END = "# keyframe: end";
+const BLOCK = new RegExp(`\\n${BEGIN}\\n[\\s\\S]*?\\n${END}\\n`);
+const OWN_LINE = "# keyframe: this line";
+const DEFAULT_SCHEMAS = ["public", "graphql_public"];
+
+type Config = {
+  api?: { schemas?: string[] };
+  functions?: Record<string, unknown>;
+  storage?: { buckets?: Record<string, unknown> };
+};
+
+/** Throws an InstallError when it is not valid TOML. */
+export function parseConfig(text: string): Config {
+  try {
+    return parse(text);
+  } catch (error) {
+    const [said] = String(error instanceof Error ? error.message : error).split("\n");
+    throw new InstallError(`supabase/config.toml cannot be read (${said}). Correct it and run the command again.`);
+  }
+}
+
+/** The app's config.toml with the functions declared and the schemas exposed. Everything else stays as it is. */
+export function addToConfig(text: string, { functions, schemas }: Pick<Source, "functions" | "schemas">): string {
+  const own = removeFromConfig(text, schemas);
+  const config = parseConfig(own);
+  const exposed = config.api?.schemas ?? DEFAULT_SCHEMAS;
+  const missing = schemas.filter((name) => !exposed.includes(name));
+  const wanted: Config = {
+    ...config,
+    api: { ...config.api, schemas: [...exposed, ...missing] },
+    functions: { ...config.functions, ...functions },
+  };
+  const tables = Object.entries(functions).map(([name, settings]) =>
+    [`[functions.${name}]`, ...Object.entries(settings).map((entry) => assignment(...entry))].join("\n"),
+  );
+  const withSchemas = missing.length === 0 ? own : exposeSchemas(own, missing, wanted.api?.schemas ?? []);
+  if (config.api === undefined) tables.unshift(`[api]\n${assignment("schemas", wanted.api?.schemas)}`);
+  const result = `${withSchemas}\n${BEGIN}\n${tables.join("\n\n")}\n${END}\n`;
+  if (!isEqual(result, wanted)) {
+    throw new InstallError(
+      `supabase/config.toml is written in a form that cannot be changed safely. Write [api] and [functions.…] as tables of their own, with ${JSON.stringify(schemas)} in the schemas of [api], and run the command again.`,
+    );
+  }
+  return result;
+}
+
+const assignment = (key: string, value: unknown) => `${key} = ${JSON.stringify(value).replaceAll('","', '", "')}`;
+
+function isEqual(text: string, wanted: Config): boolean {
+  try {
+    return isDeepStrictEqual(structuredClone(parse(text)), structuredClone(wanted));
+  } catch {
+    return false;
+  }
+}
+
+/** The config without what `addToConfig` wrote. */
+export function removeFromConfig(text: string, schemas: string[]): string {
+  const without = text
+    .replace(BLOCK, (_block, at: number) =>
+      at === 0 || text[at - 1] === "\n" || text.endsWith(`${END}\n`) ? "" : "\n",
+    )
+    .replace(new RegExp(`^.*${OWN_LINE}\\n`, "m"), "");
+  const array = findSchemas(without);
+  if (array === undefined) return without;
+  const names = `(["'])(?:${schemas.join("|")})\\1`;
+  const list = without
+    .slice(array.start, array.end)
+    .replace(new RegExp(`,\\s*${names}`, "g"), "")
+    .replace(new RegExp(`${names}\\s*,?\\s*`, "g"), "");
+  return without.slice(0, array.start) + list + without.slice(array.end);
+}
+
+function exposeSchemas(text: string, missing: string[], all: string[]): string {
+  const names = missing.map((name) => JSON.stringify(name)).join(", ");
+  const array = findSchemas(text);
+  if (array !== undefined) {
+    const { last } = array;
+    return last === undefined
+      ? `${text.slice(0, array.start)}${names}${text.slice(array.start)}`
+      : `${text.slice(0, last)}, ${names}${text.slice(last)}`;
+  }
+  return text.replace(API_TABLE, (header) => `${header}${assignment("schemas", all)} ${OWN_LINE}\n`);
+}
+
+const API_TABLE = /^[ \t]*\[[ \t]*api[ \t]*\][^\n]*\n/m;
+
+/** Where the elements of `schemas` in the table [api] start and end, and where the last one ends. */
+function findSchemas(text: string): { start: number; end: number; last: number | undefined } | undefined {
+  const header = API_TABLE.exec(text);
+  if (header === null) return undefined;
+  const tableStart = header.index + header[0].length;
+  const next = /^[ \t]*\[/m.exec(text.slice(tableStart));
+  const table = text.slice(tableStart, next === null ? undefined : tableStart + next.index);
+  const key = /^[ \t]*schemas[ \t]*=[ \t]*\[/m.exec(table);
+  if (key === null) return undefined;
+  const start = tableStart + key.index + key[0].length;
+  let last: number | undefined;
+  const token = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|\]/g;
+  token.lastIndex = start;
+  for (let found = token.exec(text); found !== null; found = token.exec(text)) {
+    if (found[0] === "]") return { start, end: found.index, last };
+    if (!found[0].startsWith("#")) last = token.lastIndex;
+  }
+  return undefined;
+}

@@ -1,0 +1,78 @@
+import { readdir, readFile } from "node:fs/promises";
+import { posix } from "node:path";
+import { join } from "node:path";
+import { parse } from "smol-toml";
+
+/** An error whose message is one line that says what to do. */
+export class InstallError extends Error {
+  override name = "InstallError";
+}
+
+/** The settings of each function in config.toml, by name. */
+type FunctionTables = Record<string, Record<string, string | boolean>>;
+
+/** What an app gets, read from a checkout or from the package. Paths are relative, with slashes. */
+export type Source = {
+  version: string;
+  /** Path → text, of the functions and the shared code they import. */
+  code: Map<string, string>;
+  /** Name without its timestamp → text, in order. */
+  migrations: Map<string, string>;
+  functions: FunctionTables;
+  schemas: string[];
+  removeSql: string;
+};
+
+/** A file's text. Line ends are those of Linux, because git may have changed them. */
+export const readText = async (...path: string[]): Promise<string> =>
+  (await readFile(join(...path), "utf8")).replaceAll("\r\n", "\n");
+
+/** The files below a folder, in order; none when it does not exist. Paths are relative to `root`. */
+export async function listFiles(root: string, folder: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { withFileTypes: true, recursive: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => posix.join(folder, ...entry.parentPath.slice(join(root, folder).length).split(/[\\/]/), entry.name))
+    .sort();
+}
+
+/** The part of a migration's file name between timestamp and ending; undefined for another file. */
+export const migrationName = (file: string): string | undefined => /^\d+_(.+)\.sql$/.exec(file)?.[1];
+
+export async function readSource(root: string): Promise<Source> {
+  const { version } = JSON.parse(await readText(root, "package.json")) as { version: string };
+  // Our own file: tests hold its form.
+  const config = parse(await readText(root, "supabase/config.toml")) as unknown as {
+    api: { schemas: string[] };
+    functions: FunctionTables;
+  };
+  const migrations = new Map<string, string>();
+  for (const file of (await readdir(join(root, "supabase/migrations"))).sort()) {
+    const name = migrationName(file);
+    if (name !== undefined) migrations.set(name, await readText(root, "supabase/migrations", file));
+  }
+  return {
+    version,
+    code: await readCode(root, Object.keys(config.functions)),
+    migrations,
+    functions: config.functions,
+    schemas: config.api.schemas.filter((name) => name.startsWith("keyframe")),
+    removeSql: await readText(root, "tools/install/remove.sql"),
+  };
+}
+
+const IMPORTED = /\b(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
+
+/** The files of the functions, and every file that they import directly or indirectly. */
+export async function readCode(root: string, functions: string[]): Promise<Map<string, string>> {
+  const code = new Map<string, string>();
+  const pending = (await Promise.all(functions.map((name) => listFiles(root, `supabase/functions/${name}`)))).flat();
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    if (code.has(path)) continue;
+    const text = await readText(root, path);
+    code.set(path, text);
+    if (!path.endsWith(".ts")) continue;
+    for (const [, imported = ""] of text.matchAll(IMPORTED)) pending.push(posix.join(posix.dirname(path), imported));
+  }
+  return new Map([...code].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
