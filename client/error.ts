@@ -15,6 +15,7 @@ const ERROR_CODES = [
   "rate_limited",
   "internal",
   "unavailable",
+  "schema_outdated",
 ] as const;
 
 /** The codes of the service. */
