@@ -16,6 +16,7 @@ export type {
   ListedProject,
   Output,
   Prediction,
+  PredictionInput,
   PredictionPage,
   PredictionStatus,
   Project,

@@ -47,11 +47,15 @@ export function projectMethods(settings: Settings) {
     readProject: async (projectId: string, options: CallOptions = {}): Promise<ProjectWithPredictions> =>
       (await operate("readProject", { projectId }, options, settings)).data,
 
+    /** With `unchangedSince` it is refused with `precondition_failed` when the project has changed since it was read. */
     changeProject: async (
       projectId: string,
       json: BodyOf<"changeProject">,
-      options: CallOptions = {},
-    ): Promise<Project> => (await operate("changeProject", { projectId }, { ...options, json }, settings)).data,
+      { unchangedSince, ...options }: CallOptions & { unchangedSince?: Pick<Project, "updatedAt"> | undefined } = {},
+    ): Promise<Project> => {
+      const headers = unchangedSince === undefined ? {} : { "if-match": `"${unchangedSince.updatedAt}"` };
+      return (await operate("changeProject", { projectId }, { ...options, json, headers }, settings)).data;
+    },
 
     /** Also deletes its predictions and files. Cannot be undone. */
     deleteProject: async (projectId: string, options: CallOptions = {}): Promise<Project> =>

@@ -7,7 +7,7 @@ export type Step = "first-frame" | "last-frame" | "video";
 export type PredictionStatus = "queued" | "starting" | "processing" | "succeeded" | "failed" | "canceled";
 
 export type Output = {
-  /** Signed; valid until expiresAt. Each read returns a new one. */
+  /** Signed; valid until expiresAt, at least for the next 15 minutes. */
   url: string;
   /** `<ownerId>/<projectId>/<predictionId>.<extension>` in the private bucket `keyframe-outputs`. */
   path: string;
@@ -23,6 +23,17 @@ export type Output = {
   expiresAt: string;
 };
 
+/** What a prediction was made with. A frame is null when there was none, or it is deleted since. */
+export type PredictionInput = {
+  /** The prompt of the request, or the project's textPrompt of that time. */
+  prompt: string;
+  referenceImagePath: string | null;
+  firstFramePredictionId: string | null;
+  lastFramePredictionId: string | null;
+  /** Of a video. Null: the model's default. */
+  durationSeconds: number | null;
+};
+
 /** One run of a step. */
 export type Prediction = {
   predictionId: string;
@@ -35,6 +46,7 @@ export type Prediction = {
   queuePosition: number | null;
   /** The provider's name of the model: `owner/name`. */
   model: string;
+  input: PredictionInput;
   /** How often it was submitted to the provider. */
   attempt: number;
   createdAt: string;
@@ -51,7 +63,12 @@ export type Project = {
   title: string;
   textPrompt: string;
   description: string;
+  /** The image that apps offer for the next frames. A start uses it only when it sends referenceImagePath. */
+  referenceImagePath: string | null;
+  /** The frames that the next video and last frame are made from. Null: the latest that succeeded. */
+  selected: { "first-frame": string | null; "last-frame": string | null };
   createdAt: string;
+  /** Moves with every change. */
   updatedAt: string;
 };
 
@@ -75,6 +92,8 @@ export type Webhook = {
   /** Empty: all of them. */
   eventTypes: string[];
   enabled: boolean;
+  /** How many requests to it may be open at once. 1: one after the other, oldest event first. */
+  maxInFlight: number;
   disabledAt: string | null;
   /** by_owner: disabled by its owner. gone: it answered 410. failing: every attempt failed for five days. */
   disabledReason: "by_owner" | "gone" | "failing" | null;
@@ -132,6 +151,7 @@ type Endpoint = {
   description?: string | undefined;
   eventTypes?: EventType[] | undefined;
   enabled?: boolean | undefined;
+  maxInFlight?: number | undefined;
 };
 type NoFields = Record<string, never>;
 
@@ -141,10 +161,24 @@ export type Operations = {
     body: { title: string; textPrompt: string; description?: string | undefined };
     answer: Project;
   };
-  listProjects: { query: Page & { include?: "predictions" | undefined }; answer: ProjectPage };
+  listProjects: {
+    query: Page & {
+      include?: "predictions" | undefined;
+      /** Only projects whose title contains this, in any case. */
+      search?: string | undefined;
+    };
+    answer: ProjectPage;
+  };
   readProject: { answer: ProjectWithPredictions };
   changeProject: {
-    body: { title?: string | undefined; textPrompt?: string | undefined; description?: string | undefined };
+    body: {
+      title?: string | undefined;
+      textPrompt?: string | undefined;
+      description?: string | undefined;
+      referenceImagePath?: string | null | undefined;
+      /** A step that is absent stays as it is. */
+      selected?: { "first-frame"?: string | null | undefined; "last-frame"?: string | null | undefined } | undefined;
+    };
     answer: Project;
   };
   deleteProject: { answer: Project };

@@ -25,6 +25,9 @@ create table keyframe.projects (
   title text not null,
   text_prompt text not null,
   description text not null default ''::text,
+  reference_image_path text,
+  selected_first_frame_id uuid,
+  selected_last_frame_id uuid,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   constraint projects_pkey PRIMARY KEY (id),
@@ -32,6 +35,7 @@ create table keyframe.projects (
   constraint projects_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
   constraint description_has_at_most_4000_characters CHECK ((char_length(description) <= 4000)),
   constraint description_is_plain_text CHECK (keyframe_private.is_plain_text(description)),
+  constraint reference_image_of_project_is_in_projects CHECK (keyframe_private.is_reference_path(reference_image_path)),
   constraint text_prompt_has_1_to_4000_characters CHECK (((char_length(text_prompt) >= 1) AND (char_length(text_prompt) <= 4000))),
   constraint text_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character(text_prompt)),
   constraint text_prompt_is_plain_text CHECK (keyframe_private.is_plain_text(text_prompt)),
@@ -42,7 +46,11 @@ create table keyframe.projects (
 comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
+comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
+comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
+comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
+CREATE INDEX projects_reference_image_path_idx ON keyframe.projects USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
 alter table keyframe.projects enable row level security;
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using ((owner_id = ( SELECT auth.uid() AS uid)));
@@ -56,11 +64,14 @@ create policy projects_update_owner on keyframe.projects for update to authentic
 grant delete, select on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
 grant insert (title, text_prompt, description) on keyframe.projects to authenticated;
-grant update (title, text_prompt, description) on keyframe.projects to authenticated;
+grant update (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id) on keyframe.projects to authenticated;
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_projects();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_project_changes();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
 CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.stamp_project();
+CREATE TRIGGER _300_require_selected_frames BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_frames();
+CREATE TRIGGER _310_keep_reference BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (new.reference_image_path IS DISTINCT FROM old.reference_image_path AND new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference();
+CREATE TRIGGER _450_remove_deleted_reference AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.remove_deleted_reference();
 CREATE TRIGGER _700_emit_created AFTER INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_project_created();
 
 create table keyframe.models (
@@ -242,6 +253,7 @@ CREATE TRIGGER _300_keep_reference BEFORE INSERT ON keyframe.predictions FOR EAC
 CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _400_cancel_deleted_run AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _410_keep_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_unanswered_submit();
+CREATE TRIGGER _420_unselect_deleted_frame AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'succeeded'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.unselect_deleted_frame();
 CREATE TRIGGER _450_remove_deleted_files AFTER DELETE ON keyframe.predictions REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.remove_deleted_files();
 CREATE TRIGGER _450_remove_partial_output AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'storing'::keyframe.prediction_status AND (new.status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status]))) EXECUTE FUNCTION keyframe_private.remove_partial_output();
 CREATE TRIGGER _500_admit_next AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND new.completed_at IS NOT NULL AND old.admitted_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.admit_next();
@@ -356,8 +368,7 @@ create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for
    FROM keyframe.webhook_endpoints e))));
 grant select on keyframe.webhook_deliveries to authenticated;
 grant select on keyframe.webhook_deliveries to service_role;
-CREATE TRIGGER _500_count_changed AFTER UPDATE OF status, last_attempt_at, last_error ON keyframe.webhook_deliveries FOR EACH ROW WHEN (old.attempts = new.attempts AND (old.status IS DISTINCT FROM new.status OR old.last_attempt_at IS DISTINCT FROM new.last_attempt_at OR old.last_error IS DISTINCT FROM new.last_error) AND current_setting('keyframe.deliveries_counted'::text, true) IS DISTINCT FROM 'by the caller'::text) EXECUTE FUNCTION keyframe_private.count_delivery();
-CREATE TRIGGER _500_count_inserted AFTER INSERT ON keyframe.webhook_deliveries FOR EACH ROW WHEN (new.last_attempt_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.count_delivery();
+CREATE TRIGGER _500_count_changed AFTER UPDATE ON keyframe.webhook_deliveries REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.count_deliveries();
 
 create table keyframe.webhook_attempts (
   id bigint not null generated always as identity,
@@ -563,7 +574,7 @@ grant execute on function keyframe.health() to anon;
 grant execute on function keyframe.health() to authenticated;
 grant execute on function keyframe.health() to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe.list_projects(max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, with_predictions boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION keyframe.list_projects(max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, with_predictions boolean DEFAULT false, search text DEFAULT ''::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -584,14 +595,15 @@ begin
     -- Without a cursor it starts at infinity, so that every plan is a walk along the index.
     where p.owner_id = auth.uid() and (p.created_at, p.id)
       < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      and strpos(lower(p.title), lower(search)) > 0
     order by p.created_at desc, p.id desc
     limit least(max_rows, 101)
   ) l;
   return json_build_object('projects', page, 'rate', rate);
 end
 $function$;
-comment on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean) is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction of each step.';
-grant execute on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean) to authenticated;
+comment on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean,text) is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction of each step, search keeps those whose title contains it.';
+grant execute on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.read_project(project_id uuid)
  RETURNS json
@@ -613,7 +625,7 @@ $function$;
 comment on function keyframe.read_project(uuid) is 'One project of the caller with the latest prediction of each step.';
 grant execute on function keyframe.read_project(uuid) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.update_project(project_id uuid, title text DEFAULT NULL::text, text_prompt text DEFAULT NULL::text, description text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION keyframe.update_project(project_id uuid, changes jsonb, versions timestamp with time zone[] DEFAULT NULL::timestamp with time zone[])
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -622,19 +634,23 @@ declare
   changed keyframe.projects;
 begin
   update keyframe.projects p
-  set title = coalesce(update_project.title, p.title),
-      text_prompt = coalesce(update_project.text_prompt, p.text_prompt),
-      description = coalesce(update_project.description, p.description)
+  set (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id) = (
+    select c.title, c.text_prompt, c.description, c.reference_image_path, c.selected_first_frame_id, c.selected_last_frame_id
+    from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id
+    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions) or jsonb_populate_record(p, changes) = p)
   returning p.* into changed;
   if not found then
+    if exists (select from keyframe.projects p where p.id = update_project.project_id) then
+      perform keyframe_private.raise_error('precondition_failed', 'The project has changed since you read it. Read it again, then send your change with its new ETag.');
+    end if;
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
-comment on function keyframe.update_project(uuid,text,text,text) is 'Changes the texts of the caller''s project. Existing predictions keep theirs.';
-grant execute on function keyframe.update_project(uuid,text,text,text) to authenticated;
+comment on function keyframe.update_project(uuid,jsonb,timestamp with time zone[]) is 'Changes the caller''s project. Existing predictions keep their inputs.';
+grant execute on function keyframe.update_project(uuid,jsonb,timestamp with time zone[]) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.delete_project(project_id uuid)
  RETURNS jsonb
@@ -694,7 +710,7 @@ $function$;
 comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) is 'The predictions of the caller''s project, newest first, at most 101 per page.';
 grant execute on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, description text DEFAULT ''::text, event_types text[] DEFAULT '{}'::text[], enabled boolean DEFAULT true, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, description text DEFAULT ''::text, event_types text[] DEFAULT '{}'::text[], enabled boolean DEFAULT true, max_in_flight integer DEFAULT 8, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -710,18 +726,19 @@ begin
   end if;
   if not replayed then
     perform keyframe_private.take_token('create');
-    insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled)
+    perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
+    insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (endpoint, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
-      create_webhook_endpoint.event_types, create_webhook_endpoint.enabled);
+      create_webhook_endpoint.event_types, create_webhook_endpoint.enabled, create_webhook_endpoint.max_in_flight);
   end if;
   created := keyframe_private.managed_endpoint(endpoint);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(endpoint), 'replayed', replayed,
     'rate', keyframe_private.rate_state('create'));
 end
 $function$;
-comment on function keyframe.create_webhook_endpoint(text,text,text[],boolean,text,text) is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
-grant execute on function keyframe.create_webhook_endpoint(text,text,text[],boolean,text,text) to authenticated;
-grant execute on function keyframe.create_webhook_endpoint(text,text,text[],boolean,text,text) to service_role;
+comment on function keyframe.create_webhook_endpoint(text,text,text[],boolean,integer,text,text) is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
+grant execute on function keyframe.create_webhook_endpoint(text,text,text[],boolean,integer,text,text) to authenticated;
+grant execute on function keyframe.create_webhook_endpoint(text,text,text[],boolean,integer,text,text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe.list_webhook_endpoints()
  RETURNS jsonb
@@ -761,7 +778,7 @@ comment on function keyframe.read_webhook_endpoint(uuid) is 'One endpoint of the
 grant execute on function keyframe.read_webhook_endpoint(uuid) to authenticated;
 grant execute on function keyframe.read_webhook_endpoint(uuid) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe.update_webhook_endpoint(endpoint_id uuid, url text DEFAULT NULL::text, description text DEFAULT NULL::text, event_types text[] DEFAULT NULL::text[], enabled boolean DEFAULT NULL::boolean)
+CREATE OR REPLACE FUNCTION keyframe.update_webhook_endpoint(endpoint_id uuid, url text DEFAULT NULL::text, description text DEFAULT NULL::text, event_types text[] DEFAULT NULL::text[], enabled boolean DEFAULT NULL::boolean, max_in_flight integer DEFAULT NULL::integer)
  RETURNS jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -771,11 +788,13 @@ declare
   rate jsonb := keyframe_private.take_token('change');
   changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
 begin
+  perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
   update keyframe.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
       description = coalesce(update_webhook_endpoint.description, e.description),
       event_types = coalesce(update_webhook_endpoint.event_types, e.event_types),
-      enabled = coalesce(update_webhook_endpoint.enabled, e.enabled)
+      enabled = coalesce(update_webhook_endpoint.enabled, e.enabled),
+      max_in_flight = coalesce(update_webhook_endpoint.max_in_flight, e.max_in_flight)
   where e.id = changed.id
   returning e.* into changed;
   -- Deliveries that waited while it was off are due now.
@@ -785,9 +804,9 @@ begin
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
 end
 $function$;
-comment on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
-grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) to authenticated;
-grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean) to service_role;
+comment on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean,integer) is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
+grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean,integer) to authenticated;
+grant execute on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean,integer) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe.delete_webhook_endpoint(endpoint_id uuid)
  RETURNS jsonb
@@ -958,7 +977,7 @@ begin
   end if;
   perform keyframe_private.take_token('change');
   again := keyframe_private.managed_delivery(delivery_id, lock => true);
-  -- A delivery that is being sent now keeps its lease; its retries restart.
+  -- One that is being sent now stays with its worker; its retries restart.
   update keyframe.webhook_deliveries d
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
   where d.id = again.id
@@ -982,9 +1001,6 @@ declare
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
-  changes keyframe_private.delivery_change[];
-  exhausted integer;
-  retried integer;
   missed integer;
   recovered integer;
 begin
@@ -996,24 +1012,13 @@ begin
   end if;
   perform keyframe_private.take_token('change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
-  -- Exhausted deliveries change the hours they are counted in. Counted in one batch: one by one, ten thousand take seconds.
-  perform set_config('keyframe.deliveries_counted', 'by the caller', true);
-  with failed as (
-    update keyframe.webhook_deliveries d
-    set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
-    where d.endpoint_id = endpoint.id and d.status = 'exhausted' and d.created_at >= oldest
-    returning d.*
-  )
-  select count(*), array_agg(row(
-    f.endpoint_id, f.last_attempt_at, 'exhausted', f.last_attempt_at, keyframe_private.delivery_outcome(f.status, f.last_error),
-    f.last_status_code, f.last_error)::keyframe_private.delivery_change)
-  into exhausted, changes from failed f;
-  perform set_config('keyframe.deliveries_counted', '', true);
   update keyframe.webhook_deliveries d
-  set retries_from = d.attempts, next_attempt_at = now()
-  where d.endpoint_id = endpoint.id and d.status = 'pending' and d.created_at >= oldest
-    and d.attempts > d.retries_from and d.id <> all ((select keyframe_private.leased_deliveries(endpoint.id))::uuid[]);
-  get diagnostics retried = row_count;
+  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
+  where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
+    -- What is due at an endpoint that is being sent to goes out anyway.
+    and (d.status = 'exhausted' or d.attempts > d.retries_from
+      and (d.next_attempt_at > now() or keyframe_private.held_deliveries(endpoint.id) = 0));
+  get diagnostics recovered = row_count;
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
   select v.id, endpoint.id, endpoint.owner_id, v.type
   from keyframe.webhook_events v
@@ -1022,8 +1027,7 @@ begin
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
   get diagnostics missed = row_count;
-  recovered := exhausted + retried + missed;
-  perform keyframe_private.count_deliveries(changes);
+  recovered := recovered + missed;
   perform keyframe_private.kick_unless_running('deliver');
   if idempotency_key is not null then
     perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));
@@ -1053,16 +1057,13 @@ begin
     select jsonb_build_object('at', w.last_attempt_at, 'status_code', w.last_status_code, 'error', w.last_error) as last
     from keyframe_private.webhook_hours w
     where w.endpoint_id = e.id and w.last_attempt_at is not null
-    order by w.hour desc, w.last_attempt_at desc limit 1
+    order by w.hour desc limit 1
   ) l on true
   cross join lateral (
-    select coalesce(jsonb_agg(to_jsonb(c) order by c.hour), '[]') as hours
-    from (
-      select w.hour, sum(w.delivered) as delivered, sum(w.retrying) as retrying, sum(w.exhausted) as exhausted
-      from keyframe_private.webhook_hours w
-      where w.endpoint_id = e.id and w.hour >= since
-      group by w.hour
-    ) c
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'hour', w.hour, 'delivered', w.delivered, 'retrying', w.retrying, 'exhausted', w.exhausted) order by w.hour), '[]') as hours
+    from keyframe_private.webhook_hours w
+    where w.endpoint_id = e.id and w.hour >= since
   ) h
   where e.owner_id = auth.uid() and (webhook_health.endpoint_id is null or e.id = webhook_health.endpoint_id);
   return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
@@ -1338,8 +1339,8 @@ declare
   task jsonb;
   at timestamptz;
 begin
-  perform keyframe_private.wait_for_task(wait_ms);
-  -- Not now(): predictions that became due during the wait are later than that.
+  perform keyframe_private.wait_for_due('generate', wait_ms);
+  -- Not now(): what became due during the wait is later than that.
   at := clock_timestamp();
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
 
@@ -1357,42 +1358,40 @@ $function$;
 comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0)
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
-  counted integer := 0;
-  deliveries json := '[]';
-  endpoints json := '{}';
+  recorded integer := 0;
   until timestamptz := at;
+  claimed record;
 begin
   if results <> '[]' then
-    counted := keyframe_private.record_attempts(results, at);
+    recorded := keyframe_private.record_attempts(results, at);
   else
-    -- The commit does not wait for the disk: leases lost in a crash are claimed again.
+    -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
-      perform keyframe_private.wait_for_delivery(wait_ms, at);
+      perform keyframe_private.wait_for_due('deliver', wait_ms);
       until := at + (clock_timestamp() - now());
     end if;
   end if;
-  if max_rows > 0 then
+  if heartbeat_ms is not null then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms);
-    select c.deliveries, c.endpoints into deliveries, endpoints
-    from keyframe_private.claim_deliveries(max_rows, lease_seconds, until) c;
-    -- A worker at the end of its run time may leave due deliveries: kick the next one now instead of waiting for the sweep.
-    if heartbeat_ms <= 0 and json_array_length(deliveries) > 0 then
-      perform keyframe_private.kick_unless_running('deliver');
-    end if;
   end if;
-  return json_build_object('recorded', counted, 'deliveries', deliveries, 'endpoints', endpoints);
+  select c.lanes, c.ended into claimed from keyframe_private.claim_deliveries(held, max_lanes, lease_seconds, until) c;
+  -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
+  if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(until) then
+    perform keyframe_private.kick_unless_running('deliver');
+  end if;
+  return json_build_object('recorded', recorded, 'lanes', claimed.lanes, 'ended', claimed.ended);
 end
 $function$;
-comment on function keyframe_worker.exchange_deliveries(jsonb,integer,integer,integer,timestamp with time zone,integer) is 'Records the results of requests and leases the next due deliveries: { recorded, deliveries: [{ id, lease_token, attempt, endpoint_id, event_id, body }], endpoints: { <id>: { url, secrets } } }.';
-grant execute on function keyframe_worker.exchange_deliveries(jsonb,integer,integer,integer,timestamp with time zone,integer) to service_role;
+comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer) is 'Records the results of requests and claims due deliveries, endpoint by endpoint: { recorded, lanes: [{ endpoint_id, token, owner_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], ended: [endpoint_id] }.';
+grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer) to service_role;
 
 -- Schema keyframe_private
 
@@ -1400,17 +1399,6 @@ create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
 grant usage on schema keyframe_private to authenticated;
 grant usage on schema keyframe_private to service_role;
-
-create type keyframe_private.delivery_change as (
-  endpoint_id uuid,
-  was_at timestamp with time zone,
-  was_outcome text,
-  at timestamp with time zone,
-  outcome text,
-  status_code integer,
-  error text
-);
-comment on type keyframe_private.delivery_change is 'The hour and outcome of a delivery before and after a change, with the result of its last attempt.';
 
 create table keyframe_private.settings (
   only_row boolean not null default true,
@@ -1460,7 +1448,7 @@ create table keyframe_private.installation (
   migrations jsonb not null,
   installed_at timestamp with time zone not null default now(),
   constraint installation_pkey PRIMARY KEY (version),
-  constraint installation_version_check CHECK ((version ~ '^\d+\.\d+\.\d+$'::text))
+  constraint version_is_three_numbers CHECK ((version ~ '^\d+\.\d+\.\d+$'::text))
 );
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
 comment on column keyframe_private.installation.migrations is 'Name of each migration up to this version → SHA-256 of its statements.';
@@ -1652,7 +1640,6 @@ alter table keyframe_private.deleted_endpoints enable row level security;
 create table keyframe_private.webhook_hours (
   endpoint_id uuid not null,
   hour timestamp with time zone not null,
-  slot smallint not null,
   delivered integer not null default 0,
   retrying integer not null default 0,
   exhausted integer not null default 0,
@@ -1662,10 +1649,9 @@ create table keyframe_private.webhook_hours (
   failed_at timestamp with time zone,
   failed_status_code integer,
   failed_error text,
-  constraint webhook_hours_pkey PRIMARY KEY (endpoint_id, hour, slot)
+  constraint webhook_hours_pkey PRIMARY KEY (endpoint_id, hour)
 ) with (fillfactor=50);
-comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. An hour is the sum of its slots. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
-comment on column keyframe_private.webhook_hours.slot is 'Simultaneous transactions count in different slots, so that none waits for another. A count in one slot may be negative; the sum is not.';
+comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
 comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
 comment on column keyframe_private.webhook_hours.retrying is 'Failed, to be retried.';
 comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the last attempt of the retry schedule.';
@@ -1674,21 +1660,20 @@ comment on column keyframe_private.webhook_hours.failed_at is 'The latest failed
 CREATE INDEX webhook_hours_hour_idx ON keyframe_private.webhook_hours USING btree (hour);
 alter table keyframe_private.webhook_hours enable row level security;
 
-create table keyframe_private.delivery_leases (
+create table keyframe_private.lanes (
   endpoint_id uuid not null,
-  slot integer not null,
-  delivery_id uuid,
   token uuid,
-  leased_until timestamp with time zone not null,
-  constraint delivery_leases_pkey PRIMARY KEY (endpoint_id, slot),
-  constraint token_if_and_only_if_leased CHECK (((token IS NULL) = (delivery_id IS NULL)))
+  leased_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  held integer not null default 0,
+  constraint lanes_pkey PRIMARY KEY (endpoint_id),
+  constraint held_only_while_leased CHECK (((held = 0) OR (token IS NOT NULL))),
+  constraint token_if_and_only_if_leased CHECK (((token IS NULL) = (leased_until = '-infinity'::timestamp with time zone)))
 ) with (fillfactor=40, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
-comment on table keyframe_private.delivery_leases is 'The leases of open requests, by endpoint. The rows are reused.';
-comment on column keyframe_private.delivery_leases.slot is 'From 1 to max_in_flight of the endpoint.';
-comment on column keyframe_private.delivery_leases.delivery_id is 'The delivery being sent; null when the slot is free.';
-comment on column keyframe_private.delivery_leases.token is 'Required to record the result; null when the slot is free.';
-comment on column keyframe_private.delivery_leases.leased_until is 'When the lease expires.';
-alter table keyframe_private.delivery_leases enable row level security;
+comment on table keyframe_private.lanes is 'The queues of endpoints (lanes), each leased as a whole by one worker.';
+comment on column keyframe_private.lanes.token is 'Required to record results; null when the lane is free.';
+comment on column keyframe_private.lanes.leased_until is 'When another worker may take it over; its holder renews it.';
+comment on column keyframe_private.lanes.held is 'How many deliveries its holder had when it last took or renewed it.';
+alter table keyframe_private.lanes enable row level security;
 
 create view keyframe_private.admin_queue with (security_invoker=true) as
  SELECT p.id AS prediction_id,
@@ -1789,21 +1774,22 @@ create view keyframe_private.admin_webhook_health with (security_invoker=true) a
             c.failed_at AS last_error_at
            FROM keyframe_private.webhook_hours c
           WHERE c.endpoint_id = e.id AND c.hour >= (date_trunc('hour'::text, now(), 'UTC'::text) - '23:00:00'::interval) AND c.failed_at IS NOT NULL
-          ORDER BY c.hour DESC, c.failed_at DESC
+          ORDER BY c.hour DESC
          LIMIT 1) f ON true
-     CROSS JOIN LATERAL ( SELECT GREATEST(count(o.next_attempt_at) - cardinality(s.ids), 0::bigint) AS due,
+     CROSS JOIN LATERAL ( SELECT GREATEST(count(o.next_attempt_at) - s.held, 0::bigint) AS due,
             ( SELECT d.next_attempt_at
                    FROM keyframe.webhook_deliveries d
-                  WHERE d.endpoint_id = e.id AND d.status = 'pending'::keyframe.delivery_status AND d.next_attempt_at <= now() AND (d.id <> ALL (s.ids))
+                  WHERE d.endpoint_id = e.id AND d.status = 'pending'::keyframe.delivery_status AND d.next_attempt_at <= now()
                   ORDER BY d.next_attempt_at
+                 OFFSET s.held
                  LIMIT 1) AS oldest_due_at
-           FROM ( SELECT keyframe_private.leased_deliveries(e.id) AS ids) s
+           FROM ( SELECT keyframe_private.held_deliveries(e.id) AS held) s
              LEFT JOIN LATERAL ( SELECT d.next_attempt_at
                    FROM keyframe.webhook_deliveries d
                   WHERE d.endpoint_id = e.id AND d.status = 'pending'::keyframe.delivery_status AND d.next_attempt_at <= now()
                   ORDER BY d.next_attempt_at
                  LIMIT 10000) o ON true
-          GROUP BY s.ids) w;
+          GROUP BY s.held) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column keyframe_private.admin_webhook_health.endpoint_id is 'The id in keyframe.webhook_endpoints.';
 comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
@@ -2047,6 +2033,19 @@ AS $function$
   update keyframe_private.idempotency_keys k set answer = store_idempotent_answer.answer where k.resource_id = store_idempotent_answer.resource_id
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.is_reference_path(path text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+ SET search_path TO ''
+AS $function$
+begin
+  return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
+end
+$function$;
+grant execute on function keyframe_private.is_reference_path(text) to authenticated;
+grant execute on function keyframe_private.is_reference_path(text) to service_role;
+
 CREATE OR REPLACE FUNCTION keyframe_private.limit_projects()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2079,7 +2078,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.stamp_project()
  SET search_path TO ''
 AS $function$
 begin
-  new.updated_at := greatest(now(), old.updated_at); -- now() is the start of this transaction, which may be before the last change
+  -- The API's ETag of a project is this time in milliseconds, so every change moves it. now() may be before the last change.
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
 end
 $function$;
@@ -2111,19 +2111,6 @@ begin
   return null;
 end
 $function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.is_reference_path(path text)
- RETURNS boolean
- LANGUAGE plpgsql
- IMMUTABLE STRICT
- SET search_path TO ''
-AS $function$
-begin
-  return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
-end
-$function$;
-grant execute on function keyframe_private.is_reference_path(text) to authenticated;
-grant execute on function keyframe_private.is_reference_path(text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.guard_prediction_move()
  RETURNS trigger
@@ -2290,14 +2277,14 @@ $function$;
 CREATE OR REPLACE FUNCTION keyframe_private.require_frame(frame uuid, project uuid, wanted keyframe.generation_step)
  RETURNS void
  LANGUAGE plpgsql
- STABLE
  SET search_path TO ''
 AS $function$
 declare
   frame_status keyframe.prediction_status;
 begin
   select p.status into frame_status from keyframe.predictions p
-  where p.id = frame and p.project_id = project and p.step = wanted;
+  where p.id = frame and p.project_id = project and p.step = wanted
+  for key share; -- it is not deleted before this transaction ends
   if not found then
     perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, frame));
   elsif frame_status <> 'succeeded' then
@@ -2307,6 +2294,37 @@ begin
         case when frame_status = 'storing' then 'processing' else frame_status::text end)
     );
   end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_selected_frames()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if new.selected_first_frame_id is distinct from old.selected_first_frame_id and new.selected_first_frame_id is not null then
+    perform keyframe_private.require_frame(new.selected_first_frame_id, new.id, 'first-frame');
+  end if;
+  if new.selected_last_frame_id is distinct from old.selected_last_frame_id and new.selected_last_frame_id is not null then
+    perform keyframe_private.require_frame(new.selected_last_frame_id, new.id, 'last-frame');
+  end if;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.unselect_deleted_frame()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.projects p
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id);
+  return null;
 end
 $function$;
 
@@ -2396,12 +2414,14 @@ begin
   if new.first_frame_prediction_id is not null then
     perform keyframe_private.require_frame(new.first_frame_prediction_id, new.project_id, 'first-frame');
   elsif new.step <> 'first-frame' then
-    new.first_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'first-frame');
+    new.first_frame_prediction_id :=
+      coalesce(project.selected_first_frame_id, keyframe_private.latest_succeeded(new.project_id, 'first-frame'));
   end if;
   if new.last_frame_prediction_id is not null then
     perform keyframe_private.require_frame(new.last_frame_prediction_id, new.project_id, 'last-frame');
   elsif new.step = 'video' then
-    new.last_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'last-frame');
+    new.last_frame_prediction_id :=
+      coalesce(project.selected_last_frame_id, keyframe_private.latest_succeeded(new.project_id, 'last-frame'));
   end if;
   if new.step = 'video' and new.first_frame_prediction_id is null then
     perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
@@ -2816,6 +2836,30 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.wait_for_due(function_name text, wait_ms integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  ends constant timestamptz := clock_timestamp() + make_interval(secs => wait_ms / 1000.0);
+  checked_at timestamptz;
+  rest double precision;
+begin
+  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe ' || function_name || ' waits', 0)) then
+    return;
+  end if;
+  loop
+    checked_at := clock_timestamp();
+    exit when case function_name
+      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
+    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
+    exit when clock_timestamp() + make_interval(secs => rest) >= ends;
+    perform pg_sleep(rest);
+  end loop;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.kick_generate()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2893,11 +2937,29 @@ begin
   from deleted d
   where d.reference_image_path is not null
     and not exists (select from keyframe.predictions p where p.reference_image_path = d.reference_image_path)
+    and not exists (select from keyframe.projects p where p.reference_image_path = d.reference_image_path)
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.remove_deleted_reference()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.lock_references(old.owner_id);
+  insert into keyframe_private.file_removals (bucket, name)
+  select 'projects', substr(old.reference_image_path, 10)
+  where not exists (select from keyframe.predictions p where p.reference_image_path = old.reference_image_path)
+    and not exists (select from keyframe.projects p where p.reference_image_path = old.reference_image_path)
+  on conflict do nothing;
   return null;
 end
 $function$;
@@ -2937,7 +2999,9 @@ begin
   end if;
   with due as (
     select r.bucket, r.name,
-      r.bucket = 'projects' and exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name) as is_needed
+      r.bucket = 'projects' and (
+        exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name)
+        or exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || r.name)) as is_needed
     from keyframe_private.file_removals r
     where r.due_at <= now()
     order by r.due_at
@@ -2983,6 +3047,7 @@ begin
           i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
           or not exists (select from auth.users u where u.id = i.owner_id))
         and not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || i.name)
+        and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
       limit max_images
     ) o
@@ -2994,6 +3059,7 @@ begin
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', unused.name from unnest(names) as unused (name)
     where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
+      and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || unused.name)
     on conflict do nothing;
     get diagnostics added = row_count;
     queued := queued + added;
@@ -3002,31 +3068,27 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.wait_for_task(wait_ms integer)
- RETURNS void
+CREATE OR REPLACE FUNCTION keyframe_private.has_due_task(at timestamp with time zone)
+ RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
  SET enable_seqscan TO 'off'
  SET enable_sort TO 'off'
 AS $function$
-declare
-  began constant timestamptz := clock_timestamp();
-  checked_at timestamptz;
-  rest double precision;
 begin
-  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe generate waits', 0)) then
-    return;
-  end if;
-  loop
-    checked_at := clock_timestamp();
-    exit when (
-      select p.next_attempt_at from keyframe.predictions p
-      where p.admitted_at is not null and p.is_active
-      order by p.next_attempt_at limit 1) <= checked_at;
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
-    exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
-    perform pg_sleep(rest);
-  end loop;
+  return (
+    select p.next_attempt_at from keyframe.predictions p
+    where p.admitted_at is not null and p.is_active order by p.next_attempt_at limit 1) <= at
+  or exists (
+    select from keyframe.predictions p
+    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
+      and p.unanswered_since > at - keyframe_private.search_horizon())
+  or exists (
+    select from keyframe_private.unanswered_submits s
+    where s.next_search_at <= at and s.unanswered_since > at - keyframe_private.search_horizon())
+  or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= at)
+  or (exists (select from keyframe_private.file_removals r where r.due_at <= at)
+    and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
 $function$;
 
@@ -3155,6 +3217,9 @@ begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
     'model', prediction.model, 'attempt', prediction.attempt, 'progress', prediction.progress,
+    'prompt', prediction.prompt, 'reference_image_path', prediction.reference_image_path,
+    'first_frame_prediction_id', prediction.first_frame_prediction_id,
+    'last_frame_prediction_id', prediction.last_frame_prediction_id, 'duration_seconds', prediction.duration_seconds,
     'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
@@ -3488,59 +3553,36 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.delivery_outcome(status keyframe.delivery_status, last_error text)
- RETURNS text
- LANGUAGE sql
- IMMUTABLE
- SET search_path TO ''
-AS $function$
-  select case status when 'pending' then case when last_error is not null then 'retrying' end else status::text end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.free_counter_slot()
- RETURNS smallint
+CREATE OR REPLACE FUNCTION keyframe_private.count_deliveries()
+ RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  for slot in 0 .. 6 loop
-    if pg_try_advisory_xact_lock(hashtextextended('keyframe webhook hours', slot)) then
-      return slot;
-    end if;
-  end loop;
-  perform pg_advisory_xact_lock(hashtextextended('keyframe webhook hours', 7));
-  return 7;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.count_deliveries(changes keyframe_private.delivery_change[])
- RETURNS void
- LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 begin
   insert into keyframe_private.webhook_hours as h (
-    endpoint_id, hour, slot, delivered, retrying, exhausted,
+    endpoint_id, hour, delivered, retrying, exhausted,
     last_attempt_at, last_status_code, last_error, failed_at, failed_status_code, failed_error)
-  select c.endpoint_id, c.hour, s.slot,
-    coalesce(sum(c.change) filter (where c.outcome = 'delivered'), 0),
-    coalesce(sum(c.change) filter (where c.outcome = 'retrying'), 0),
-    coalesce(sum(c.change) filter (where c.outcome = 'exhausted'), 0),
-    max(c.at), (array_agg(c.status_code order by c.at desc nulls last))[1], (array_agg(c.error order by c.at desc nulls last))[1],
-    max(c.at) filter (where c.error is not null),
-    (array_agg(c.status_code order by c.at desc) filter (where c.error is not null))[1],
-    (array_agg(c.error order by c.at desc) filter (where c.error is not null))[1]
+  select c.endpoint_id, date_trunc('hour', c.at, 'UTC') as hour,
+    coalesce(sum(c.change) filter (where c.status = 'delivered'), 0),
+    coalesce(sum(c.change) filter (where c.status = 'pending' and c.error is not null), 0),
+    coalesce(sum(c.change) filter (where c.status = 'exhausted'), 0),
+    max(c.at) filter (where c.change = 1),
+    (array_agg(c.status_code order by c.at desc) filter (where c.change = 1))[1],
+    (array_agg(c.error order by c.at desc) filter (where c.change = 1))[1],
+    max(c.at) filter (where c.change = 1 and c.error is not null),
+    (array_agg(c.status_code order by c.at desc) filter (where c.change = 1 and c.error is not null))[1],
+    (array_agg(c.error order by c.at desc) filter (where c.change = 1 and c.error is not null))[1]
   from (
-    select i.endpoint_id, date_trunc('hour', i.at, 'UTC') as hour, i.outcome, 1 as change, i.at, i.status_code, i.error
-    from unnest(changes) i where i.at is not null
+    select n.endpoint_id, n.last_attempt_at as at, n.status, n.last_status_code as status_code, n.last_error as error, 1 as change
+    from changed_to n where n.last_attempt_at is not null
     union all
-    select o.endpoint_id, date_trunc('hour', o.was_at, 'UTC'), o.was_outcome, -1, null, null, null
-    from unnest(changes) o where o.was_at is not null and o.was_outcome is not null
+    select o.endpoint_id, o.last_attempt_at, o.status, o.last_status_code, o.last_error, -1
+    from changed_from o where o.last_attempt_at is not null
   ) c
-  cross join (select keyframe_private.free_counter_slot() as slot) s
-  group by c.endpoint_id, c.hour, s.slot
-  order by c.endpoint_id, c.hour
-  on conflict (endpoint_id, hour, slot) do update
+  group by 1, 2
+  order by 1, 2
+  on conflict (endpoint_id, hour) do update
     set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying, exhausted = h.exhausted + excluded.exhausted,
         (last_attempt_at, last_status_code, last_error) = (
           select l.* from (values
@@ -3550,42 +3592,7 @@ begin
           select f.* from (values
             (excluded.failed_at, excluded.failed_status_code, excluded.failed_error), (h.failed_at, h.failed_status_code, h.failed_error)
           ) f (at, status_code, error) order by f.at desc nulls last limit 1);
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.count_delivery()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-declare
-  change keyframe_private.delivery_change;
-begin
-  change.endpoint_id := new.endpoint_id;
-  if tg_op = 'UPDATE' then
-    change.was_at := old.last_attempt_at;
-    change.was_outcome := keyframe_private.delivery_outcome(old.status, old.last_error);
-  end if;
-  change.at := new.last_attempt_at;
-  change.outcome := keyframe_private.delivery_outcome(new.status, new.last_error);
-  change.status_code := new.last_status_code;
-  change.error := new.last_error;
-  perform keyframe_private.count_deliveries(array[change]);
   return null;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.leased_deliveries(endpoint uuid)
- RETURNS uuid[]
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  return array(
-    select l.delivery_id from keyframe_private.delivery_leases l
-    where l.endpoint_id = endpoint and l.delivery_id is not null and l.leased_until > now());
 end
 $function$;
 
@@ -3620,75 +3627,83 @@ begin
   select p.id from (select f.id from from_start f union all select t.id from down_to_start t) p
   -- Scalar subqueries, because a join could read all endpoints first.
   where (select e.enabled from keyframe.webhook_endpoints e where e.id = p.id)
+    and coalesce((select l.leased_until <= at from keyframe_private.lanes l where l.endpoint_id = p.id), true)
     and (select true from keyframe.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at
-        and (select true from keyframe_private.delivery_leases l
-          where l.endpoint_id = p.id and l.delivery_id = d.id and l.leased_until > at limit 1) is null
-      order by d.next_attempt_at desc limit 1)
+      where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at order by d.next_attempt_at desc limit 1)
   limit most;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.endpoint_slots(endpoint uuid, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.held_deliveries(endpoint uuid)
  RETURNS integer
- LANGUAGE plpgsql
+ LANGUAGE sql
  STABLE
  SET search_path TO ''
 AS $function$
+  select coalesce((select l.held from keyframe_private.lanes l where l.endpoint_id = endpoint and l.leased_until > now()), 0)
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.has_due_delivery(at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
 begin
-  return (select case when e.failing_since is null then e.max_in_flight else 1 end from keyframe.webhook_endpoints e where e.id = endpoint)
-    - (select count(*) from keyframe_private.delivery_leases l
-      where l.endpoint_id = endpoint and l.delivery_id is not null and l.leased_until > at);
+  return exists (select from keyframe_private.endpoints_with_due(gen_random_uuid(), 1, at));
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.lock_due_endpoints(max_rows integer, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.next_lanes(max_lanes integer, at timestamp with time zone)
  RETURNS uuid[]
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 begin
-  return (
-    select array_agg(o.id) from keyframe_private.endpoints_with_due(gen_random_uuid(), max_rows, at) o (id)
-    where case
-      when keyframe_private.endpoint_slots(o.id, at) > 0 then pg_try_advisory_xact_lock(hashtextextended('keyframe deliveries of ' || o.id::text, 0))
-      else false end
-  );
+  return array(
+    with due as materialized (
+      select o.turn, e.id, e.owner_id, coalesce(e.owner_id, e.id) as owner
+      from keyframe_private.endpoints_with_due(gen_random_uuid(), max_lanes + 100, at) with ordinality o (id, turn)
+      join keyframe.webhook_endpoints e on e.id = o.id
+    ), holders as materialized (
+      select o.owner_id, (
+        select count(*) from keyframe.webhook_endpoints e
+        join keyframe_private.lanes l on l.endpoint_id = e.id where e.owner_id = o.owner_id and l.leased_until > at) as lanes
+      from (select distinct d.owner_id from due d where d.owner_id is not null) o
+    )
+    select n.id
+    from (
+      select d.id, d.turn, coalesce(h.lanes, 0) + row_number() over (partition by d.owner order by d.turn) as nth
+      from due d left join holders h on h.owner_id = d.owner_id
+    ) n
+    where n.nth <= max_lanes
+    order by n.nth, n.turn
+    limit max_lanes);
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.release_expired_leases(endpoints uuid[], at timestamp with time zone)
- RETURNS void
+CREATE OR REPLACE FUNCTION keyframe_private.lock_free_lanes(endpoints uuid[], at timestamp with time zone)
+ RETURNS uuid[]
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET enable_seqscan TO 'off'
 AS $function$
 begin
-  update keyframe_private.delivery_leases l set delivery_id = null, token = null
-  from (
-    select o.endpoint_id, o.slot from keyframe_private.delivery_leases o
-    where o.endpoint_id = any (endpoints) and o.delivery_id is not null and o.leased_until <= at
-    for update skip locked) o
-  where l.endpoint_id = o.endpoint_id and l.slot = o.slot;
+  insert into keyframe_private.lanes (endpoint_id)
+  select o.id from unnest(endpoints) o (id)
+  where not exists (select from keyframe_private.lanes l where l.endpoint_id = o.id)
+  on conflict do nothing;
+  return array(
+    select l.endpoint_id from keyframe_private.lanes l
+    where l.endpoint_id = any (endpoints) and l.leased_until <= at
+    for update skip locked);
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.endpoint_addresses(wanted uuid[], at timestamp with time zone)
- RETURNS json
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  return (
-    select coalesce(json_object_agg(e.id, json_build_object('url', e.url, 'secrets', coalesce(s.secrets, '{}'))), '{}')
-    from keyframe.webhook_endpoints e
-    left join keyframe_private.live_webhook_secrets(wanted, at) s on s.endpoint_id = e.id
-    where e.id = any (wanted)
-  );
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(max_rows integer, lease_seconds integer, at timestamp with time zone, OUT deliveries json, OUT endpoints json)
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, lease_seconds integer, at timestamp with time zone, OUT lanes json, OUT ended json)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3699,59 +3714,55 @@ CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(max_rows integer, l
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 declare
-  ours uuid[];
-  claimed uuid[];
+  until constant timestamptz := at + make_interval(secs => lease_seconds);
+  kept uuid[];
+  taken uuid[] := '{}';
 begin
-  deliveries := '[]';
-  endpoints := '{}';
-  ours := keyframe_private.lock_due_endpoints(max_rows, at);
-  if ours is null then
-    return;
+  kept := array(
+    select l.endpoint_id from jsonb_to_recordset(held) as h (endpoint_id uuid, token uuid)
+    join keyframe_private.lanes l on l.endpoint_id = h.endpoint_id and l.token = h.token
+    -- Another claim that has locked it is taking it over.
+    for update of l skip locked);
+  if max_lanes > 0 then
+    taken := array(
+      select l.id from unnest(keyframe_private.lock_free_lanes(keyframe_private.next_lanes(max_lanes, at), at)) l (id)
+      where l.id <> all (kept));
   end if;
-  -- Separate statements, so that they see what earlier holders of the locks have committed.
-  perform keyframe_private.release_expired_leases(ours, at);
-  with line as materialized (
-    select o.id, o.turn, case when e.failing_since is null then e.max_in_flight else 1 end - cardinality(t.slots) as free, t.slots as taken, t.deliveries as sent
-    from unnest(ours) with ordinality o (id, turn)
-    join keyframe.webhook_endpoints e on e.id = o.id
-    cross join lateral (
-      select coalesce(array_agg(l.slot), '{}') as slots, coalesce(array_agg(l.delivery_id), '{}') as deliveries
-      from keyframe_private.delivery_leases l
-      where l.endpoint_id = o.id and l.delivery_id is not null
-    ) t
-    order by o.turn
-  ), due as materialized (
-    select n.*, gen_random_uuid() as token, row_number() over (partition by n.endpoint_id) as nth
-    from (
-      select i.id as endpoint_id, i.taken, q.id, q.event_id, q.attempts
-      from line i
-      cross join lateral (
-        select d.id, d.event_id, d.attempts from keyframe.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = i.id and d.next_attempt_at <= at and d.id <> all (i.sent)
-        order by d.next_attempt_at
-        limit greatest(i.free, 0)) q
-      limit max_rows
-    ) n
-  ), leased as (
-    insert into keyframe_private.delivery_leases as l (endpoint_id, slot, delivery_id, token, leased_until)
-    select d.endpoint_id, (
-        -- The nth free slot.
-        select s.slot from generate_series(1, cardinality(d.taken) + d.nth) s (slot)
-        where s.slot <> all (d.taken) order by s.slot offset d.nth - 1 limit 1),
-      d.id, d.token, at + make_interval(secs => lease_seconds)
-    from due d
-    on conflict (endpoint_id, slot) do update
-      set delivery_id = excluded.delivery_id, token = excluded.token, leased_until = excluded.leased_until
+  -- A separate statement, so that it sees what the previous holders of the lanes have committed.
+  with lane as materialized (
+    select h.* from jsonb_to_recordset(held) as h (endpoint_id uuid, token uuid, sending uuid[], more boolean)
+    where h.endpoint_id = any (kept)
+    union all
+    select t.id, gen_random_uuid(), '{}', true from unnest(taken) t (id)
+  ), filled as materialized (
+    select l.*, e.url, coalesce(e.owner_id, e.id) as owner_id, e.max_open, case when l.more then (
+      select json_agg(json_build_object('id', q.id, 'attempt', q.attempts + 1, 'event_id', v.id, 'body', v.payload::text) order by q.nth)
+      from (
+        select d.*, row_number() over () as nth from (
+          select d.id, d.attempts, d.event_id from keyframe.webhook_deliveries d
+          where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= at and d.id <> all (l.sending)
+          order by d.next_attempt_at
+          limit greatest(2 * e.max_open - cardinality(l.sending), 0)) d
+      ) q join keyframe.webhook_events v on v.id = q.event_id) end as deliveries
+    from lane l
+    left join lateral (
+      select e.id, e.url, e.owner_id, case when e.failing_since is null then e.max_in_flight else 1 end as max_open
+      from keyframe.webhook_endpoints e where e.id = l.endpoint_id and e.enabled) e on true
+  ), written as (
+    update keyframe_private.lanes l
+    set token = case when f.count > 0 then f.token end, leased_until = case when f.count > 0 then until else '-infinity' end, held = f.count
+    from (select w.*, cardinality(w.sending) + coalesce(json_array_length(w.deliveries), 0) as count from filled w) f
+    where l.endpoint_id = f.endpoint_id and (f.count = 0 or l.token is distinct from f.token or l.leased_until < until - make_interval(secs => lease_seconds / 4.0))
   )
-  select
-    coalesce(json_agg(json_build_object(
-      'id', d.id, 'lease_token', d.token, 'attempt', d.attempts + 1, 'endpoint_id', d.endpoint_id,
-      'event_id', v.id, 'body', v.payload::text)), '[]'),
-    array_agg(distinct d.endpoint_id)
-  into deliveries, claimed
-  from due d join keyframe.webhook_events v on v.id = d.event_id;
-
-  endpoints := keyframe_private.endpoint_addresses(claimed, at);
+  select coalesce(json_agg(json_build_object('endpoint_id', f.endpoint_id, 'token', f.token, 'owner_id', f.owner_id,
+      'max_open', f.max_open, 'url', f.url, 'secrets', coalesce(s.secrets, '{}'), 'deliveries', f.deliveries)) filter (where f.deliveries is not null), '[]')
+  into lanes
+  from filled f
+  left join keyframe_private.live_webhook_secrets(array(select w.endpoint_id from filled w where w.deliveries is not null), at) s
+    on s.endpoint_id = f.endpoint_id;
+  ended := (
+    select coalesce(json_agg(h.endpoint_id), '[]') from jsonb_to_recordset(held) as h (endpoint_id uuid)
+    where h.endpoint_id <> all (array(select e.id from keyframe.webhook_endpoints e where e.id = any (kept) and e.enabled)));
 end
 $function$;
 
@@ -3785,7 +3796,7 @@ begin
   perform from keyframe.webhook_endpoints e
   join (
     select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
-    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, status_code integer)
+    from jsonb_to_recordset(results) as r (id uuid, status_code integer)
     join keyframe.webhook_deliveries d on d.id = r.id
     group by d.endpoint_id
   ) b on b.endpoint_id = e.id
@@ -3805,21 +3816,20 @@ CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at ti
 AS $function$
 declare
   counted integer;
-  changes keyframe_private.delivery_change[];
 begin
   perform keyframe_private.lock_switched_endpoints(results);
   with held as (
-    select d.id, d.endpoint_id, l.slot, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
-      d.last_attempt_at as was_at, d.status as was_status, d.last_error as was_error,
+    select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
+      d.status as was_status,
       r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error
-    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, started_at timestamptz, duration_ms integer,
+    from jsonb_to_recordset(results) as r (id uuid, attempt integer, lane_token uuid, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
-    join keyframe.webhook_deliveries d on d.id = r.id
-    join keyframe_private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id and l.token = r.lease_token
+    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
+    join keyframe_private.lanes l on l.endpoint_id = d.endpoint_id and l.token = r.lane_token
     order by d.id
-    for update of d, l
+    for update of d
   ), judged as materialized (
     select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
     from held h
@@ -3831,9 +3841,6 @@ begin
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
         completed_at = case when j.delivered or j.next_at is null then at end
     from judged j where d.id = j.id
-  ), released as (
-    update keyframe_private.delivery_leases l set delivery_id = null, token = null
-    from held h where l.endpoint_id = h.endpoint_id and l.slot = h.slot
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
@@ -3854,43 +3861,8 @@ begin
     from by_endpoint b
     where e.id = b.id and (b.disabled_reason is not null or b.some_delivered = (e.failing_since is not null))
   )
-  select count(*), array_agg(row(j.endpoint_id,
-    j.was_at, case when j.was_at is not null then keyframe_private.delivery_outcome(j.was_status, j.was_error) end, j.started_at,
-    case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'retrying' end, j.status_code, j.error)::keyframe_private.delivery_change)
-  into counted, changes from judged j;
-  perform keyframe_private.count_deliveries(changes);
+  select count(*) into counted from judged j;
   return counted;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.wait_for_delivery(wait_ms integer, at timestamp with time zone)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
- SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
- SET enable_bitmapscan TO 'off'
- SET plan_cache_mode TO 'force_generic_plan'
-AS $function$
-declare
-  began timestamptz := clock_timestamp();
-  looked timestamptz;
-  rest double precision;
-begin
-  -- One call waits at a time: each waiting call holds a connection.
-  if not pg_try_advisory_xact_lock(hashtextextended('keyframe deliver waits', 0)) then
-    return;
-  end if;
-  loop
-    looked := clock_timestamp();
-    exit when exists (
-      select from keyframe_private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
-      where keyframe_private.endpoint_slots(o.id, at + (looked - began)) > 0);
-    rest := greatest(0.0005, 9 * extract(epoch from clock_timestamp() - looked));
-    exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
-    perform pg_sleep(rest);
-  end loop;
 end
 $function$;
 
@@ -3910,9 +3882,7 @@ declare
 begin
   for gone in
     select g.endpoint_id from keyframe_private.deleted_endpoints g
-    where not exists (
-      select from keyframe_private.delivery_leases l
-      where l.endpoint_id = g.endpoint_id and l.delivery_id is not null and l.leased_until > now())
+    where not exists (select from keyframe_private.lanes l where l.endpoint_id = g.endpoint_id and l.leased_until > now())
     order by g.deleted_at
     limit 1000
     for update of g skip locked
@@ -3926,6 +3896,7 @@ begin
     get diagnostics batch = row_count;
     deleted := deleted + batch;
     exit when deleted >= max_rows;
+    delete from keyframe_private.lanes l where l.endpoint_id = gone;
     delete from keyframe_private.deleted_endpoints g where g.endpoint_id = gone;
   end loop;
   return deleted;
@@ -3942,8 +3913,6 @@ declare
   deleted integer;
 begin
   delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
-  delete from keyframe_private.delivery_leases l
-  where l.leased_until < now() - interval '1 hour' and not exists (select from keyframe.webhook_endpoints e where e.id = l.endpoint_id);
   -- An endpoint's last hour shows its latest attempt. A scalar subquery and ctids, because joins would read all hours.
   delete from keyframe_private.webhook_hours h where h.ctid = any (array(
     select o.ctid from keyframe_private.webhook_hours o
@@ -3986,6 +3955,19 @@ begin
     perform keyframe_private.raise_error('not_found', 'There is no webhook endpoint of yours with this identifier.');
   end if;
   return wanted;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_max_in_flight(max_in_flight integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if max_in_flight not between 1 and 8 then
+    perform keyframe_private.raise_error('invalid_request', 'maxInFlight must be from 1 to 8.');
+  end if;
 end
 $function$;
 
@@ -4171,20 +4153,10 @@ begin
   end if;
   perform keyframe_private.fail_overdue();
   perform keyframe_private.admit_all_waiting();
-  if exists (
-    select from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now()
-  ) or exists (
-    select from keyframe.predictions p
-    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= now()
-      and p.unanswered_since > now() - keyframe_private.search_horizon()
-  ) or exists (
-    select from keyframe_private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - keyframe_private.search_horizon()
-  ) or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= now())
-    or exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
+  if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
-  if exists (select from keyframe_private.endpoints_with_due(gen_random_uuid(), 1, now())) then
+  if keyframe_private.has_due_delivery(now()) then
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end
@@ -4243,8 +4215,7 @@ AS $function$
   )
   select jsonb_build_object(
     'due', coalesce(sum(c.due) filter (where e.enabled), 0),
-    'sending', (
-      select count(*) from keyframe_private.delivery_leases l where l.delivery_id is not null and l.leased_until > now()),
+    'sending', (select coalesce(sum(l.held), 0) from keyframe_private.lanes l where l.leased_until > now()),
     'pending', coalesce(sum(c.pending) filter (where e.enabled), 0),
     'held', coalesce(sum(c.pending) filter (where not e.enabled), 0),
     'oldestDueSeconds', keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)),
@@ -4258,16 +4229,16 @@ AS $function$
   join keyframe.webhook_endpoints e on e.id = p.endpoint_id
   cross join lateral (
     -- Counted from the index alone; deliveries being sent are due as well. Only the oldest one is read from the table.
-    select count(o.next_attempt_at) as pending, greatest(count(*) filter (where o.next_attempt_at <= now()) - cardinality(s.ids), 0) as due, (
+    select count(o.next_attempt_at) as pending, greatest(count(*) filter (where o.next_attempt_at <= now()) - s.held, 0) as due, (
         select d.next_attempt_at from keyframe.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= now() and d.id <> all (s.ids)
-        order by d.next_attempt_at limit 1) as oldest_at
-    from (select keyframe_private.leased_deliveries(e.id) as ids) s
+        where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= now()
+        order by d.next_attempt_at offset s.held limit 1) as oldest_at
+    from (select keyframe_private.held_deliveries(e.id) as held) s
     left join lateral (
       select d.next_attempt_at from keyframe.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
     ) o on true
-    group by s.ids
+    group by s.held
   ) c
 $function$;
 

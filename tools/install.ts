@@ -52,7 +52,12 @@ async function main(): Promise<number> {
   if (functionName !== undefined && !/^[a-z][a-z0-9_-]{0,47}$/.test(functionName)) {
     throw new InstallError("--function-name takes small letters, digits, - and _, and begins with a letter.");
   }
-  const source = await readSource(fileURLToPath(new URL("../", import.meta.url)));
+  const root = fileURLToPath(new URL("../", import.meta.url));
+  const source = await readSource(root);
+  if (functionName !== undefined && functionName !== "api" && functionName in source.functions) {
+    throw new InstallError(`--function-name: ${functionName} is another function of Keyframe.`);
+  }
+  if (resolve(folder) === resolve(root)) throw new InstallError("Name the app's folder: npm run add -- <folder>");
   const app = await readApp(resolve(folder), source);
   const isDryRun = given["dry-run"];
   const options = { functionName, force: given.force, now: new Date() };
@@ -74,8 +79,8 @@ async function main(): Promise<number> {
     return 0;
   }
   const changes = await planRemove(source, app, options);
-  await carryOut(app.folder, changes, isDryRun || !given.yes);
   console.log(WHAT_GOES);
+  await carryOut(app.folder, changes, isDryRun || !given.yes);
   if (!isDryRun && !given.yes) throw new InstallError("Nothing was changed: run the command again with --yes.");
   return 0;
 }

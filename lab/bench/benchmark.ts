@@ -1,46 +1,38 @@
 import type { Spread } from "./measure.ts";
-import type { BenchStack } from "./stack.ts";
+import type { Cpu } from "./memory/process-usage.ts";
+import type { BenchStack, StackSettings } from "./stack.ts";
 
-/** A benchmark of `npm run bench`: does the same work by several ways, in turn, and compares them. */
+/** A benchmark of `npm run bench`: does the same work in several ways, in turn, and compares them. */
 export type Benchmark = {
-  /** One word: the command's argument and the section of docs/benchmarks.md. */
+  /** The command's argument, and the block of docs/benchmarks.md that gets the result. */
   name: string;
-  title: string;
-  /** The work and the other ways, in a sentence or two. */
-  work: string;
   run(context: BenchContext): Promise<Result>;
 };
 
 export type BenchContext = {
-  /** Less of everything: all benchmarks together take under a minute. */
+  /** A few seconds of each, to see that it works. */
   quick: boolean;
-  /** The shared stack: simulator without delay, rate limits raised. Started at the first call. */
-  stack(): Promise<BenchStack>;
-  /** The benchmark's own stack, which is stopped when the benchmark ends. */
-  ownStack(): Promise<BenchStack>;
+  /** Starts a stack of the benchmark's own, which is stopped when the benchmark ends. */
+  openStack(settings?: StackSettings): Promise<BenchStack>;
   /** Prints progress on standard error. */
   progress(text: string): void;
 };
 
-export type Result = { tables: Table[]; aims: Aim[]; notes?: string[] };
+export type Result = { aims: Aim[]; tables: Table[]; costs?: Cost[] };
 
-/** Rows of figures in one unit. */
+/** Rows of figures. */
 export type Table = {
+  /** What the rows are, with the unit when all columns have the same. */
   caption: string;
-  /** The unit of every spread: "ms", "per second", "MB". */
-  unit: string;
   columns: string[];
-  rows: { name: string; cells: (Spread | string | null)[] }[];
+  rows: { name: string; cells: (Spread | number | string | null)[] }[];
 };
 
-/** A ratio within this run, and its bound. */
-export type Aim = {
-  /** Such as "deliveries per second, beside the best peer". */
-  name: string;
-  ratio: Spread;
-  atMost?: number;
-  atLeast?: number;
-};
+/** A figure and its bound. A ratio is of two measurements in the same run. */
+export type Aim = { name: string; value: Spread; atMost?: number; atLeast?: number };
 
-export const isMet = ({ ratio, atMost = Number.POSITIVE_INFINITY, atLeast = 0 }: Aim): boolean =>
-  ratio.median <= atMost && ratio.median >= atLeast;
+/** ms of processor time for one of something, for docs/scale.md. */
+export type Cost = { name: string } & Cpu;
+
+export const isMet = ({ value, atMost = Number.POSITIVE_INFINITY, atLeast = 0 }: Aim): boolean =>
+  value.median <= atMost && value.median >= atLeast;

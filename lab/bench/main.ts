@@ -1,66 +1,115 @@
-import { stopSignals } from "../../local/stack/command-line.ts";
-import { runMain } from "../../tools/command-line.ts";
-import { readBenchArguments } from "./bench-arguments.ts";
+import { oneLine, stopSignals } from "../../local/stack/command-line.ts";
+import { parseOptions, runMain } from "../../tools/command-line.ts";
+import { apiBenchmark } from "./api/api-benchmark.ts";
 import { type Benchmark, isMet, type Result } from "./benchmark.ts";
-import { BENCHMARKS } from "./benchmarks.ts";
+import { coldBenchmark } from "./cold/cold-benchmark.ts";
+import { deliverBenchmark } from "./deliver/deliver-benchmark.ts";
+import { hostedBenchmark } from "./deliver/hosted-benchmark.ts";
+import { latencyBenchmark } from "./deliver/latency-benchmark.ts";
+import { flowBenchmark } from "./flow-benchmark.ts";
+import { growthBenchmark } from "./growth/growth-benchmark.ts";
 import { describeMachine } from "./measure.ts";
-import { benchmarkMarkdown, writeResult } from "./report.ts";
-import { runBenchmarks } from "./run-benchmarks.ts";
-import { SharedStack, startBenchStack } from "./stack.ts";
+import { memoryBenchmark } from "./memory/memory-benchmark.ts";
+import { blockOf, costsTable, writeBlock } from "./report.ts";
+import { BenchStacks } from "./stack.ts";
 
+const BENCHMARKS: Benchmark[] = [
+  deliverBenchmark,
+  latencyBenchmark,
+  apiBenchmark,
+  flowBenchmark,
+  growthBenchmark,
+  coldBenchmark,
+  memoryBenchmark,
+  hostedBenchmark,
+];
 const NAMES = BENCHMARKS.map(({ name }) => name);
-const HELP = `npm run bench -- [NAME …] [options]   measures this project beside what one would pick instead
+const HELP = `npm run bench -- [NAME …] [options]   compares this project with what one would use instead
 
-The tables go into docs/benchmarks.md. Only ratios within one run are comparable; run nothing else beside it.
+Run nothing else meanwhile. Only ratios within one run say something about the code.
 
-  NAME       one of: ${NAMES.join(", ")}
-  --quick    less of everything, under a minute; writes nothing
+  NAME       one of: ${NAMES.join(", ")}; without a name, all of them
+  --write    writes the tables into docs/benchmarks.md and, when all have run, docs/scale.md
+  --quick    a little of each, to see that it works
   --json     one line of JSON last, with all figures
 
-KEYFRAME_DATABASE_URL: a superuser's address of an empty Postgres to measure on, with the extensions that are real there.`;
+KEYFRAME_DATABASE_URL: a superuser's URL of an empty Postgres to measure one benchmark on, with the extensions that are real there.`;
 
-// postgres.js rejects some queries outside of any promise when Postgres ends, also after the benchmark has.
-for (const event of ["unhandledrejection", "error"] as const) {
-  globalThis.addEventListener(event, (problem) => {
-    const error: unknown = problem instanceof ErrorEvent ? problem.error : problem.reason;
-    const isDrivers = error instanceof Error && (error.stack ?? "").includes("node_modules/postgres/");
-    if (isDrivers) problem.preventDefault();
-  });
+/** An error outside of any call that could catch it. postgres.js rejects some queries so when Postgres stops; those do not count. */
+function strayErrors(): AbortSignal {
+  const stray = new AbortController();
+  for (const event of ["unhandledrejection", "error"] as const) {
+    globalThis.addEventListener(event, (problem) => {
+      problem.preventDefault();
+      const error: unknown = problem instanceof ErrorEvent ? problem.error : problem.reason;
+      if (!(error instanceof Error && (error.stack ?? "").includes("node_modules/postgres/"))) stray.abort(error);
+    });
+  }
+  return stray.signal;
 }
 
 async function main(): Promise<number> {
-  const { names, quick, json, help } = readBenchArguments(Deno.args, NAMES);
-  if (help) {
+  const { values, positionals } = parseOptions({
+    allowPositionals: true,
+    options: {
+      write: { type: "boolean", default: false },
+      quick: { type: "boolean", default: false },
+      json: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help) {
     console.log(HELP);
     return 0;
   }
-  const signal = stopSignals();
-  const machine = describeMachine();
+  const unknown = positionals.find((name) => !NAMES.includes(name));
+  if (unknown !== undefined) throw new Error(`There is no benchmark "${unknown}". There are: ${NAMES.join(", ")}.`);
+  if (values.quick && values.write) throw new Error("--quick measures too little to be written.");
   const databaseUrl = Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
-  const shared = new SharedStack(() => startBenchStack(signal, databaseUrl));
-  const { results, failed } = await runBenchmarks(
-    BENCHMARKS.filter(({ name }) => names.includes(name)),
-    {
-      quick,
-      shared,
-      startOwn: () => startBenchStack(signal),
-      signal,
-      onResult: async (benchmark, result) => {
-        print(benchmark, result);
-        if (!quick) await writeResult(benchmark, result, machine);
-      },
-    },
-  ).finally(() => shared.end());
+  if (databaseUrl !== undefined && positionals.length !== 1)
+    throw new Error("KEYFRAME_DATABASE_URL is for one benchmark: name it, and give each an empty database.");
 
+  const machine = describeMachine();
+  const signal = AbortSignal.any([stopSignals(), strayErrors()]);
+  const results: Record<string, Result> = {};
+  const failed: Record<string, string> = {};
+  for (const { name, run } of BENCHMARKS) {
+    if ((positionals.length > 0 && !positionals.includes(name)) || signal.aborted) continue;
+    const began = performance.now();
+    const stacks = new BenchStacks(signal, databaseUrl);
+    const progress = (text: string) => console.error(`${name}: ${text}`);
+    try {
+      const { quick } = values;
+      const running = run({ quick, openStack: (settings) => stacks.open(settings), progress });
+      const result = await Promise.race([running, rejectionOf(signal)]);
+      results[name] = result;
+      console.log(`\n## ${name}\n\n${blockOf(result, machine)}\n`);
+      if (values.write) await writeBlock("benchmarks.md", name, blockOf(result, machine));
+    } catch (error) {
+      failed[name] = oneLine(error);
+      if (!signal.aborted) console.error(error);
+    }
+    await stacks.end();
+    progress(`took ${((performance.now() - began) / 1000).toFixed(0)} s`);
+  }
+
+  const costs = Object.values(results).flatMap((result) => result.costs ?? []);
+  const isWhole = Object.keys(results).length === BENCHMARKS.length;
+  if (values.write && isWhole && costs.length > 0)
+    await writeBlock("scale.md", "costs", blockOf({ aims: [], tables: [costsTable(costs)] }, machine));
   const aims = Object.values(results).flatMap((result) => result.aims);
   console.log(`${aims.filter(isMet).length} of ${aims.length} aims met.`);
   for (const [name, why] of Object.entries(failed)) console.error(`${name} failed: ${why}`);
-  if (json) console.log(JSON.stringify({ ...machine, quick, results, failed }));
+  if (values.json) console.log(JSON.stringify({ ...machine, quick: values.quick, results, failed }));
   return signal.aborted || Object.keys(failed).length > 0 ? 1 : 0;
 }
 
-function print(benchmark: Benchmark, result: Result): void {
-  console.log(`\n## ${benchmark.title}\n\n${benchmarkMarkdown(benchmark, result)}\n`);
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  if (signal.aborted) reject(signal.reason);
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  promise.catch(() => undefined); // the race may be over
+  return promise;
 }
 
 runMain(main);

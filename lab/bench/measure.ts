@@ -12,7 +12,7 @@ export function spreadOf(values: number[]): Spread {
 
 /** Ours ÷ theirs, pair by pair: measurements of one index were made one after the other. */
 export function ratioOf(ours: number[], theirs: number[]): Spread {
-  if (ours.length !== theirs.length) throw new Error(`${ours.length} measurements beside ${theirs.length}.`);
+  if (ours.length !== theirs.length) throw new Error(`${ours.length} measurements compared with ${theirs.length}.`);
   const ratios = ours.map((value, index) => value / (theirs[index] ?? Number.NaN));
   return { ...spreadOf(ratios), median: quantile(ours, 0.5) / quantile(theirs, 0.5) };
 }

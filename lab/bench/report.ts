@@ -1,69 +1,72 @@
 import { join } from "node:path";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { type Aim, type Benchmark, isMet, type Result, type Table } from "./benchmark.ts";
+import { type Aim, type Cost, isMet, type Result, type Table } from "./benchmark.ts";
 import type { Machine, Spread } from "./measure.ts";
 
-/** Writes a result into docs/benchmarks.md between the two comments with the benchmark's name. Other text stays. */
-export async function writeResult(benchmark: Benchmark, result: Result, machine: Machine): Promise<void> {
-  const { date, system, cores, processor, deno } = machine;
+/** Writes a result into a page of docs/, between the two comments with its name. Other text stays. */
+export async function writeBlock(page: string, name: string, block: string): Promise<void> {
+  const file = join(PROJECT_ROOT, "docs", page);
+  await Deno.writeTextFile(file, replaceBlock(await Deno.readTextFile(file), name, block));
+}
+
+/** Throws when the page has no place for it. */
+export function replaceBlock(page: string, name: string, block: string): string {
+  const [begin, end] = [`<!-- ${name}: written by npm run bench -- --write -->`, `<!-- end of ${name} -->`];
+  const from = page.indexOf(begin);
+  const to = page.indexOf(end);
+  if (from === -1 || to < from) throw new Error(`The page has no block for ${name}: "${begin}" … "${end}".`);
+  return `${page.slice(0, from)}${begin}\n${block}\n${page.slice(to)}`;
+}
+
+/** When and where it was measured, the aims and the tables. */
+export function blockOf({ aims, tables }: Result, { date, system, cores, processor, deno }: Machine): string {
   const measured = `Measured on ${date}: ${system}, ${cores} cores (${processor}), Deno ${deno}.`;
-  const section = `${measured} ${benchmarkMarkdown(benchmark, result)}`;
-  const file = join(PROJECT_ROOT, "docs", "benchmarks.md");
-  await Deno.writeTextFile(file, replaceSection(await Deno.readTextFile(file), benchmark.name, section));
+  return [measured, ...(aims.length === 0 ? [] : [aimsTable(aims)]), ...tables].map(textOf).join("\n\n");
 }
 
-/** Throws when the document has no section for it. */
-export function replaceSection(document: string, name: string, section: string): string {
-  const [begin, end] = [`<!-- ${name}: written by npm run bench -->`, `<!-- end of ${name} -->`];
-  const from = document.indexOf(begin);
-  const to = document.indexOf(end);
-  if (from === -1 || to < from) throw new Error(`The document has no section for ${name}: "${begin}" … "${end}".`);
-  return `${document.slice(0, from)}${begin}\n\n${section}\n\n${document.slice(to)}`;
-}
+const textOf = (part: string | Table) => (typeof part === "string" ? part : markdownOf(part));
 
-/** A benchmark's section: the work, the aims and the tables. */
-export function benchmarkMarkdown({ work }: Benchmark, { tables, aims, notes = [] }: Result): string {
-  const parts = [
-    work,
-    ...(aims.length === 0 ? [] : [aimsTable(aims)]),
-    ...tables.map(valuesTable),
-    ...(notes.length === 0 ? [] : [notes.map((note) => `- ${note}`).join("\n")]),
-  ];
-  return parts.join("\n\n");
-}
+const aimsTable = (aims: Aim[]): Table => ({
+  caption: "aim",
+  columns: ["bound", "measured", ""],
+  rows: aims.map((aim) => ({ name: aim.name, cells: [boundOf(aim), aim.value, isMet(aim) ? "met" : "**missed**"] })),
+});
 
-const aimsTable = (aims: Result["aims"]): string =>
-  rows([
-    ["ratio", "measured", "aim", ""],
-    ...aims.map((aim) => [aim.name, spreadText(aim.ratio), boundText(aim), isMet(aim) ? "met" : "**missed**"]),
-  ]);
-
-function valuesTable({ caption, unit, columns, rows: lines }: Table): string {
-  const cells = lines.map(({ name, cells }) => [
-    name,
-    ...cells.map((cell) => (cell === null ? "–" : typeof cell === "string" ? cell : spreadText(cell))),
-  ]);
-  return rows([[`${caption}, ${unit}`, ...columns], ...cells]);
-}
-
-/** The first line is the head. */
-function rows([head = [], ...lines]: string[][]): string {
+function markdownOf({ caption, columns, rows }: Table): string {
   const line = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
-  return [line(head), `|${"---|".repeat(head.length)}`, ...lines.map(line)].join("\n");
+  const text = (cell: Spread | number | string | null) =>
+    cell === null ? "–" : typeof cell === "string" ? cell : typeof cell === "number" ? figure(cell) : spreadText(cell);
+  return [
+    line([caption, ...columns]),
+    `|${"---|".repeat(columns.length + 1)}`,
+    ...rows.map(({ name, cells }) => line([name, ...cells.map(text)])),
+  ].join("\n");
 }
+
+/** Leaves half of the processors for everything else. */
+const SHARE = 0.5;
+const CORES = [2, 4, 16];
+
+/** What a Postgres with so many cores carries, computed from the processor time of one. */
+export const costsTable = (costs: Cost[]): Table => ({
+  caption: "processor time for one, and how many a second keep the cores of Postgres half busy",
+  columns: ["Postgres, ms", "functions, ms", ...CORES.map((cores) => `${cores} cores`)],
+  rows: costs.map(({ name, postgres, functions }) => ({
+    name,
+    cells: [postgres, functions, ...CORES.map((cores) => (cores * SHARE * 1000) / postgres)],
+  })),
+});
 
 /** Three significant digits: 3,150 · 228 · 14.2 · 0.675. */
-export function figure(value: number): string {
+function figure(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en-US");
   return String(Number(value.toPrecision(3)));
 }
 
 /** `14.2 (11 to 19)` */
-export const spreadText = ({ median, min, max }: Spread): string =>
+const spreadText = ({ median, min, max }: Spread): string =>
   min === max ? figure(median) : `${figure(median)} (${figure(min)} to ${figure(max)})`;
 
 /** `≥ 1.5` */
-export function boundText({ atMost, atLeast }: Aim): string {
-  const bounds = [...(atLeast === undefined ? [] : [`≥ ${atLeast}`]), ...(atMost === undefined ? [] : [`≤ ${atMost}`])];
-  return bounds.join(", ") || "none";
-}
+const boundOf = ({ atMost, atLeast }: Aim): string =>
+  [...(atLeast === undefined ? [] : [`≥ ${atLeast}`]), ...(atMost === undefined ? [] : [`≤ ${atMost}`])].join(", ");

@@ -1,81 +1,66 @@
-import { createClient, type Session } from "@supabase/supabase-js";
+import { createClient } from "@supabase/supabase-js";
 import postgres from "postgres";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 
-/** A caller: the service's URL, the publishable key and a session's token. */
+/** A user's session: the gateway's URL, the publishable key and a token. */
 export type Caller = { url: string; apikey: string; token: string };
 
-export type BenchStack = Stack & { caller: Caller; session: Session };
+export type BenchStack = Stack & { caller: Caller; sql: postgres.Sql };
 
-export type OpenBenchStack = {
-  stack: BenchStack;
-  /** Stops it and removes its data. May be called twice. */
-  end(): Promise<void>;
-};
+/** How long the simulator takes for a run, in ms. Without it, only as long as it draws. */
+export type StackSettings = { simulator?: { startDelayMs: number; runDelayMs: number } };
 
-/**
- * A throw-away stack: simulator without delay, rate limits raised, the demo user signed in. `signal` aborts the start
- * and stops what had started; `databaseUrl` is a superuser's connection string of an empty Postgres to use instead of
- * the embedded one.
- */
-export async function startBenchStack(signal: AbortSignal, databaseUrl?: string): Promise<OpenBenchStack> {
-  signal.throwIfAborted();
-  const dataDir = await Deno.makeTempDir({ prefix: "keyframe-bench-" });
-  const simulator = { startDelayMs: 0, runDelayMs: 0 };
-  const stack = await startStack({ dataDir, port: 0, databaseUrl, simulator, signal }).catch(async (error) => {
-    await removeData(dataDir);
-    throw error;
-  });
-  let ended: Promise<void> | undefined;
-  const end = () => {
-    ended ??= stack.stop().then(() => removeData(dataDir));
-    return ended;
-  };
-  try {
-    await liftLimits(stack.databaseUrl);
-    const session = await signIn(stack);
-    const caller = { url: stack.url, apikey: stack.keys.publishableKey, token: session.access_token };
-    return { stack: { ...stack, caller, session }, end };
-  } catch (error) {
-    await end();
-    throw error;
+/** The stacks of one benchmark. */
+export class BenchStacks {
+  readonly #signal: AbortSignal;
+  readonly #databaseUrl: string | undefined;
+  readonly #ends: (() => Promise<void>)[] = [];
+  readonly #starting: Promise<unknown>[] = [];
+
+  /**
+   * @param signal aborts a start
+   * @param databaseUrl a superuser's URL of an empty Postgres for the only stack; without it, an embedded one for each
+   */
+  constructor(signal: AbortSignal, databaseUrl?: string) {
+    this.#signal = signal;
+    this.#databaseUrl = databaseUrl;
+  }
+
+  /** A throw-away stack without rate limits, with the demo user signed in. */
+  open(settings: StackSettings = {}): Promise<BenchStack> {
+    const isFirst = this.#starting.length === 0;
+    const starting = this.#open(settings, isFirst);
+    this.#starting.push(starting);
+    return starting;
+  }
+
+  async #open({ simulator = { startDelayMs: 0, runDelayMs: 0 } }: StackSettings, isFirst: boolean) {
+    const [signal, databaseUrl] = [this.#signal, this.#databaseUrl];
+    signal.throwIfAborted();
+    if (databaseUrl !== undefined && !isFirst)
+      throw new Error("KEYFRAME_DATABASE_URL is one database, and this benchmark compares two.");
+    const dataDir = await Deno.makeTempDir({ prefix: "keyframe-bench-" });
+    this.#ends.push(() => removeData(dataDir));
+    const stack = await startStack({ dataDir, port: 0, databaseUrl, simulator, signal });
+    this.#ends.push(stack.stop);
+    const sql = postgres(stack.databaseUrl, { max: 4, onnotice: () => undefined });
+    this.#ends.push(() => sql.end({ timeout: 1 }));
+    await sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 100000`;
+    return { ...stack, sql, caller: await signIn(stack) };
+  }
+
+  /** Stops them and removes their data. */
+  async end(): Promise<void> {
+    await Promise.allSettled(this.#starting);
+    for (const end of this.#ends.splice(0).reverse()) await end();
   }
 }
 
-/** Signs the demo user in. */
-async function signIn({ url, keys, demoUser }: Stack): Promise<Session> {
+/** A session of the demo user. */
+async function signIn({ url, keys, demoUser }: Stack): Promise<Caller> {
   const supabase = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
   const { data, error } = await supabase.auth.signInWithPassword(demoUser);
   if (error) throw error;
-  return data.session;
-}
-
-/** Raises the rate limits beyond any benchmark; they are still counted. */
-async function liftLimits(databaseUrl: string): Promise<void> {
-  const sql = postgres(databaseUrl, { max: 1 });
-  await sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 100000`;
-  await sql.end();
-}
-
-/** The stack that benchmarks share, started at the first call. */
-export class SharedStack {
-  readonly #start: () => Promise<OpenBenchStack>;
-  #started: Promise<OpenBenchStack> | undefined;
-
-  constructor(start: () => Promise<OpenBenchStack>) {
-    this.#start = start;
-  }
-
-  async open(): Promise<BenchStack> {
-    this.#started ??= this.#start();
-    return (await this.#started).stack;
-  }
-
-  /** The next call starts a new one. */
-  async end(): Promise<void> {
-    const started = this.#started;
-    this.#started = undefined;
-    await (await started?.catch(() => undefined))?.end();
-  }
+  return { url, apikey: keys.publishableKey, token: data.session.access_token };
 }

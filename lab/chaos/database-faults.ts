@@ -27,8 +27,7 @@ export const MISCOUNTED = `
     coalesce(c.delivered, 0), coalesce(c.retrying, 0), coalesce(c.exhausted, 0),
     coalesce(t.delivered, 0), coalesce(t.retrying, 0), coalesce(t.exhausted, 0)) as broken
   from (
-    select h.endpoint_id, h.hour, sum(h.delivered) as delivered, sum(h.retrying) as retrying, sum(h.exhausted) as exhausted
-    from keyframe_private.webhook_hours h join keyframe.webhook_endpoints e on e.id = h.endpoint_id group by h.endpoint_id, h.hour
+    select h.* from keyframe_private.webhook_hours h join keyframe.webhook_endpoints e on e.id = h.endpoint_id
   ) c
   full join (${ACTUAL_HOURS}) t using (endpoint_id, hour)
   where (coalesce(c.delivered, 0), coalesce(c.retrying, 0), coalesce(c.exhausted, 0))
@@ -46,8 +45,8 @@ async function recordMiscounts(sql: postgres.TransactionSql): Promise<void> {
 async function recount(sql: postgres.TransactionSql): Promise<void> {
   await sql`delete from keyframe_private.webhook_hours`;
   await sql.unsafe(`
-    insert into keyframe_private.webhook_hours (endpoint_id, hour, slot, delivered, retrying, exhausted, last_attempt_at, failed_at)
-    select endpoint_id, hour, 0, delivered, retrying, exhausted, last_attempt_at, failed_at from (${ACTUAL_HOURS}) t`);
+    insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, retrying, exhausted, last_attempt_at, failed_at)
+    select endpoint_id, hour, delivered, retrying, exhausted, last_attempt_at, failed_at from (${ACTUAL_HOURS}) t`);
 }
 
 /**

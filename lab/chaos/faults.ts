@@ -113,7 +113,7 @@ const APPLY: Record<FaultName, Apply> = {
   },
   receivers_misbehave: async ({ receivers }, { forMs }, random, hooks) => {
     // Object.keys returns strings.
-    const behaviours = Object.keys(BEHAVIOURS) as Behaviour[];
+    const behaviours = (Object.keys(BEHAVIOURS) as Behaviour[]).filter((name) => name !== "takes_fourteen_seconds");
     const passing = behaviours.filter((behaviour) => behaviour !== "gone");
     for (const { hook, steady } of hooks) receivers.setBehaviour(hook, random.pick(steady ? passing : behaviours));
     await pause(forMs);

@@ -6,6 +6,7 @@ import { Webhook } from "standardwebhooks";
 export const BEHAVIOURS = {
   well: (response) => void response.writeHead(204).end(),
   slow: (response) => void setTimeout(() => response.writeHead(200).end("late"), 1_500).unref(),
+  takes_fourteen_seconds: (response) => void setTimeout(() => response.writeHead(200).end("late"), 14_000).unref(),
   hangs: () => undefined,
   server_error: (response) => void response.writeHead(500).end("broken"),
   gone: (response) => void response.writeHead(410).end(),
@@ -23,7 +24,7 @@ export const BEHAVIOURS = {
 export type Behaviour = keyof typeof BEHAVIOURS;
 
 /** The behaviours that answer 2xx in full. */
-const ACCEPTING: readonly Behaviour[] = ["well", "slow"];
+const ACCEPTING: readonly Behaviour[] = ["well", "slow", "takes_fourteen_seconds"];
 
 /** What a receiver got of one event, and how it answered. */
 type Received = {
@@ -65,6 +66,8 @@ export class Receivers {
   readonly unverified: Arrival[] = [];
   arrivals = 0;
   onEnd: (end: EndedPrediction) => void = () => undefined;
+  /** Called with the id of a new project when its event first arrives somewhere. */
+  onProject: (projectId: string) => void = () => undefined;
   readonly #secrets = new Map<string, Set<string>>();
   readonly #behaviours = new Map<string, Behaviour>();
   readonly #server = createServer((request, response) => this.#receive(request, response));
@@ -176,6 +179,7 @@ export class Receivers {
     // The signature is valid, so the body is an event.
     const { type, data } = JSON.parse(body) as { type: string; data: Record<string, string> };
     const { ownerId = "", predictionId = "", projectId = "", step = "" } = data;
+    if (type === "project.created") this.onProject(projectId);
     if (predictionId !== "")
       this.onEnd({ ownerId, predictionId, projectId, step, succeeded: type === "generation.succeeded" });
   }

@@ -4,6 +4,7 @@ import { startStack } from "../../local/stack/start-stack.ts";
 import { act } from "./actions.ts";
 import { RUNNER, usableConnections } from "./connections.ts";
 import { applyFault, describeGiven, endFaults, requireEmpty, type Hook } from "./faults.ts";
+import { measureIsolation } from "./isolation.ts";
 import { checkInvariants } from "./invariants/invariants.ts";
 import { planFaults } from "./plan.ts";
 import { signUpUsers, prepare, SERVICE_WIDE } from "./prepare.ts";
@@ -35,6 +36,11 @@ type ChaosOptions = {
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { dataDir, databaseUrl, say } = options;
   if (databaseUrl !== undefined) await requireEmpty(databaseUrl);
+  const isBrief = options.durationMs < BRIEF_MS;
+  // First and alone, because it measures times.
+  const isolation = isBrief
+    ? { verdicts: [], figures: {} }
+    : await measureIsolation(join(dataDir, "isolation"), options.seed, say);
   const storageFaultFile = join(dataDir, "storage-fault.json");
   const simulator = { startDelayMs: 50, runDelayMs: 300 };
   const stack = await startStack({
@@ -66,6 +72,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const isGiven = databaseUrl !== undefined;
   const world: World = { stack, dataDir, isGiven, storageFaultFile, sql, receivers, ledger: new Ledger(), ...empty };
   const remarks = isGiven ? [...stack.extensions.notes, ...describeGiven(stack)] : [];
+  if (isBrief) remarks.push("The scenarios of isolation were left out: they take longer than this run.");
   for (const remark of remarks) say(remark);
   try {
     await prepare(world);
@@ -80,9 +87,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     say(`${await deleteSomeProjects(world)} projects with outputs were deleted`);
     const left = await waitUntilIdle(world, options.settleSeconds, say);
     if (describe(left) !== "") say(`work that did not end: ${describe(left)}`);
-    const verdicts = await checkInvariants(world, atStart, options.durationMs < BRIEF_MS);
+    const verdicts = await checkInvariants(world, atStart, isBrief);
     const { applied, notApplied, calls } = world.ledger;
-    return { verdicts, applied, notApplied, calls, figures: await countAll(world), remarks };
+    const figures = { ...(await countAll(world)), ...isolation.figures };
+    return { verdicts: [...verdicts, ...isolation.verdicts], applied, notApplied, calls, figures, remarks };
   } finally {
     await sql.end({ timeout: 1 });
     await stack.stop();

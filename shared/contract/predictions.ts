@@ -12,7 +12,8 @@ export const startLastFrameBody = z
   .strictObject({
     ...startFirstFrameBody.shape,
     firstFramePredictionId: id.optional().meta({
-      description: "The first frame that serves as a reference. Default: the latest that succeeded, if there is one.",
+      description:
+        "The first frame that serves as a reference. Default: the project's selected one, else the latest that succeeded.",
     }),
   })
   .meta({ id: "StartLastFrame" });
@@ -27,11 +28,13 @@ export const startVideoBody = z
       .max(60)
       .optional()
       .meta({ description: "One of the durations that the model offers. Default: the model's default." }),
-    firstFramePredictionId: id
-      .optional()
-      .meta({ description: "The frame at which the video starts. Default: the latest first frame that succeeded." }),
+    firstFramePredictionId: id.optional().meta({
+      description:
+        "The frame at which the video starts. Default: the project's selected one, else the latest that succeeded.",
+    }),
     lastFramePredictionId: id.optional().meta({
-      description: "The frame at which the video ends. Default: the latest last frame that succeeded, if there is one.",
+      description:
+        "The frame at which the video ends. Default: the project's selected one, else the latest that succeeded, if any.",
     }),
   })
   .meta({ id: "StartVideo" });
@@ -44,6 +47,18 @@ export const readPredictionQuery = z.strictObject({
 export const cancelPredictionBody = z
   .strictObject({ projectId: id, predictionId: id })
   .meta({ id: "CancelPrediction" });
+
+/** What a prediction was made with, to understand and to repeat it. */
+export const predictionInput = z
+  .object({
+    prompt: z.string().meta({ description: "The prompt of the request, or the project's textPrompt of that time." }),
+    referenceImagePath: referenceImagePath.nullable(),
+    firstFramePredictionId: id.nullable().meta({ description: "Null: none, or deleted since." }),
+    lastFramePredictionId: id.nullable().meta({ description: "Null: none, or deleted since." }),
+    durationSeconds: z.int().nullable().meta({ description: "Of a video. Null: the model's default." }),
+  })
+  .meta({ id: "PredictionInput", description: "What it was made with." });
+export type PredictionInput = z.infer<typeof predictionInput>;
 
 /** The database's status `storing` is `processing` in the API. */
 export const predictionStatus = z
@@ -80,6 +95,7 @@ export const prediction = z
         "While queued: 0 when it has a slot, 1 for the next in line; 1000 means 1000 or later. Otherwise null.",
     }),
     model: z.string(),
+    input: predictionInput,
     attempt: z.int().meta({ description: "How often it was submitted to the provider." }),
     createdAt: time,
     startedAt: time.nullable(),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, line, STEPS, type Step, step, text, time } from "./fields.ts";
+import { id, line, referenceImagePath, STEPS, type Step, step, text, time } from "./fields.ts";
 import { nextCursor, pageQuery } from "./pages.ts";
 import { prediction } from "./predictions.ts";
 import { SAMPLE_PROJECT } from "./samples.ts";
@@ -20,10 +20,25 @@ export const createProjectBody = z
   })
   .meta({ id: "CreateProject" });
 
+const projectReference = referenceImagePath.nullable().meta({
+  description: "The image that apps offer for the next frames. A start uses it only when it sends referenceImagePath.",
+});
+const selectedFrame = id.nullable();
+const selectedText = "The frames that the next video and last frame are made from. Null: the latest that succeeded.";
+
 export const changeProjectBody = z
-  .strictObject({ title: title.optional(), textPrompt: textPrompt.optional(), description: description.optional() })
+  .strictObject({
+    title: title.optional(),
+    textPrompt: textPrompt.optional(),
+    description: description.optional(),
+    referenceImagePath: projectReference.optional(),
+    selected: z
+      .strictObject({ "first-frame": selectedFrame.optional(), "last-frame": selectedFrame.optional() })
+      .optional()
+      .meta({ description: `${selectedText} A step that is absent stays as it is.` }),
+  })
   .refine((body) => Object.values(body).some((value) => value !== undefined), {
-    error: "Must hold at least one of title, textPrompt, description.",
+    error: "Must hold at least one of title, textPrompt, description, referenceImagePath, selected.",
   })
   .meta({ id: "ChangeProject", minProperties: 1 });
 
@@ -34,8 +49,12 @@ const fields = {
   title: z.string(),
   textPrompt: z.string(),
   description: z.string(),
+  referenceImagePath: projectReference,
+  selected: z
+    .object({ "first-frame": selectedFrame, "last-frame": selectedFrame })
+    .meta({ id: "SelectedFrames", description: selectedText }),
   createdAt: time,
-  updatedAt: time,
+  updatedAt: time.meta({ description: "Moves with every change; the ETag is this in quotes." }),
 };
 
 export const project = z.object(fields).meta({ id: "Project", examples: [SAMPLE_PROJECT] });
@@ -58,6 +77,7 @@ export type ProjectWithPredictions = z.infer<typeof projectWithPredictions>;
 
 export const listProjectsQuery = z.strictObject({
   ...pageQuery,
+  search: line(1, 200).optional().meta({ description: "Only projects whose title contains this, in any case." }),
   include: z
     .literal("predictions", { error: "Must be predictions." })
     .optional()

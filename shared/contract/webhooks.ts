@@ -15,6 +15,12 @@ const eventTypes = z
   .array(z.enum(EVENT_TYPES, { error: `Must be one of ${EVENT_TYPES.join(", ")}.` }))
   .transform((types) => [...new Set(types)])
   .meta({ description: "Which events to send; an empty list means all of them." });
+const MOST_IN_FLIGHT = 8;
+const maxInFlight = z
+  .int()
+  .min(1)
+  .max(MOST_IN_FLIGHT)
+  .meta({ description: "How many requests to it may be open at once. `1`: one after the other, oldest event first." });
 
 /** The URL is checked further by shared/webhooks/check-url.ts. */
 export const createWebhookBody = z
@@ -25,6 +31,10 @@ export const createWebhookBody = z
       .default([])
       .meta({ description: "Which events to send. Default: an empty list, which means all of them." }),
     enabled: enabled.default(true).meta({ description: "Whether events are sent to it. Default: `true`." }),
+    maxInFlight: maxInFlight.default(MOST_IN_FLIGHT).meta({
+      description:
+        "How many requests to it may be open at once. `1`: one after the other, oldest event first. Default: `8`.",
+    }),
   })
   .meta({ id: "CreateWebhook" });
 
@@ -34,9 +44,10 @@ export const changeWebhookBody = z
     description: description.optional(),
     eventTypes: eventTypes.optional(),
     enabled: enabled.optional(),
+    maxInFlight: maxInFlight.optional(),
   })
   .refine((body) => Object.values(body).some((value) => value !== undefined), {
-    error: "Must hold at least one of url, description, eventTypes, enabled.",
+    error: "Must hold at least one of url, description, eventTypes, enabled, maxInFlight.",
   })
   .meta({ id: "ChangeWebhook", minProperties: 1 });
 
@@ -93,6 +104,7 @@ export const webhook = z
     description: z.string(),
     eventTypes: z.array(z.string()),
     enabled: z.boolean(),
+    maxInFlight: z.int(),
     disabledAt: time.nullable(),
     disabledReason: disabledReason.nullable(),
     failingSince: time.nullable(),

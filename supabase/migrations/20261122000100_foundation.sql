@@ -131,7 +131,7 @@ alter table keyframe_private.settings enable row level security;
 
 -- Written by the last migration of each version (`npm run schema` makes it). health() reads it, and so does a deployment.
 create table keyframe_private.installation (
-  version text primary key check (version ~ '^\d+\.\d+\.\d+$'),
+  version text primary key constraint version_is_three_numbers check (version ~ '^\d+\.\d+\.\d+$'),
   migrations jsonb not null,
   installed_at timestamptz not null default now()
 );

@@ -1,11 +1,29 @@
 -- A project: a title and the prompt of one shot. Its frames and videos are predictions.
 
+-- Whether a path names a reference image: projects/<file_name>.
+create function keyframe_private.is_reference_path(path text)
+returns boolean
+language plpgsql
+immutable
+strict
+set search_path = ''
+as $$
+begin
+  return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
+end
+$$;
+-- A check runs with the rights of the role that writes the row.
+grant execute on function keyframe_private.is_reference_path(text) to authenticated, service_role;
+
 create table keyframe.projects (
   id uuid primary key default gen_random_uuid(),
   owner_id uuid not null default auth.uid() references auth.users on delete cascade,
   title text not null constraint title_has_1_to_200_characters check (char_length(title) between 1 and 200),
   text_prompt text not null constraint text_prompt_has_1_to_4000_characters check (char_length(text_prompt) between 1 and 4000),
   description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
+  reference_image_path text,
+  selected_first_frame_id uuid,
+  selected_last_frame_id uuid,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
@@ -13,12 +31,18 @@ create table keyframe.projects (
   constraint text_prompt_has_a_visible_character check (keyframe_private.has_visible_character(text_prompt)),
   constraint text_prompt_is_plain_text check (keyframe_private.is_plain_text(text_prompt)),
   constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
+  constraint reference_image_of_project_is_in_projects check (keyframe_private.is_reference_path(reference_image_path)),
   constraint projects_id_owner_id_key unique (id, owner_id)
 );
 comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
+comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
+comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
+comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
+-- To find out whether a reference image is still in use.
+create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
 
 alter table keyframe.projects enable row level security;
 create policy projects_select_owner on keyframe.projects for select to authenticated
@@ -30,7 +54,8 @@ create policy projects_update_owner on keyframe.projects for update to authentic
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using (owner_id = (select auth.uid()));
 -- Not id: an identifier that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
-grant select, insert (title, text_prompt, description), update (title, text_prompt, description), delete
+grant select, insert (title, text_prompt, description), delete,
+  update (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id)
   on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
 
@@ -75,7 +100,8 @@ volatile
 set search_path = ''
 as $$
 begin
-  new.updated_at := greatest(now(), old.updated_at); -- now() is the start of this transaction, which may be before the last change
+  -- The API's ETag of a project is this time in milliseconds, so every change moves it. now() may be before the last change.
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
 end
 $$;

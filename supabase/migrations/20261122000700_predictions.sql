@@ -1,20 +1,5 @@
 -- A prediction: one run of one step. The row is the workflow; its status moves only as prediction_moves allows.
 
--- Whether a path names a reference image: projects/<file_name>.
-create function keyframe_private.is_reference_path(path text)
-returns boolean
-language plpgsql
-immutable
-strict
-set search_path = ''
-as $$
-begin
-  return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
-end
-$$;
--- A check runs with the rights of the role that writes the row.
-grant execute on function keyframe_private.is_reference_path(text) to authenticated, service_role;
-
 create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
 comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
 

@@ -21,14 +21,15 @@ $$;
 create function keyframe_private.require_frame(frame uuid, project uuid, wanted keyframe.generation_step)
 returns void
 language plpgsql
-stable
+volatile
 set search_path = ''
 as $$
 declare
   frame_status keyframe.prediction_status;
 begin
   select p.status into frame_status from keyframe.predictions p
-  where p.id = frame and p.project_id = project and p.step = wanted;
+  where p.id = frame and p.project_id = project and p.step = wanted
+  for key share; -- it is not deleted before this transaction ends
   if not found then
     perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, frame));
   elsif frame_status <> 'succeeded' then
@@ -40,6 +41,45 @@ begin
   end if;
 end
 $$;
+
+-- A newly selected frame must be a take of the same project. It stays one until it is deleted: success is final.
+create function keyframe_private.require_selected_frames()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  if new.selected_first_frame_id is distinct from old.selected_first_frame_id and new.selected_first_frame_id is not null then
+    perform keyframe_private.require_frame(new.selected_first_frame_id, new.id, 'first-frame');
+  end if;
+  if new.selected_last_frame_id is distinct from old.selected_last_frame_id and new.selected_last_frame_id is not null then
+    perform keyframe_private.require_frame(new.selected_last_frame_id, new.id, 'last-frame');
+  end if;
+  return new;
+end
+$$;
+create trigger _300_require_selected_frames before insert or update of selected_first_frame_id, selected_last_frame_id on keyframe.projects
+  for each row execute function keyframe_private.require_selected_frames();
+
+-- No foreign key does this: a second one between the two tables would make predictions(*) ambiguous in the Data API.
+create function keyframe_private.unselect_deleted_frame()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  update keyframe.projects p
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id);
+  return null;
+end
+$$;
+create trigger _420_unselect_deleted_frame after delete on keyframe.predictions
+  for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_frame();
 
 -- Raises unless the image is in the bucket projects and belongs to the owner.
 create function keyframe_private.require_reference(path text, owner uuid)
@@ -131,12 +171,14 @@ begin
   if new.first_frame_prediction_id is not null then
     perform keyframe_private.require_frame(new.first_frame_prediction_id, new.project_id, 'first-frame');
   elsif new.step <> 'first-frame' then
-    new.first_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'first-frame');
+    new.first_frame_prediction_id :=
+      coalesce(project.selected_first_frame_id, keyframe_private.latest_succeeded(new.project_id, 'first-frame'));
   end if;
   if new.last_frame_prediction_id is not null then
     perform keyframe_private.require_frame(new.last_frame_prediction_id, new.project_id, 'last-frame');
   elsif new.step = 'video' then
-    new.last_frame_prediction_id := keyframe_private.latest_succeeded(new.project_id, 'last-frame');
+    new.last_frame_prediction_id :=
+      coalesce(project.selected_last_frame_id, keyframe_private.latest_succeeded(new.project_id, 'last-frame'));
   end if;
   if new.step = 'video' and new.first_frame_prediction_id is null then
     perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');

@@ -76,7 +76,7 @@ create trigger _450_remove_partial_output after update of status on keyframe.pre
   execute function keyframe_private.remove_partial_output();
 
 -- Predictions are deleted, usually all of a project: removes their outputs, and the reference images that no other prediction
--- uses.
+-- and no project uses.
 create function keyframe_private.remove_deleted_files()
 returns trigger
 language plpgsql
@@ -101,6 +101,7 @@ begin
   from deleted d
   where d.reference_image_path is not null
     and not exists (select from keyframe.predictions p where p.reference_image_path = d.reference_image_path)
+    and not exists (select from keyframe.projects p where p.reference_image_path = d.reference_image_path)
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
@@ -113,7 +114,28 @@ create trigger _450_remove_deleted_files after delete on keyframe.predictions
   referencing old table as deleted
   for each statement execute function keyframe_private.remove_deleted_files();
 
--- Keeps an image that a new prediction uses although its removal was queued. An image whose removal is under way is lost.
+-- A project is deleted: removes its reference image, unless a prediction or another project uses it.
+create function keyframe_private.remove_deleted_reference()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform keyframe_private.lock_references(old.owner_id);
+  insert into keyframe_private.file_removals (bucket, name)
+  select 'projects', substr(old.reference_image_path, 10)
+  where not exists (select from keyframe.predictions p where p.reference_image_path = old.reference_image_path)
+    and not exists (select from keyframe.projects p where p.reference_image_path = old.reference_image_path)
+  on conflict do nothing;
+  return null;
+end
+$$;
+create trigger _450_remove_deleted_reference after delete on keyframe.projects
+  for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference();
+
+-- Keeps an image that a new prediction or a project uses although its removal was queued. An image whose removal is under way is lost.
 create function keyframe_private.keep_reference()
 returns trigger
 language plpgsql
@@ -136,6 +158,9 @@ end
 $$;
 create trigger _300_keep_reference before insert on keyframe.predictions
   for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference();
+create trigger _310_keep_reference before update on keyframe.projects
+  for each row when (new.reference_image_path is distinct from old.reference_image_path and new.reference_image_path is not null)
+  execute function keyframe_private.keep_reference();
 
 -- Leases up to 100 files to remove, as one task; null when there are none. One task at a time is fast enough, and keeps a long
 -- list from crowding out predictions while Storage is down.
@@ -155,7 +180,9 @@ begin
   end if;
   with due as (
     select r.bucket, r.name,
-      r.bucket = 'projects' and exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name) as is_needed
+      r.bucket = 'projects' and (
+        exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name)
+        or exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || r.name)) as is_needed
     from keyframe_private.file_removals r
     where r.due_at <= now()
     order by r.due_at
@@ -202,7 +229,7 @@ end
 $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
 
--- Queues the removal of reference images that no prediction uses: unused_references_after their upload, or when the owner's
+-- Queues the removal of reference images that no prediction and no project uses: unused_references_after their upload, or when the owner's
 -- account is deleted. Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
 returns integer
@@ -229,6 +256,7 @@ begin
           i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
           or not exists (select from auth.users u where u.id = i.owner_id))
         and not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || i.name)
+        and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
       limit max_images
     ) o
@@ -240,6 +268,7 @@ begin
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', unused.name from unnest(names) as unused (name)
     where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
+      and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || unused.name)
     on conflict do nothing;
     get diagnostics added = row_count;
     queued := queued + added;

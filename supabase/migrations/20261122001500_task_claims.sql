@@ -1,34 +1,28 @@
 -- Claiming tasks. A claim is one skip-locked statement, so simultaneous claims never get the same row.
 
--- Waits until a prediction is due, at most wait_ms. A check in the database costs a fraction of a call from outside, so it checks
--- often; slow checks are spaced out to take a tenth of the time at most. A waiting call holds a connection, so one waits at a
--- time and others return at once.
-create function keyframe_private.wait_for_task(wait_ms integer)
-returns void
+-- Whether a claim would get a task. Reads one entry of each index, whatever waits.
+create function keyframe_private.has_due_task(at timestamptz)
+returns boolean
 language plpgsql
 volatile
 set search_path = ''
 set enable_seqscan = off
 set enable_sort = off
 as $$
-declare
-  began constant timestamptz := clock_timestamp();
-  checked_at timestamptz;
-  rest double precision;
 begin
-  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe generate waits', 0)) then
-    return;
-  end if;
-  loop
-    checked_at := clock_timestamp();
-    exit when (
-      select p.next_attempt_at from keyframe.predictions p
-      where p.admitted_at is not null and p.is_active
-      order by p.next_attempt_at limit 1) <= checked_at;
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
-    exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
-    perform pg_sleep(rest);
-  end loop;
+  return (
+    select p.next_attempt_at from keyframe.predictions p
+    where p.admitted_at is not null and p.is_active order by p.next_attempt_at limit 1) <= at
+  or exists (
+    select from keyframe.predictions p
+    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
+      and p.unanswered_since > at - keyframe_private.search_horizon())
+  or exists (
+    select from keyframe_private.unanswered_submits s
+    where s.next_search_at <= at and s.unanswered_since > at - keyframe_private.search_horizon())
+  or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= at)
+  or (exists (select from keyframe_private.file_removals r where r.due_at <= at)
+    and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
 $$;
 
@@ -155,7 +149,7 @@ $$;
 
 -- Leases due tasks: predictions to submit, poll or store, provider runs to search for and to cancel, files to remove. A lease
 -- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
--- wait for a prediction, at most wait_ms.
+-- wait for a task, at most wait_ms.
 create function keyframe_worker.claim_predictions(
   max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0
 )
@@ -169,8 +163,8 @@ declare
   task jsonb;
   at timestamptz;
 begin
-  perform keyframe_private.wait_for_task(wait_ms);
-  -- Not now(): predictions that became due during the wait are later than that.
+  perform keyframe_private.wait_for_due('generate', wait_ms);
+  -- Not now(): what became due during the wait is later than that.
   at := clock_timestamp();
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
 

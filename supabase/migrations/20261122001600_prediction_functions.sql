@@ -15,6 +15,9 @@ begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
     'model', prediction.model, 'attempt', prediction.attempt, 'progress', prediction.progress,
+    'prompt', prediction.prompt, 'reference_image_path', prediction.reference_image_path,
+    'first_frame_prediction_id', prediction.first_frame_prediction_id,
+    'last_frame_prediction_id', prediction.last_frame_prediction_id, 'duration_seconds', prediction.duration_seconds,
     'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,

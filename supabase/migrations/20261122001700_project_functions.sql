@@ -29,7 +29,7 @@ grant execute on function keyframe_private.latest_predictions(uuid) to authentic
 -- Newest first. The next page follows (before_created_at, before_id).
 create function keyframe.list_projects(
   max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null,
-  with_predictions boolean default false
+  with_predictions boolean default false, search text default ''
 )
 returns json
 language plpgsql
@@ -52,13 +52,14 @@ begin
     -- Without a cursor it starts at infinity, so that every plan is a walk along the index.
     where p.owner_id = auth.uid() and (p.created_at, p.id)
       < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      and strpos(lower(p.title), lower(search)) > 0
     order by p.created_at desc, p.id desc
     limit least(max_rows, 101)
   ) l;
   return json_build_object('projects', page, 'rate', rate);
 end
 $$;
-comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction of each step.';
+comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction of each step, search keeps those whose title contains it.';
 
 create function keyframe.read_project(project_id uuid)
 returns json
@@ -81,10 +82,10 @@ end
 $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction of each step.';
 
--- An omitted field keeps its value. The trigger on projects counts the change and sets updated_at.
-create function keyframe.update_project(
-  project_id uuid, title text default null, text_prompt text default null, description text default null
-)
+-- `changes` has columns and their values; an omitted column keeps its value. With `versions` (times of updated_at, in milliseconds)
+-- it changes only a project of one of them, or one that has these values already: a repeated request whose answer was lost
+-- succeeds. The trigger on projects counts the change and sets updated_at.
+create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
 returns jsonb
 language plpgsql
 volatile
@@ -95,18 +96,22 @@ declare
   changed keyframe.projects;
 begin
   update keyframe.projects p
-  set title = coalesce(update_project.title, p.title),
-      text_prompt = coalesce(update_project.text_prompt, p.text_prompt),
-      description = coalesce(update_project.description, p.description)
+  set (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id) = (
+    select c.title, c.text_prompt, c.description, c.reference_image_path, c.selected_first_frame_id, c.selected_last_frame_id
+    from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id
+    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions) or jsonb_populate_record(p, changes) = p)
   returning p.* into changed;
   if not found then
+    if exists (select from keyframe.projects p where p.id = update_project.project_id) then
+      perform keyframe_private.raise_error('precondition_failed', 'The project has changed since you read it. Read it again, then send your change with its new ETag.');
+    end if;
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function keyframe.update_project is 'Changes the texts of the caller''s project. Existing predictions keep theirs.';
+comment on function keyframe.update_project is 'Changes the caller''s project. Existing predictions keep their inputs.';
 
 -- The triggers on projects and predictions count it, refuse it while a prediction runs, and queue the files for removal.
 create function keyframe.delete_project(project_id uuid)
@@ -173,9 +178,9 @@ $$;
 comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page.';
 
 grant execute on function
-  keyframe.list_projects(integer, timestamptz, uuid, boolean),
+  keyframe.list_projects(integer, timestamptz, uuid, boolean, text),
   keyframe.read_project(uuid),
-  keyframe.update_project(uuid, text, text, text),
+  keyframe.update_project(uuid, jsonb, timestamptz[]),
   keyframe.delete_project(uuid),
   keyframe.list_predictions(uuid, keyframe.generation_step, integer, timestamptz, uuid)
 to authenticated;

@@ -64,7 +64,7 @@ create table keyframe.webhook_deliveries (
   completed_at timestamptz,
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
--- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in delivery_leases.
+-- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in lanes.
 -- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of
 -- them in three million rows. Plans depend on statistics of how few rows are pending.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);

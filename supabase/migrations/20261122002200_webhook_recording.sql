@@ -48,7 +48,7 @@ begin
   perform from keyframe.webhook_endpoints e
   join (
     select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
-    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, status_code integer)
+    from jsonb_to_recordset(results) as r (id uuid, status_code integer)
     join keyframe.webhook_deliveries d on d.id = r.id
     group by d.endpoint_id
   ) b on b.endpoint_id = e.id
@@ -58,9 +58,10 @@ begin
 end
 $$;
 
--- Records a batch of results, each {id, lease_token, started_at, duration_ms, status_code, error, response_excerpt,
--- retry_after_seconds}. Results without a valid lease are dropped. Returns how many counted. The planner settings force the
--- primary key: a session keeps its plan, and one made while the table was small would read all of it.
+-- Records a batch of results, each {id, attempt, lane_token, started_at, duration_ms, status_code, error, response_excerpt,
+-- retry_after_seconds}. Results without the token of the endpoint's lane are dropped, and attempts that are recorded already. A token
+-- is valid until another worker takes the lane over. Returns how many counted. The planner settings force the primary key: a session
+-- keeps its plan, and one made while the table was small would read all of it.
 create function keyframe_private.record_attempts(results jsonb, at timestamptz)
 returns integer
 language plpgsql
@@ -72,21 +73,20 @@ set enable_mergejoin = off
 as $$
 declare
   counted integer;
-  changes keyframe_private.delivery_change[];
 begin
   perform keyframe_private.lock_switched_endpoints(results);
   with held as (
-    select d.id, d.endpoint_id, l.slot, d.owner_id, d.attempts + 1 as attempt, d.attempts + 1 - d.retries_from as tries,
-      d.last_attempt_at as was_at, d.status as was_status, d.last_error as was_error,
+    select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
+      d.status as was_status,
       r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error
-    from jsonb_to_recordset(results) as r (id uuid, lease_token uuid, started_at timestamptz, duration_ms integer,
+    from jsonb_to_recordset(results) as r (id uuid, attempt integer, lane_token uuid, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
-    join keyframe.webhook_deliveries d on d.id = r.id
-    join keyframe_private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id and l.token = r.lease_token
+    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
+    join keyframe_private.lanes l on l.endpoint_id = d.endpoint_id and l.token = r.lane_token
     order by d.id
-    for update of d, l
+    for update of d
   ), judged as materialized (
     select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
     from held h
@@ -98,9 +98,6 @@ begin
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
         completed_at = case when j.delivered or j.next_at is null then at end
     from judged j where d.id = j.id
-  ), released as (
-    update keyframe_private.delivery_leases l set delivery_id = null, token = null
-    from held h where l.endpoint_id = h.endpoint_id and l.slot = h.slot
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
@@ -121,11 +118,7 @@ begin
     from by_endpoint b
     where e.id = b.id and (b.disabled_reason is not null or b.some_delivered = (e.failing_since is not null))
   )
-  select count(*), array_agg(row(j.endpoint_id,
-    j.was_at, case when j.was_at is not null then keyframe_private.delivery_outcome(j.was_status, j.was_error) end, j.started_at,
-    case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'retrying' end, j.status_code, j.error)::keyframe_private.delivery_change)
-  into counted, changes from judged j;
-  perform keyframe_private.count_deliveries(changes);
+  select count(*) into counted from judged j;
   return counted;
 end
 $$;

@@ -1,43 +1,11 @@
--- The calls of deliver: record and claim, or wait for something due. And pruning.
+-- The call of deliver: record and claim, or wait for something due. And pruning.
 
--- Waits until a delivery is due at an endpoint with a free slot, at most wait_ms. A check here costs a fraction of a call from
--- outside, so it checks often; slow checks, with many pending endpoints, are spaced out to take a tenth of the time at most.
-create function keyframe_private.wait_for_delivery(wait_ms integer, at timestamptz)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set enable_bitmapscan = off
-set plan_cache_mode = force_generic_plan
-as $$
-declare
-  began timestamptz := clock_timestamp();
-  looked timestamptz;
-  rest double precision;
-begin
-  -- One call waits at a time: each waiting call holds a connection.
-  if not pg_try_advisory_xact_lock(hashtextextended('keyframe deliver waits', 0)) then
-    return;
-  end if;
-  loop
-    looked := clock_timestamp();
-    exit when exists (
-      select from keyframe_private.endpoints_with_due(gen_random_uuid(), 100000, at + (looked - began)) o (id)
-      where keyframe_private.endpoint_slots(o.id, at + (looked - began)) > 0);
-    rest := greatest(0.0005, 9 * extract(epoch from clock_timestamp() - looked));
-    exit when clock_timestamp() + make_interval(secs => rest) >= began + make_interval(secs => wait_ms / 1000.0);
-    perform pg_sleep(rest);
-  end loop;
-end
-$$;
-
--- Records the results of the last requests and leases the next due deliveries. Without results it may wait for a due one.
+-- Records the results of the last requests, renews the lanes a worker holds ({endpoint_id, token, sending, more}: the deliveries it
+-- has, and whether it takes more), and takes free ones, at most max_lanes. Without results it may wait for a due delivery.
+-- heartbeat_ms null: the worker does not claim.
 create function keyframe_worker.exchange_deliveries(
-  results jsonb, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, at timestamptz default now(),
-  wait_ms integer default 0
+  results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null,
+  at timestamptz default now(), wait_ms integer default 0
 )
 returns json
 language plpgsql
@@ -46,37 +14,35 @@ security definer
 set search_path = ''
 as $$
 declare
-  counted integer := 0;
-  deliveries json := '[]';
-  endpoints json := '{}';
+  recorded integer := 0;
   until timestamptz := at;
+  claimed record;
 begin
   if results <> '[]' then
-    counted := keyframe_private.record_attempts(results, at);
+    recorded := keyframe_private.record_attempts(results, at);
   else
-    -- The commit does not wait for the disk: leases lost in a crash are claimed again.
+    -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
-      perform keyframe_private.wait_for_delivery(wait_ms, at);
+      perform keyframe_private.wait_for_due('deliver', wait_ms);
       until := at + (clock_timestamp() - now());
     end if;
   end if;
-  if max_rows > 0 then
+  if heartbeat_ms is not null then
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms);
-    select c.deliveries, c.endpoints into deliveries, endpoints
-    from keyframe_private.claim_deliveries(max_rows, lease_seconds, until) c;
-    -- A worker at the end of its run time may leave due deliveries: kick the next one now instead of waiting for the sweep.
-    if heartbeat_ms <= 0 and json_array_length(deliveries) > 0 then
-      perform keyframe_private.kick_unless_running('deliver');
-    end if;
   end if;
-  return json_build_object('recorded', counted, 'deliveries', deliveries, 'endpoints', endpoints);
+  select c.lanes, c.ended into claimed from keyframe_private.claim_deliveries(held, max_lanes, lease_seconds, until) c;
+  -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
+  if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(until) then
+    perform keyframe_private.kick_unless_running('deliver');
+  end if;
+  return json_build_object('recorded', recorded, 'lanes', claimed.lanes, 'ended', claimed.ended);
 end
 $$;
-comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and leases the next due deliveries: { recorded, deliveries: [{ id, lease_token, attempt, endpoint_id, event_id, body }], endpoints: { <id>: { url, secrets } } }.';
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, endpoint by endpoint: { recorded, lanes: [{ endpoint_id, token, owner_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], ended: [endpoint_id] }.';
 
--- Deletes a batch of what deleted endpoints left: deliveries with their attempts, and test events. Skips endpoints with open
--- requests, so that recording never waits for it. Returns how many rows it deleted, without attempts. The planner settings force
+-- Deletes a batch of what deleted endpoints left: deliveries with their attempts, test events and the lane. Skips endpoints whose
+-- lane is leased, so that recording never waits for it. Returns how many rows it deleted, without attempts. The planner settings force
 -- the indexes, so that a batch reads only what it deletes.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns integer
@@ -95,9 +61,7 @@ declare
 begin
   for gone in
     select g.endpoint_id from keyframe_private.deleted_endpoints g
-    where not exists (
-      select from keyframe_private.delivery_leases l
-      where l.endpoint_id = g.endpoint_id and l.delivery_id is not null and l.leased_until > now())
+    where not exists (select from keyframe_private.lanes l where l.endpoint_id = g.endpoint_id and l.leased_until > now())
     order by g.deleted_at
     limit 1000
     for update of g skip locked
@@ -111,6 +75,7 @@ begin
     get diagnostics batch = row_count;
     deleted := deleted + batch;
     exit when deleted >= max_rows;
+    delete from keyframe_private.lanes l where l.endpoint_id = gone;
     delete from keyframe_private.deleted_endpoints g where g.endpoint_id = gone;
   end loop;
   return deleted;
@@ -118,8 +83,7 @@ end
 $$;
 
 -- Deletes events past their retention with their deliveries and attempts, a batch of what deleted endpoints left, counted hours
--- after two days (an endpoint's last hour with its events), expired secrets, and the slots of deleted endpoints. Returns how many
--- events it deleted.
+-- after two days (an endpoint's last hour with its events), and expired secrets. Returns how many events it deleted.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns integer
 language plpgsql
@@ -131,8 +95,6 @@ declare
   deleted integer;
 begin
   delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
-  delete from keyframe_private.delivery_leases l
-  where l.leased_until < now() - interval '1 hour' and not exists (select from keyframe.webhook_endpoints e where e.id = l.endpoint_id);
   -- An endpoint's last hour shows its latest attempt. A scalar subquery and ctids, because joins would read all hours.
   delete from keyframe_private.webhook_hours h where h.ctid = any (array(
     select o.ctid from keyframe_private.webhook_hours o
@@ -150,4 +112,4 @@ begin
 end
 $$;
 
-grant execute on function keyframe_worker.exchange_deliveries(jsonb, integer, integer, integer, timestamptz, integer) to service_role;
+grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer) to service_role;

@@ -33,8 +33,22 @@ begin
 end
 $$;
 
+-- Administrators may set up to 100 by hand.
+create function keyframe_private.require_max_in_flight(max_in_flight integer)
+returns void
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  if max_in_flight not between 1 and 8 then
+    perform keyframe_private.raise_error('invalid_request', 'maxInFlight must be from 1 to 8.');
+  end if;
+end
+$$;
+
 create function keyframe.create_webhook_endpoint(
-  url text, description text default '', event_types text[] default '{}', enabled boolean default true,
+  url text, description text default '', event_types text[] default '{}', enabled boolean default true, max_in_flight integer default 8,
   idempotency_key text default null, request_hash text default null
 )
 returns jsonb
@@ -53,9 +67,10 @@ begin
   end if;
   if not replayed then
     perform keyframe_private.take_token('create');
-    insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled)
+    perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
+    insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (endpoint, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
-      create_webhook_endpoint.event_types, create_webhook_endpoint.enabled);
+      create_webhook_endpoint.event_types, create_webhook_endpoint.enabled, create_webhook_endpoint.max_in_flight);
   end if;
   created := keyframe_private.managed_endpoint(endpoint);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(endpoint), 'replayed', replayed,
@@ -102,7 +117,8 @@ comment on function keyframe.read_webhook_endpoint is 'One endpoint of the calle
 
 -- An omitted field (null) keeps its value.
 create function keyframe.update_webhook_endpoint(
-  endpoint_id uuid, url text default null, description text default null, event_types text[] default null, enabled boolean default null
+  endpoint_id uuid, url text default null, description text default null, event_types text[] default null, enabled boolean default null,
+  max_in_flight integer default null
 )
 returns jsonb
 language plpgsql
@@ -114,11 +130,13 @@ declare
   rate jsonb := keyframe_private.take_token('change');
   changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
 begin
+  perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
   update keyframe.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
       description = coalesce(update_webhook_endpoint.description, e.description),
       event_types = coalesce(update_webhook_endpoint.event_types, e.event_types),
-      enabled = coalesce(update_webhook_endpoint.enabled, e.enabled)
+      enabled = coalesce(update_webhook_endpoint.enabled, e.enabled),
+      max_in_flight = coalesce(update_webhook_endpoint.max_in_flight, e.max_in_flight)
   where e.id = changed.id
   returning e.* into changed;
   -- Deliveries that waited while it was off are due now.
@@ -205,7 +223,7 @@ $$;
 comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
 
 grant execute on function
-  keyframe.create_webhook_endpoint(text, text, text[], boolean, text, text), keyframe.list_webhook_endpoints(),
-  keyframe.read_webhook_endpoint(uuid), keyframe.update_webhook_endpoint(uuid, text, text, text[], boolean),
+  keyframe.create_webhook_endpoint(text, text, text[], boolean, integer, text, text), keyframe.list_webhook_endpoints(),
+  keyframe.read_webhook_endpoint(uuid), keyframe.update_webhook_endpoint(uuid, text, text, text[], boolean, integer),
   keyframe.delete_webhook_endpoint(uuid), keyframe.reveal_webhook_secret(uuid), keyframe.rotate_webhook_secret(uuid, integer, text, text)
 to authenticated, service_role;

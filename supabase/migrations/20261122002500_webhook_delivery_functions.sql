@@ -137,7 +137,7 @@ begin
   end if;
   perform keyframe_private.take_token('change');
   again := keyframe_private.managed_delivery(delivery_id, lock => true);
-  -- A delivery that is being sent now keeps its lease; its retries restart.
+  -- One that is being sent now stays with its worker; its retries restart.
   update keyframe.webhook_deliveries d
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
   where d.id = again.id
@@ -164,9 +164,6 @@ declare
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
-  changes keyframe_private.delivery_change[];
-  exhausted integer;
-  retried integer;
   missed integer;
   recovered integer;
 begin
@@ -178,24 +175,13 @@ begin
   end if;
   perform keyframe_private.take_token('change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
-  -- Exhausted deliveries change the hours they are counted in. Counted in one batch: one by one, ten thousand take seconds.
-  perform set_config('keyframe.deliveries_counted', 'by the caller', true);
-  with failed as (
-    update keyframe.webhook_deliveries d
-    set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
-    where d.endpoint_id = endpoint.id and d.status = 'exhausted' and d.created_at >= oldest
-    returning d.*
-  )
-  select count(*), array_agg(row(
-    f.endpoint_id, f.last_attempt_at, 'exhausted', f.last_attempt_at, keyframe_private.delivery_outcome(f.status, f.last_error),
-    f.last_status_code, f.last_error)::keyframe_private.delivery_change)
-  into exhausted, changes from failed f;
-  perform set_config('keyframe.deliveries_counted', '', true);
   update keyframe.webhook_deliveries d
-  set retries_from = d.attempts, next_attempt_at = now()
-  where d.endpoint_id = endpoint.id and d.status = 'pending' and d.created_at >= oldest
-    and d.attempts > d.retries_from and d.id <> all ((select keyframe_private.leased_deliveries(endpoint.id))::uuid[]);
-  get diagnostics retried = row_count;
+  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
+  where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
+    -- What is due at an endpoint that is being sent to goes out anyway.
+    and (d.status = 'exhausted' or d.attempts > d.retries_from
+      and (d.next_attempt_at > now() or keyframe_private.held_deliveries(endpoint.id) = 0));
+  get diagnostics recovered = row_count;
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
   select v.id, endpoint.id, endpoint.owner_id, v.type
   from keyframe.webhook_events v
@@ -204,8 +190,7 @@ begin
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
   get diagnostics missed = row_count;
-  recovered := exhausted + retried + missed;
-  perform keyframe_private.count_deliveries(changes);
+  recovered := recovered + missed;
   perform keyframe_private.kick_unless_running('deliver');
   if idempotency_key is not null then
     perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));

@@ -23,16 +23,13 @@ begin
     select jsonb_build_object('at', w.last_attempt_at, 'status_code', w.last_status_code, 'error', w.last_error) as last
     from keyframe_private.webhook_hours w
     where w.endpoint_id = e.id and w.last_attempt_at is not null
-    order by w.hour desc, w.last_attempt_at desc limit 1
+    order by w.hour desc limit 1
   ) l on true
   cross join lateral (
-    select coalesce(jsonb_agg(to_jsonb(c) order by c.hour), '[]') as hours
-    from (
-      select w.hour, sum(w.delivered) as delivered, sum(w.retrying) as retrying, sum(w.exhausted) as exhausted
-      from keyframe_private.webhook_hours w
-      where w.endpoint_id = e.id and w.hour >= since
-      group by w.hour
-    ) c
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'hour', w.hour, 'delivered', w.delivered, 'retrying', w.retrying, 'exhausted', w.exhausted) order by w.hour), '[]') as hours
+    from keyframe_private.webhook_hours w
+    where w.endpoint_id = e.id and w.hour >= since
   ) h
   where e.owner_id = auth.uid() and (webhook_health.endpoint_id is null or e.id = webhook_health.endpoint_id);
   return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);

@@ -168,20 +168,10 @@ begin
   end if;
   perform keyframe_private.fail_overdue();
   perform keyframe_private.admit_all_waiting();
-  if exists (
-    select from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now()
-  ) or exists (
-    select from keyframe.predictions p
-    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= now()
-      and p.unanswered_since > now() - keyframe_private.search_horizon()
-  ) or exists (
-    select from keyframe_private.unanswered_submits s where s.next_search_at <= now() and s.unanswered_since > now() - keyframe_private.search_horizon()
-  ) or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= now())
-    or exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
+  if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
-  if exists (select from keyframe_private.endpoints_with_due(gen_random_uuid(), 1, now())) then
+  if keyframe_private.has_due_delivery(now()) then
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end

@@ -65,20 +65,20 @@ left join lateral (
   select c.failed_error as last_error, c.failed_status_code as last_error_status, c.failed_at as last_error_at
   from keyframe_private.webhook_hours c
   where c.endpoint_id = e.id and c.hour >= date_trunc('hour', now(), 'UTC') - interval '23 hours' and c.failed_at is not null
-  order by c.hour desc, c.failed_at desc limit 1
+  order by c.hour desc limit 1
 ) f on true
 cross join lateral (
-  select greatest(count(o.next_attempt_at) - cardinality(s.ids), 0) as due, (
+  select greatest(count(o.next_attempt_at) - s.held, 0) as due, (
       select d.next_attempt_at from keyframe.webhook_deliveries d
-      where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now() and d.id <> all (s.ids)
-      order by d.next_attempt_at limit 1) as oldest_due_at
-  from (select keyframe_private.leased_deliveries(e.id) as ids) s
+      where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now()
+      order by d.next_attempt_at offset s.held limit 1) as oldest_due_at
+  from (select keyframe_private.held_deliveries(e.id) as held) s
   left join lateral (
     select d.next_attempt_at from keyframe.webhook_deliveries d
     where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now()
     order by d.next_attempt_at limit 10000
   ) o on true
-  group by s.ids
+  group by s.held
 ) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column keyframe_private.admin_webhook_health.endpoint_id is 'The id in keyframe.webhook_endpoints.';

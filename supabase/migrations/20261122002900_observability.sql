@@ -62,8 +62,7 @@ as $$
   )
   select jsonb_build_object(
     'due', coalesce(sum(c.due) filter (where e.enabled), 0),
-    'sending', (
-      select count(*) from keyframe_private.delivery_leases l where l.delivery_id is not null and l.leased_until > now()),
+    'sending', (select coalesce(sum(l.held), 0) from keyframe_private.lanes l where l.leased_until > now()),
     'pending', coalesce(sum(c.pending) filter (where e.enabled), 0),
     'held', coalesce(sum(c.pending) filter (where not e.enabled), 0),
     'oldestDueSeconds', keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)),
@@ -77,16 +76,16 @@ as $$
   join keyframe.webhook_endpoints e on e.id = p.endpoint_id
   cross join lateral (
     -- Counted from the index alone; deliveries being sent are due as well. Only the oldest one is read from the table.
-    select count(o.next_attempt_at) as pending, greatest(count(*) filter (where o.next_attempt_at <= now()) - cardinality(s.ids), 0) as due, (
+    select count(o.next_attempt_at) as pending, greatest(count(*) filter (where o.next_attempt_at <= now()) - s.held, 0) as due, (
         select d.next_attempt_at from keyframe.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= now() and d.id <> all (s.ids)
-        order by d.next_attempt_at limit 1) as oldest_at
-    from (select keyframe_private.leased_deliveries(e.id) as ids) s
+        where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= now()
+        order by d.next_attempt_at offset s.held limit 1) as oldest_at
+    from (select keyframe_private.held_deliveries(e.id) as held) s
     left join lateral (
       select d.next_attempt_at from keyframe.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
     ) o on true
-    group by s.ids
+    group by s.held
   ) c
 $$;
 

@@ -20,7 +20,7 @@ test.each(["/api/projects", "/api/projects/generate/first-frame", "/api/projects
   "OPTIONS %s from a browser → 204 without a session: any origin, and every header an app sends",
   async (path) => {
     const wanted =
-      "authorization,apikey,content-type,idempotency-key,if-none-match,prefer,x-client-info,x-region,x-request-id";
+      "authorization,apikey,content-type,idempotency-key,if-match,if-none-match,prefer,x-client-info,x-region,x-request-id";
     const response = await sendToApi(path, {
       method: "OPTIONS",
       headers: {

@@ -140,3 +140,15 @@ test("include=predictions → each project with the latest of each step, outputs
   expect(listed).toMatchObject({ predictionId: frame.predictionId, status: "succeeded" });
   if (listed) await download(listed);
 });
+
+test("GET ?search → the projects with this in their title, in any case, page by page", async () => {
+  const searcher = await signUp();
+  for (const title of ["Harbour, dawn", "Quay", "The HARBOUR at night"]) await searcher.createProject({ title });
+  const titles = async (query: Record<string, string>) =>
+    (await listProjects(searcher, query)).projects.map((one) => one.title);
+  expect(await titles({ search: "harbour" })).toEqual(["The HARBOUR at night", "Harbour, dawn"]);
+  expect(await titles({ search: "lighthouse" })).toEqual([]);
+  const { nextCursor } = await listProjects(searcher, { search: "harbour", limit: "1" });
+  expect(await titles({ search: "harbour", limit: "1", cursor: nextCursor ?? "" })).toEqual(["Harbour, dawn"]);
+  expect((await searcher.call("/api/projects?search=")).error?.details?.[0]?.path).toBe("search");
+});

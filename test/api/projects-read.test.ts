@@ -16,7 +16,13 @@ test("GET of a new project → 200 with what it was made of, and null for each s
   const fields = { title: "Harbour", textPrompt: "Fog, 🚤", description: "As in the reference" };
   const projectId = await user.createProject(fields);
   const { createdAt, updatedAt, ...rest } = await readProject(user, projectId);
-  expect(rest).toEqual({ projectId, ...fields, predictions: { "first-frame": null, "last-frame": null, video: null } });
+  expect(rest).toEqual({
+    projectId,
+    ...fields,
+    referenceImagePath: null,
+    selected: { "first-frame": null, "last-frame": null },
+    predictions: { "first-frame": null, "last-frame": null, video: null },
+  });
   expect(updatedAt).toBe(createdAt);
   expect(Math.abs(Date.now() - Date.parse(createdAt))).toBeLessThan(60_000);
 });

@@ -26,6 +26,7 @@ test("POST an address alone → 201: enabled, for all events, the caller's own, 
     enabled: true,
     disabledAt: null,
     disabledReason: null,
+    maxInFlight: 8,
     failingSince: null,
     serviceWide: false,
   });

@@ -7,7 +7,7 @@ import { addReference, start } from "../support/db-user.ts";
 import {
   addEndpoint,
   exchange,
-  lease,
+  heldLanes,
   readDelivery,
   readEndpoint,
   seedDeliveries,
@@ -194,9 +194,9 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await db.sql`delete from keyframe.webhook_endpoints`;
     await db.sql`delete from keyframe.webhook_events`;
     const endpoint = await addEndpoint(db.sql, world.owner, { event_types: ["project.created"] });
-    const [delivered = "", busy = ""] = await seedDeliveries(db.sql, endpoint, 2);
+    const [delivered = ""] = await seedDeliveries(db.sql, endpoint, 2);
     await db.sql`update keyframe.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 3 where id = ${delivered}`;
-    await lease(db.sql, busy, new Date(Date.now() + 60_000));
+    const beingSent = await exchange(db.sql);
     const event = async (owner: string, type: string, at: string) => {
       const [row] = await db.sql<{ id: string }[]>`
         insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload, created_at)
@@ -214,7 +214,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await kicksTo("deliver");
     await run("Replay a day to an endpoint", { endpoint_id: endpoint, day: "2026-11-20" });
     expect(await kicksTo("deliver")).toBe(1);
-    const sent = (await exchange(db.sql)).deliveries;
+    const sent = (await exchange(db.sql, { held: heldLanes(beingSent) })).deliveries;
     const [again] = await db.sql`select event_id from keyframe.webhook_deliveries where id = ${delivered}`;
     expect(sent.map(({ event_id }) => event_id).toSorted()).toEqual([missed, again?.event_id].toSorted());
     expect(sent.some(({ event_id }) => others.includes(event_id))).toBe(false);

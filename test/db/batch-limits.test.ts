@@ -2,7 +2,7 @@ import { afterAll, beforeEach, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
 import { claim } from "../support/db-calls.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { addEndpoint, seedDeliveries } from "../support/db-webhooks.ts";
+import { addEndpoint, exchange, seedDeliveries } from "../support/db-webhooks.ts";
 
 // A limit in a subquery bounds a statement only while the subquery runs once. For a table that is believed to hold one row Postgres
 // may join it row by row, and then runs the subquery anew for each: what it has just changed is skipped and the next rows follow.
@@ -144,11 +144,24 @@ test("a deleted endpoint left sixteen deliveries → a batch of two deletes two"
   expect(await countOf("keyframe.webhook_deliveries")).toBe(14);
 });
 
-test("an endpoint with two places has sixteen deliveries due → two are leased", async () => {
+test("an endpoint with two requests at once has sixteen deliveries due → four are claimed", async () => {
   const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 2 });
   await fillUnnoticed("keyframe.webhook_deliveries", () => seedDeliveries(db.sql, endpoint, 1));
-  await db.sql`select keyframe_worker.exchange_deliveries('[]', 100, 60)`;
-  expect(await countOf("keyframe_private.delivery_leases where delivery_id is not null")).toBe(2);
+  expect((await exchange(db.sql)).deliveries).toHaveLength(4);
+});
+
+test("sixteen endpoints have something due, two lanes are wanted → two are taken, new ones and used ones", async () => {
+  const addDue = async () => seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+  await fillUnnoticed("keyframe_private.lanes", async () => {
+    await addDue();
+    await exchange(db.sql, { leaseSeconds: 0 });
+  });
+  for (let i = 0; i < 16; i++) await addDue();
+  const leased = "keyframe_private.lanes where leased_until > now()";
+  for (const taken of [2, 4, 6]) {
+    expect((await exchange(db.sql, { maxLanes: 2 })).lanes).toHaveLength(2);
+    expect(await countOf(leased)).toBe(taken);
+  }
 });
 
 test("no function compares with a limited subquery by in: = any (array(…)) runs it once, whatever the plan", async () => {

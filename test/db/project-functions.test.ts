@@ -55,6 +55,9 @@ describe("list_projects", () => {
       title: "Harbour",
       text_prompt: "A harbour at dawn, fog, one red boat",
       description: "",
+      reference_image_path: null,
+      selected_first_frame_id: null,
+      selected_last_frame_id: null,
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });
@@ -129,8 +132,8 @@ describe("read_project", () => {
 });
 
 describe("update_project", () => {
-  const update = (args: Args, owner = world.owner) =>
-    call<{ project: Project }>(db, owner, "update_project", { project_id: world.project, ...args });
+  const update = (changes: object, owner = world.owner) =>
+    call<{ project: Project }>(db, owner, "update_project", { project_id: world.project, changes });
 
   test("one field → that one changes, the others stay, and updated_at moves", async () => {
     await db.sql`update keyframe.projects set description = 'Misty' where id = ${world.project}`;
@@ -241,7 +244,7 @@ describe("the rate limits", () => {
   test("changes and deletions, also through the Data API → one token of class change for each request", async () => {
     await spent("change", 3);
     const change = () =>
-      call<{ rate: Row }>(db, world.owner, "update_project", { project_id: world.project, title: "Quay" });
+      call<{ rate: Row }>(db, world.owner, "update_project", { project_id: world.project, changes: { title: "Quay" } });
     expect((await change()).rate).toMatchObject({ policy: "change", limit: 3, remaining: 2 });
     const asUser = (statement: string) =>
       db.as({ role: "authenticated", sub: world.owner }, (sql) => sql.unsafe(statement));

@@ -12,11 +12,7 @@ afterAll(() => db.drop());
 /** The specification: what differs from Postgres' defaults, and for which table. The migrations say why. */
 const PARAMETERS: Record<string, string[]> = {
   "keyframe_private.file_removals": ["autovacuum_vacuum_scale_factor=0.02"],
-  "keyframe_private.delivery_leases": [
-    "autovacuum_vacuum_scale_factor=0",
-    "autovacuum_vacuum_threshold=2000",
-    "fillfactor=40",
-  ],
+  "keyframe_private.lanes": ["autovacuum_vacuum_scale_factor=0", "autovacuum_vacuum_threshold=2000", "fillfactor=40"],
   "keyframe_private.last_kicks": ["fillfactor=50"],
   "keyframe_private.worker_heartbeats": ["fillfactor=50"],
   "keyframe_private.rate_buckets": ["fillfactor=50"],
@@ -66,7 +62,8 @@ describe("what is written again and again is updated in place, so that no index 
     const record = (sql: Parameters<typeof exchange>[0], of: typeof deliveries) =>
       exchange(sql, {
         results: of.map((delivery) => resultOf(delivery, { status_code: 200, started_at })),
-        maxRows: 0,
+        held: [],
+        maxLanes: 0,
       });
     await record(db.sql, deliveries.slice(0, 1));
     const found = await updates("keyframe_private.webhook_hours", async (sql) => {

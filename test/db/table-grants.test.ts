@@ -53,9 +53,10 @@ const EXPECTED: Record<string, Record<Who, Access>> = {
   "keyframe_private.admin_usage": nobody,
   "keyframe_private.admin_webhook_health": nobody,
   "keyframe_private.deleted_endpoints": nobody,
-  "keyframe_private.delivery_leases": nobody,
+  "keyframe_private.lanes": nobody,
   "keyframe_private.file_removals": nobody,
   "keyframe_private.idempotency_keys": nobody,
+  "keyframe_private.installation": nobody,
   "keyframe_private.last_kicks": nobody,
   "keyframe_private.worker_heartbeats": nobody,
   "keyframe_private.prediction_moves": nobody,
@@ -87,7 +88,16 @@ const INSERT_COLUMNS: Record<string, string[]> = {
   ].sort(),
 };
 
-const UPDATE_COLUMNS: Record<string, string[]> = { "keyframe.projects": ["description", "text_prompt", "title"] };
+const UPDATE_COLUMNS: Record<string, string[]> = {
+  "keyframe.projects": [
+    "description",
+    "reference_image_path",
+    "selected_first_frame_id",
+    "selected_last_frame_id",
+    "text_prompt",
+    "title",
+  ],
+};
 
 let db: ClonedDatabase;
 let owner: World;

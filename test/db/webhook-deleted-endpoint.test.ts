@@ -47,7 +47,7 @@ test("a claim while an endpoint with a used slot is being deleted → waits for 
   await db.sql`update keyframe.webhook_deliveries set next_attempt_at = now() - interval '1 second' where id = ${scene.delivery}`;
   const { deliveries } = await exchange(db.sql);
   expect(deliveries.map(({ id }) => id)).toContain(scene.delivery);
-  await exchange(db.sql, { results: deliveries.map((held) => resultOf(held)), maxRows: 0 });
+  await exchange(db.sql, { results: deliveries.map((held) => resultOf(held)), maxLanes: 0 });
   await db.sql`update keyframe.webhook_deliveries set next_attempt_at = now() - interval '1 second' where id = ${scene.delivery}`;
   await db.sql.begin(async (sql) => {
     await sql`delete from keyframe.webhook_endpoints where id = ${scene.endpoint}`;

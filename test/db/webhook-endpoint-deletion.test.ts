@@ -245,7 +245,7 @@ describe("requests that are under way when an endpoint is deleted", () => {
     await remove(scene.endpoint);
   });
   const record = (outcome: { status_code: number }) =>
-    exchange(db.sql, { results: deliveries.map((held) => resultOf(held, outcome)), maxRows: 0 });
+    exchange(db.sql, { results: deliveries.map((held) => resultOf(held, outcome)), maxLanes: 0 });
 
   test.each([200, 410, 500])(
     "they end with %i → the other results of the batch count; theirs are discarded",
@@ -266,7 +266,7 @@ describe("requests that are under way when an endpoint is deleted", () => {
   });
 
   test("they are never recorded → deleted when their leases have run out", async () => {
-    await db.sql`update keyframe_private.delivery_leases set leased_until = now()`;
+    await db.sql`update keyframe_private.lanes set leased_until = now() where token is not null`;
     expect(await pruneOnce(100)).toBe(1);
   });
 });

@@ -164,6 +164,17 @@ describe("update_webhook_endpoint", () => {
     expect(after).toMatchObject({ owner_id: owner, created_at: before.created_at });
   });
 
+  test("max_in_flight of 1 to 8 → taken; more or less → refused, and nothing changes; another change keeps what an administrator set", async () => {
+    const id = await addEndpoint(db.sql, owner, { max_in_flight: 100 });
+    expect(await update(id, { description: "CRM" })).toMatchObject({ max_in_flight: 100 });
+    expect(await update(id, { max_in_flight: 1 })).toMatchObject({ max_in_flight: 1, description: "CRM" });
+    for (const max_in_flight of [0, 9, -1]) {
+      expect(await codeOf(update(id, { max_in_flight }))).toBe("invalid_request");
+      expect(await codeOf(create({ max_in_flight }))).toBe("invalid_request");
+    }
+    expect(await readEndpoint(db.sql, id)).toMatchObject({ max_in_flight: 1 });
+  });
+
   test("disabled → by_owner, with the time; a second time → the first time stays", async () => {
     const id = await addEndpoint(db.sql, owner);
     const { disabled_at } = await update(id, { enabled: false });

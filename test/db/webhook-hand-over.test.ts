@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
-import { addEndpoint, clearWebhooks, exchange, seedDeliveries } from "../support/db-webhooks.ts";
+import { addEndpoint, clearWebhooks, exchange, record, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
 
 let db: ClonedDatabase;
 let endpoint: string;
@@ -21,22 +21,35 @@ afterAll(() => db.drop());
 
 const kicks = async () => (await db.sql`select from net.http_request_queue where url like '%/keyframe-deliver'`).count;
 
-test("a last look that still finds something → a kick, so that a run whose time is up hands over", async () => {
-  await seedDeliveries(db.sql, endpoint, 12);
-  expect((await exchange(db.sql, { heartbeatMs: 0 })).deliveries).toHaveLength(8);
+const two = async () => {
+  for (const id of [endpoint, await addEndpoint(db.sql, null)]) await seedDeliveries(db.sql, id, 20);
+};
+
+test("a last claim that leaves something due → a kick, so that a run whose time is up hands over", async () => {
+  await two();
+  expect((await exchange(db.sql, { heartbeatMs: 0, maxLanes: 1 })).lanes).toHaveLength(1);
   expect(await kicks()).toBe(1);
 });
 
-test("a last look that finds nothing → no kick: what hangs or waits is for the sweep", async () => {
+test("the last results after it → a kick, if the lane that they release has more", async () => {
+  await seedDeliveries(db.sql, endpoint, 20);
+  const { deliveries } = await exchange(db.sql, { heartbeatMs: 0 });
+  expect(await kicks()).toBe(0);
+  const results = deliveries.map((delivery) => resultOf(delivery, { status_code: 200 }));
+  await record(db.sql, results);
+  expect(await kicks()).toBe(1);
+});
+
+test("a last claim that leaves nothing → no kick: what is being sent or waits is for its worker, or the sweep", async () => {
   expect((await exchange(db.sql, { heartbeatMs: 0 })).deliveries).toEqual([]);
-  await seedDeliveries(db.sql, endpoint, 12);
+  await seedDeliveries(db.sql, endpoint, 20);
   await exchange(db.sql, { heartbeatMs: 300 });
   expect((await exchange(db.sql, { heartbeatMs: 0 })).deliveries).toEqual([]);
   expect(await kicks()).toBe(0);
 });
 
 test("a claim with a heartbeat → no kick", async () => {
-  await seedDeliveries(db.sql, endpoint, 12);
-  expect((await exchange(db.sql, { heartbeatMs: 300 })).deliveries).toHaveLength(8);
+  await two();
+  expect((await exchange(db.sql, { heartbeatMs: 300, maxLanes: 1 })).lanes).toHaveLength(1);
   expect(await kicks()).toBe(0);
 });

@@ -127,8 +127,8 @@ test("10,000 deliveries of the last day, and 300 other endpoints → reads the h
       select gen_random_uuid(), ${endpoint}, ${owner}, 'project.created', 'delivered', 1, now() - i * interval '8 seconds', now()
       from generate_series(1, 10000) i`;
     await sql`
-      insert into keyframe_private.webhook_hours (endpoint_id, hour, slot, delivered, last_attempt_at)
-      select e.id, date_trunc('hour', now(), 'UTC') - h * interval '1 hour', 0, 400, now() - h * interval '1 hour'
+      insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt_at)
+      select e.id, date_trunc('hour', now(), 'UTC') - h * interval '1 hour', 400, now() - h * interval '1 hour'
       from (select ${endpoint}::uuid as id union all select gen_random_uuid() from generate_series(1, 300)) e, generate_series(0, 47) h`;
   });
   await db.sql`analyze keyframe.webhook_deliveries, keyframe_private.webhook_hours`;

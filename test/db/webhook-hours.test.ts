@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { liftRateLimits } from "../support/db-user.ts";
 import {
   addEndpoint,
   call,
   clearWebhooks,
   exchange,
+  record,
   resultOf,
   seedDeliveries,
   sendNext,
@@ -29,9 +31,8 @@ type Counted = { endpoint: string; hour: string; delivered: number; retrying: nu
 
 /** What was counted, without hours in which nothing is left. */
 const counted = () => db.sql<Counted[]>`
-  select endpoint_id as endpoint, hour::text, sum(delivered)::int as delivered, sum(retrying)::int as retrying, sum(exhausted)::int as exhausted
-  from keyframe_private.webhook_hours group by endpoint_id, hour
-  having sum(delivered) <> 0 or sum(retrying) <> 0 or sum(exhausted) <> 0 order by 1, 2`;
+  select endpoint_id as endpoint, hour::text, delivered, retrying, exhausted
+  from keyframe_private.webhook_hours where (delivered, retrying, exhausted) <> (0, 0, 0) order by 1, 2`;
 
 /** The same from the deliveries themselves, one by one. */
 const there = () => db.sql<Counted[]>`
@@ -91,7 +92,7 @@ describe("a delivery is counted where its last attempt was", () => {
     const { deliveries } = await exchange(db.sql);
     const results = deliveries.map((delivery, i) => resultOf(delivery, { status_code: i % 3 ? 200 : 500 }));
     for (const recorded of [20, 0]) {
-      expect((await exchange(db.sql, { results, maxRows: 0 })).recorded).toBe(recorded);
+      expect((await exchange(db.sql, { results, maxLanes: 0 })).recorded).toBe(recorded);
       await expectAgreement();
     }
     expect(await sumOf()).toEqual({ delivered: 13, retrying: 7, exhausted: 0 });
@@ -121,50 +122,64 @@ test("300 that were given up are recovered → counted at once, not one by one",
   expect(await sumOf()).toEqual({ delivered: 0, retrying: 300, exhausted: 0 });
 });
 
-test("two that record for one endpoint at the same time → neither waits for the other, and both are counted", async () => {
-  await seedDeliveries(db.sql, endpoint, 2);
-  const { deliveries } = await exchange(db.sql);
-  const [one = [], two = []] = deliveries.map((delivery) => [resultOf(delivery, { status_code: 200 })]);
+test("two workers record for different endpoints at the same time → neither waits for the other, and both are counted", async () => {
+  const other = await addEndpoint(db.sql, owner);
+  for (const id of [endpoint, other]) await seedDeliveries(db.sql, id, 2);
+  const [one, two] = [await exchange(db.sql, { maxLanes: 1 }), await exchange(db.sql)];
+  const delivered = ({ deliveries }: typeof one) => deliveries.map((each) => resultOf(each, { status_code: 200 }));
   await db.sql.begin(async (first) => {
-    await exchange(first, { results: one, maxRows: 0 });
+    await record(first, delivered(one));
     await db.sql.begin(async (second) => {
       await second`set local lock_timeout = '2 s'`;
-      await exchange(second, { results: two, maxRows: 0 });
+      await record(second, delivered(two));
     });
-    expect(await sumOf()).toEqual({ delivered: 1, retrying: 0, exhausted: 0 });
+    expect(await sumOf()).toEqual({ delivered: 2, retrying: 0, exhausted: 0 });
   });
-  expect(await sumOf()).toEqual({ delivered: 2, retrying: 0, exhausted: 0 });
+  expect(await sumOf()).toEqual({ delivered: 4, retrying: 0, exhausted: 0 });
 });
 
-test("more at the same time than there are slots → the last ones take turns", async () => {
-  const many = 12;
-  await seedDeliveries(db.sql, endpoint, many);
+test("owners resend and recover while results of the same endpoint are recorded, many at once → every change is counted", async () => {
+  await liftRateLimits(db);
+  const at = new Date();
+  const given_up = { status: "exhausted", attempts: 10, last_attempt_at: at, last_error: "dns", completed_at: at };
+  const ended = await seedDeliveries(db.sql, endpoint, 20, given_up);
+  await seedDeliveries(db.sql, endpoint, 40);
   const { deliveries } = await exchange(db.sql);
-  await Promise.all(
-    deliveries.map((delivery) => exchange(db.sql, { results: [resultOf(delivery, { status_code: 200 })], maxRows: 0 })),
-  );
-  expect(await sumOf()).toEqual({ delivered: many, retrying: 0, exhausted: 0 });
-  const [row] = await db.sql<{ slots: number }[]>`select count(*)::int as slots from keyframe_private.webhook_hours`;
-  expect(row?.slots).toBeLessThanOrEqual(8);
+  expect(deliveries).toHaveLength(40);
+  const batches = Array.from({ length: 10 }, (_, i) => deliveries.slice(4 * i, 4 * i + 4));
+  const recording = batches.map((batch, i) => {
+    const results = batch.map((each, j) => resultOf(each, { status_code: (i + j) % 2 ? 200 : 500 }));
+    return exchange(db.sql, { results, held: [], maxLanes: 0 });
+  });
+  const resending = ended.map((delivery_id) => call(db, owner, "redeliver_webhook", { delivery_id }));
+  const recovering = call(db, owner, "recover_webhook_endpoint", { endpoint_id: endpoint, since: new Date(0) });
+  await Promise.all([...recording, ...resending, recovering]);
+  await expectAgreement();
+  expect(await sumOf()).toEqual({ delivered: 20, retrying: 40, exhausted: 0 });
 });
 
-test("one sender after the other → one slot, so that an hour is one row", async () => {
+test("an administrator changes many deliveries in one statement → they are counted at once, as they are then", async () => {
+  await seedDeliveries(db.sql, endpoint, 30);
+  await sendNext(db.sql, { status_code: 500 });
+  await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now() where endpoint_id = ${endpoint}`;
+  await expectAgreement();
+  expect(await sumOf()).toEqual({ delivered: 0, retrying: 0, exhausted: 30 });
+});
+
+test("results recorded one after the other → one row for an hour", async () => {
   await seedDeliveries(db.sql, endpoint, 3);
   const started_at = new Date().toISOString();
-  for (let i = 0; i < 3; i++) {
-    const { deliveries } = await exchange(db.sql, { maxRows: 1 });
-    await exchange(db.sql, {
-      results: deliveries.map((d) => resultOf(d, { status_code: 200, started_at })),
-      maxRows: 0,
-    });
+  const { deliveries } = await exchange(db.sql);
+  for (const delivery of deliveries) {
+    await exchange(db.sql, { results: [resultOf(delivery, { status_code: 200, started_at })], held: [], maxLanes: 0 });
   }
-  expect(await db.sql`select slot, delivered from keyframe_private.webhook_hours`).toEqual([{ slot: 0, delivered: 3 }]);
+  expect(await db.sql`select delivered from keyframe_private.webhook_hours`).toEqual([{ delivered: 3 }]);
 });
 
 describe("pruning", () => {
   const add = (endpoint: string, daysAgo: number) => db.sql`
-    insert into keyframe_private.webhook_hours (endpoint_id, hour, slot, delivered, last_attempt_at)
-    select ${endpoint}, h, 0, 1, h from date_trunc('hour', now() - interval '1 day' * ${daysAgo}::float, 'UTC') h`;
+    insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt_at)
+    select ${endpoint}, h, 1, h from date_trunc('hour', now() - interval '1 day' * ${daysAgo}::float, 'UTC') h`;
   const left = async () =>
     (
       await db.sql<{ days: number }[]>`

@@ -137,8 +137,8 @@ describe("the sweep kicks deliver", () => {
   });
 
   test("a lease that ran out (the function died) → one kick", async () => {
-    const [delivery = ""] = await seedDeliveries(db.sql, endpoint, 1);
-    await lease(db.sql, delivery, fromNow(-1));
+    await seedDeliveries(db.sql, endpoint, 1);
+    await lease(db.sql, endpoint, fromNow(-1));
     expect(await kicksOf(sweep)).toBe(1);
   });
 
@@ -152,7 +152,8 @@ describe("the sweep kicks deliver", () => {
   });
 
   test("what is due is being sent → none", async () => {
-    for (const delivery of await seedDeliveries(db.sql, endpoint, 1)) await lease(db.sql, delivery, fromNow(3600));
+    await seedDeliveries(db.sql, endpoint, 1);
+    await lease(db.sql, endpoint, fromNow(3600));
     expect(await kicksOf(sweep)).toBe(0);
   });
 

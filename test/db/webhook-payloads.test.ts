@@ -185,7 +185,7 @@ test("the body → the same bytes at every attempt, as the event's row has them,
     const at = new Date(Date.now() + attempt * 86_400_000);
     const { deliveries } = await exchange(db.sql, { at });
     bodies.push(...deliveries.map((delivery) => delivery.body));
-    await exchange(db.sql, { results: deliveries.map((delivery) => resultOf(delivery)), maxRows: 0, at });
+    await exchange(db.sql, { results: deliveries.map((delivery) => resultOf(delivery)), maxLanes: 0, at });
   }
   expect(bodies.length).toBe(4);
   expect(new Set(bodies).size).toBe(1);

@@ -14,7 +14,7 @@ test("recording, planned on a table with a few rows → through the primary key,
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { max_in_flight: 100 }), 10);
   await db.sql.begin(async (sql) => {
     for (let call = 0; call < 7; call++) {
-      const { deliveries } = await exchange(sql, { maxRows: 10 });
+      const { deliveries } = await exchange(sql, { maxLanes: 1 });
       const results = deliveries.map((delivery) => resultOf(delivery, { status_code: call % 2 ? 200 : 500 }));
       const scans = async () => {
         const [row] = await sql<{ scans: number }[]>`
@@ -22,7 +22,7 @@ test("recording, planned on a table with a few rows → through the primary key,
         return row?.scans ?? 0;
       };
       const before = await scans();
-      expect((await exchange(sql, { results, maxRows: 0 })).recorded).toBe(10);
+      expect((await exchange(sql, { results, maxLanes: 0 })).recorded).toBe(10);
       expect(await scans()).toBe(before);
     }
   });

@@ -6,12 +6,14 @@ import {
   addEndpoint,
   clearWebhooks,
   exchange,
-  leaseOf,
+  record as recordIn,
+  type Result,
   readDelivery,
   readEndpoint,
   resultOf,
   seedDeliveries,
   sendNext,
+  tokenOf,
 } from "../support/db-webhooks.ts";
 
 let db: ClonedDatabase;
@@ -21,7 +23,7 @@ beforeAll(async () => {
 beforeEach(() => clearWebhooks(db.sql));
 afterAll(() => db.drop());
 
-const record = (results: object[]) => exchange(db.sql, { results, maxRows: 0 });
+const record = (results: Result[]) => recordIn(db.sql, results);
 const attemptsOf = (id: string) => db.sql`
   select attempt, started_at, duration_ms, status_code, error, response_excerpt from keyframe.webhook_attempts where delivery_id = ${id} order by id`;
 
@@ -64,56 +66,56 @@ test("an answer that failed after its status had come → the status and why", a
 test("an answer of 1 KiB → kept whole; more → refused, so no long answer gets into the table", async () => {
   const [first = "", second = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 2);
   const { deliveries } = await exchange(db.sql);
-  const held = (id: string) =>
-    resultOf(deliveries.find((delivery) => delivery.id === id) ?? { id, lease_token: "" }, {
-      response_excerpt: "x".repeat(1024),
-    });
-  await record([held(first)]);
+  const held = (id: string, response_excerpt: string) =>
+    deliveries.filter((delivery) => delivery.id === id).map((one) => resultOf(one, { response_excerpt }));
+  const results = held(first, "x".repeat(1024));
+  await exchange(db.sql, { results, held: [] });
   expect([...(await attemptsOf(first))]).toMatchObject([{ response_excerpt: "x".repeat(1024) }]);
-  const { constraint } = await refusalOf(record([{ ...held(second), response_excerpt: `${"x".repeat(1023)}é` }]));
+  const { constraint } = await refusalOf(record(held(second, `${"x".repeat(1023)}é`)));
   expect(constraint).toBe("response_excerpt_has_at_most_1_kib");
 });
 
-describe("the holder of a lease alone is believed", () => {
-  test("the result of a lease that another has taken over → dropped; the new holder's counts", async () => {
+describe("only the holder of the lane can record", () => {
+  test("the result of a worker whose lane another has taken over → dropped; the new holder's counts", async () => {
     const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const [stale] = (await exchange(db.sql, { leaseSeconds: 60 })).deliveries;
     const [held] = (await exchange(db.sql, { at: new Date(Date.now() + 61_000) })).deliveries;
     if (!stale || !held) throw new Error("It was not handed out twice.");
     expect((await record([resultOf(stale, { status_code: 200 })])).recorded).toBe(0);
     expect(await readDelivery(db.sql, id)).toMatchObject({ status: "pending", attempts: 0 });
-    expect(await leaseOf(db.sql, id)).toBe(held.lease_token);
+    expect(await tokenOf(db.sql, held.endpoint_id)).toBe(held.lane_token);
     expect((await record([resultOf(held, { status_code: 200 })])).recorded).toBe(1);
     expect((await attemptsOf(id)).length).toBe(1);
   });
 
   test("an expired lease that no worker has taken over → still counts: the request was made", async () => {
-    const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
-    const [held] = (await exchange(db.sql, { leaseSeconds: 0 })).deliveries;
-    expect((await record([resultOf(held ?? { id, lease_token: "" }, { status_code: 200 })])).recorded).toBe(1);
+    await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+    const { deliveries } = await exchange(db.sql, { leaseSeconds: 0 });
+    expect((await record(deliveries.map((held) => resultOf(held, { status_code: 200 })))).recorded).toBe(1);
   });
 
   test("the same result sent twice (the first answer was lost) → counts once", async () => {
     const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
-    expect((await record(results)).recorded).toBe(1);
-    expect((await record(results)).recorded).toBe(0);
+    expect((await exchange(db.sql, { results, held: [] })).recorded).toBe(1);
+    expect((await exchange(db.sql, { results, held: [] })).recorded).toBe(0);
     expect((await attemptsOf(id)).length).toBe(1);
   });
 
-  test("a delivery that an administrator gave up while it was sent → stays given up, the result is dropped, its slot is free", async () => {
+  test("a delivery that an administrator gave up while it was sent → stays given up, the result is dropped, its lane is free", async () => {
     const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
-    const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
+    const { deliveries } = await exchange(db.sql);
+    const results = deliveries.map((held) => resultOf(held));
     await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${id}`;
     expect((await record(results)).recorded).toBe(0);
     expect(await readDelivery(db.sql, id)).toMatchObject({ status: "exhausted", attempts: 0 });
-    expect(await leaseOf(db.sql, id)).toBeNull();
+    expect(await tokenOf(db.sql, deliveries[0]?.endpoint_id ?? "")).toBeNull();
   });
 
   test("a delivery whose attempts an administrator set back to 0 → counts, and so does the rest of its batch", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     const [id = ""] = await seedDeliveries(db.sql, endpoint, 2);
-    const first = (await exchange(db.sql, { maxRows: 1 })).deliveries;
+    const first = (await exchange(db.sql)).deliveries.filter((one) => one.id === id);
     await record(first.map((held) => resultOf(held, { status_code: 200 })));
     await db.sql`update keyframe.webhook_deliveries set status = 'pending', completed_at = null, attempts = 0,
       next_attempt_at = now() where id = ${id}`;
@@ -128,8 +130,8 @@ describe("the holder of a lease alone is believed", () => {
     await seedDeliveries(db.sql, endpoint, 2);
     const { deliveries } = await exchange(db.sql);
     await db.sql`delete from keyframe.webhook_deliveries where id = ${deliveries[0]?.id ?? ""}`;
-    const unknown = { id: crypto.randomUUID(), lease_token: crypto.randomUUID() };
-    const results = [...deliveries, unknown].map((held) => resultOf(held, { status_code: 200 }));
+    const unknown = deliveries.slice(0, 1).map((held) => ({ ...held, id: crypto.randomUUID() }));
+    const results = [...deliveries, ...unknown].map((held) => resultOf(held, { status_code: 200 }));
     expect((await record(results)).recorded).toBe(1);
   });
 });
@@ -140,21 +142,21 @@ test("a batch of 100 with all kinds of ends → recorded in one call, each as it
   );
   for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 9);
   for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 1, { attempts: 9 });
-  const { deliveries } = await exchange(db.sql, { maxRows: 100 });
+  const { deliveries } = await exchange(db.sql);
   expect(deliveries.length).toBe(100);
   const results = deliveries.map((held, i) =>
     held.attempt === 10 || i % 3 === 1
       ? resultOf(held)
       : resultOf(held, i % 3 === 0 ? { status_code: 200 } : { error: "timeout" }),
   );
-  const next = await exchange(db.sql, { results, maxRows: 100 });
+  const next = await exchange(db.sql, { results });
   expect([next.recorded, next.deliveries.length]).toEqual([100, 0]);
   const expected = deliveries.map((held, i) =>
     held.attempt === 10 ? "exhausted" : i % 3 === 0 ? "delivered" : "pending",
   );
-  for (const [i, { id }] of deliveries.entries()) {
+  for (const [i, { id, endpoint_id }] of deliveries.entries()) {
     const { status } = await readDelivery(db.sql, id);
-    expect([status, await leaseOf(db.sql, id)]).toEqual([expected[i], null]);
+    expect([status, await tokenOf(db.sql, endpoint_id)]).toEqual([expected[i], null]);
   }
   expect((await db.sql`select from keyframe.webhook_attempts`).count).toBe(100);
 });
@@ -181,14 +183,14 @@ describe("no deadlocks", () => {
       Array.from({ length: 8 }, () => addEndpoint(db.sql, null, { max_in_flight: 100 })),
     );
     for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 12);
-    const { deliveries } = await exchange(db.sql, { maxRows: 1000 });
+    const { deliveries } = await exchange(db.sql);
     const batches = Array.from({ length: 6 }, (_, batch) => {
       const own = deliveries
         .filter((_, i) => i % 6 === batch)
         .map((held, i) => resultOf(held, { status_code: (i + batch) % 2 ? 200 : 500 }));
       return batch % 2 ? own.reverse() : own;
     });
-    const answers = await Promise.all(batches.map(record));
+    const answers = await Promise.all(batches.map((results) => exchange(db.sql, { results, held: [], maxLanes: 0 })));
     expect(answers.map(({ recorded }) => recorded)).toEqual(Array(6).fill(16));
   });
 });

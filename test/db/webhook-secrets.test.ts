@@ -113,7 +113,8 @@ describe("a rotation", () => {
     const old = await reveal();
     await seedDeliveries(db.sql, endpoint, 3);
     const handedOut = async (at: Date) =>
-      (await exchange(db.sql, { leaseSeconds: 0, at })).endpoints[endpoint]?.secrets;
+      (await exchange(db.sql, { leaseSeconds: 0, at })).lanes.find(({ endpoint_id }) => endpoint_id === endpoint)
+        ?.secrets;
     expect(await handedOut(new Date())).toEqual([old]);
     const fresh = await rotate(1);
     expect(await handedOut(hoursFromNow(0.9))).toEqual([fresh, old]);

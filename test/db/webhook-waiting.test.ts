@@ -61,10 +61,10 @@ test("something becomes due meanwhile → the waiting call brings it", async () 
   expect(ms).toBeLessThan(LONG_MS / 2);
 });
 
-test("due at an endpoint that has no free slot, or is disabled → waits: there is nothing to bring", async () => {
+test("due at an endpoint whose lane is leased, or that is disabled → waits: there is nothing to bring", async () => {
   await seedDeliveries(db.sql, endpoint, 20);
   await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { enabled: false }), 3);
-  expect((await exchange(db.sql)).deliveries).toHaveLength(8);
+  expect((await exchange(db.sql)).deliveries).toHaveLength(16);
   const { ms, answer } = await timed(exchange(db.sql, { waitMs: 200 }));
   expect(answer.deliveries).toEqual([]);
   expect(ms).toBeGreaterThan(150);

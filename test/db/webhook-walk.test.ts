@@ -33,13 +33,14 @@ test("from anywhere → those before it, round to it again, each once; no more t
   expect(await walk(idOf(3), 1)).toEqual([idOf(2)]);
 });
 
-test("nothing pending, nothing due, all of it being sent, switched off → left out", async () => {
+test("nothing pending, nothing due, its lane leased, switched off → left out", async () => {
   await addDue(2);
   await addEndpoint(db.sql, null, { id: idOf(1) });
   await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { id: idOf(3), enabled: false }), 1);
   const later = { next_attempt_at: new Date(Date.now() + 60_000) };
   await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { id: idOf(4) }), 1, later);
-  const [sent = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { id: idOf(6) }), 1);
+  const sent = await addEndpoint(db.sql, null, { id: idOf(6) });
+  await seedDeliveries(db.sql, sent, 1);
   await lease(db.sql, sent, new Date(Date.now() + 60_000));
   const over = { status: "delivered", completed_at: new Date() };
   await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { id: idOf(5) }), 1, over);

@@ -85,7 +85,7 @@ test("a run is canceled, one fails, others succeed → each in its card; the his
   const { page } = await visit({ session: data.session });
   await page.goto(`/#/projects/${projectId}`);
   const card = stepCard(page, "First frame");
-  const runAgain = card.getByRole("button", { name: "Run again" });
+  const runAgain = card.getByRole("button", { name: "Generate again" });
 
   await card.getByText("Starting").first().waitFor();
   expect(await runAgain.getAttribute("aria-disabled")).toBe("true");

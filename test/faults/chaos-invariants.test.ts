@@ -305,9 +305,9 @@ const BREAKAGES: [string, keyof typeof INVARIANTS | "constraints_hold", string][
     "alter table keyframe.predictions drop constraint lease_only_while_active; update keyframe.predictions set lease_token = gen_random_uuid()",
   ],
   [
-    "a lease on a delivery",
+    "a lease on a lane",
     "no_lease_is_left",
-    "insert into keyframe_private.delivery_leases (endpoint_id, slot, delivery_id, token, leased_until) select endpoint_id, 50, id, gen_random_uuid(), now() + interval '1 minute' from keyframe.webhook_deliveries limit 1",
+    "insert into keyframe_private.lanes (endpoint_id, token, leased_until) values (gen_random_uuid(), gen_random_uuid(), now() + interval '1 minute')",
   ],
   [
     "a lease on a removal",

@@ -53,14 +53,15 @@ test("while the two hang → eight requests of each are under way, none has ende
   await keyframeWay(scene).commit(EACH * ENDPOINTS.length, ENDPOINTS);
   await receiver.waitFor(EACH * HEALTHY.length, 60_000);
   const pending = await until("only deliveries to the two are pending", async () => {
-    const rows = await sql<{ number: number; leased: number; attempts: number }[]>`
-      select e.number, count(l.token)::int as leased, sum(d.attempts)::int as attempts
+    const rows = await sql<{ number: number; is_leased: boolean; attempts: number }[]>`
+      select e.number, l.leased_until > now() as is_leased, sum(d.attempts)::int as attempts
       from keyframe.webhook_deliveries d join bench.endpoints e on e.id = d.endpoint_id
-      left join keyframe_private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id
-      where d.status = 'pending' group by e.number order by e.number`;
+      join keyframe_private.lanes l on l.endpoint_id = d.endpoint_id
+      where d.status = 'pending' group by e.number, l.leased_until order by e.number`;
     return rows.length <= HANGING.length && rows;
   });
-  expect(pending).toEqual(HANGING.map((number) => ({ number, leased: 8, attempts: 0 })));
+  expect(pending).toEqual(HANGING.map((number) => ({ number, is_leased: true, attempts: 0 })));
+  expect((await receiver.report()).hung).toBe(8 * HANGING.length);
   const healthy = await sql`
     select from keyframe.webhook_deliveries d join bench.endpoints e on e.id = d.endpoint_id
     where e.number <> all (${HANGING}) and not (d.status = 'delivered' and d.attempts = 1)`;

@@ -21,7 +21,8 @@ function productionAttempt(resolve: Resolve, { allowLocal = false, patienceMs = 
 /** A delivery whose row somebody has written past every check of registration. */
 const deliveryTo = (url: string) => ({
   id: crypto.randomUUID(),
-  leaseToken: crypto.randomUUID(),
+  attempt: 1,
+  laneToken: crypto.randomUUID(),
   endpointId: crypto.randomUUID(),
   eventId: crypto.randomUUID(),
   body: "{}",

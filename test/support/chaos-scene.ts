@@ -77,8 +77,8 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
     insert into keyframe_private.idempotency_keys (resource_id, owner_id, key, request_hash)
     values (${UNUSED_UPLOAD}, ${world.owner}, 'key-4', repeat('a', 64))`;
   await sql`
-    insert into keyframe_private.webhook_hours (endpoint_id, hour, slot, delivered, last_attempt_at)
-    select d.endpoint_id, date_trunc('hour', a.started_at, 'UTC'), 0, count(*), max(a.started_at)
+    insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt_at)
+    select d.endpoint_id, date_trunc('hour', a.started_at, 'UTC'), count(*), max(a.started_at)
     from keyframe.webhook_attempts a join keyframe.webhook_deliveries d on d.id = a.delivery_id group by 1, 2`;
   await sql`update storage.objects set name = ${photo} where name = 'photo.png'`;
   await sql`update keyframe.predictions set reference_image_path = ${`projects/${photo}`} where id = ${id}`;

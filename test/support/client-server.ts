@@ -98,6 +98,13 @@ export const predictionWith = (fields: Partial<Prediction> = {}): Prediction => 
   progress: null,
   queuePosition: null,
   model: "owner/name",
+  input: {
+    prompt: "A harbour at dawn",
+    referenceImagePath: null,
+    firstFramePredictionId: null,
+    lastFramePredictionId: null,
+    durationSeconds: null,
+  },
   attempt: 0,
   createdAt: "2026-03-01T00:00:00Z",
   startedAt: null,

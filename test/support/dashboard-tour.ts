@@ -5,7 +5,13 @@ import type { Person } from "./dashboard-person.ts";
 export type Stop = { name: string; go(page: Page): Promise<void> };
 
 /** What somebody has whose pages are looked at. */
-export type Belongings = { projectId: string; emptyProjectId: string; webhookId: string };
+export type Belongings = {
+  projectId: string;
+  emptyProjectId: string;
+  webhookId: string;
+  /** Saves another prompt, as another tab does. */
+  changeElsewhere: () => Promise<unknown>;
+};
 
 const heading = (page: Page, name: string) => page.getByRole("heading", { name, exact: true }).first().waitFor();
 
@@ -71,15 +77,53 @@ export const emptyTour: Stop[] = [
 ];
 
 /** The pages of somebody who has a film and an endpoint. */
-export function fullTour({ projectId, emptyProjectId, webhookId }: Belongings): Stop[] {
+export function fullTour({ projectId, emptyProjectId, webhookId, changeElsewhere }: Belongings): Stop[] {
   return [
     at("projects", "/projects", "Harbour"),
     opened("you, and how it looks", "Account and theme", "Sign out"),
     opened("new project", "New project", "The scene to generate."),
     inside("new project, nothing filled in", "Create project", "The scene to generate."),
     at("studio of a film", `/projects/${projectId}`, "Harbour"),
-    opened("title and description", "Title and description", "Title"),
-    opened("history", "History of the first frame", "History of the first frame"),
+    opened("description", "Description", "Notes for yourself."),
+    opened("history", "History of the first frame", "Use these inputs"),
+    opened("history of the video", "History of the video", "Use these inputs"),
+    {
+      name: "a frame is selected, a text is not saved, and the project changes elsewhere",
+      async go(page) {
+        await page.keyboard.press("Escape");
+        await page.locator("[role=dialog]").first().waitFor({ state: "detached" });
+        await page.getByRole("button", { name: "History of the first frame" }).click();
+        await page
+          .getByRole("button", { name: /next video$/ })
+          .first()
+          .click();
+        await page.getByRole("button", { name: "Selected for next video" }).waitFor();
+        await page.keyboard.press("Escape");
+        await page.getByText("Selected for the next video").waitFor();
+        await page.getByLabel("Prompt", { exact: true }).fill("A harbour at noon");
+        await page.getByText("Not saved").waitFor();
+        await changeElsewhere();
+        await page.getByRole("button", { name: "Save", exact: true }).click();
+        await page.getByText("Keep my text").waitFor();
+      },
+    },
+    {
+      name: "rename",
+      async go(page) {
+        await page.getByRole("button", { name: "Use the saved text" }).click();
+        await page.getByRole("button", { name: "Actions for Harbour" }).click();
+        await page.getByRole("menuitem", { name: "Rename" }).click();
+        await page.getByLabel("Title").waitFor();
+      },
+    },
+    {
+      name: "no project found",
+      async go(page) {
+        await page.goto("/#/projects");
+        await page.getByLabel("Search projects").fill("nowhere");
+        await page.getByText("No project found").waitFor();
+      },
+    },
     at("studio of nothing yet", `/projects/${emptyProjectId}`, "Nothing yet"),
     at("endpoints", "/webhooks", "The edit suite"),
     opened("new endpoint", "Add endpoint", "Selected events"),
@@ -146,5 +190,6 @@ export async function furnish({ keyframe }: Person, receiverUrl: string): Promis
   for (const step of ["first-frame", "last-frame", "video"] as const) {
     await keyframe.waitFor(await keyframe.generate(step, { projectId }));
   }
-  return { projectId, emptyProjectId: empty.projectId, webhookId: webhook.webhookId };
+  const changeElsewhere = () => keyframe.changeProject(projectId, { textPrompt: `A harbour, ${crypto.randomUUID()}` });
+  return { projectId, emptyProjectId: empty.projectId, webhookId: webhook.webhookId, changeElsewhere };
 }

@@ -4,7 +4,7 @@ import { addEndpoint, type Caller, call, seedDeliveries } from "./db-webhooks.ts
 
 /** What requests are about: a project with a running prediction, and an endpoint with a delivery. */
 export type Scene = World & { caller: Caller; prediction: string; endpoint: string; delivery: string };
-type Args = Record<string, string | number | boolean | Date>;
+type Args = Record<string, string | number | boolean | object>;
 
 /** A function that the api function calls for a caller: which token it takes, and whether it serves a POST. */
 export type RequestOf = {
@@ -18,7 +18,10 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   create_project: { takes: "create", post: true, args: () => ({ title: "Harbour", text_prompt: "A harbour at dawn" }) },
   list_projects: { takes: "read", args: () => ({}) },
   read_project: { takes: "read", args: ({ project }) => ({ project_id: project }) },
-  update_project: { takes: "change", args: ({ project }) => ({ project_id: project, title: "Harbour II" }) },
+  update_project: {
+    takes: "change",
+    args: ({ project }) => ({ project_id: project, changes: { title: "Harbour II" } }),
+  },
   delete_project: { takes: "change", args: ({ project }) => ({ project_id: project }) },
   list_predictions: { takes: "read", args: ({ project }) => ({ project_id: project }) },
   start_prediction: {

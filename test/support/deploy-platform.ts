@@ -30,20 +30,25 @@ export class DeployPlatform {
   watched = false;
   readonly url: string;
   readonly #sql: postgres.Sql;
+  readonly #rest: postgres.Sql;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
 
   /** @param databaseUrl of the role `postgres`, as the platform runs SQL */
   constructor(databaseUrl: string) {
     this.#sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+    this.#rest = postgres(databaseUrl, { max: 4, onnotice: () => undefined });
     this.#server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, (request) =>
       this.#answer(request),
     );
     this.url = `http://127.0.0.1:${this.#server.addr.port}`;
   }
 
-  /** The requests since the last call that change something. A query does unless it asked to be read only. */
+  /**
+   * The requests to the Management API since the last call that change something. A query does unless it asked to be read only.
+   * Those to the functions and the Data API are left out: workers make them at any time.
+   */
   takeWrites(): string[] {
-    const taken = this.requests.filter((line) => !line.startsWith("GET ") && !line.endsWith(" read only"));
+    const taken = this.requests.filter((line) => !/^GET | read only$| \/(functions|rest)\/v1\//.test(line));
     this.requests = [];
     return taken;
   }
@@ -52,6 +57,7 @@ export class DeployPlatform {
     await this.functions.stop();
     await this.#server.shutdown();
     await this.#sql.end({ timeout: 5 });
+    await this.#rest.end({ timeout: 5 });
   }
 
   async #answer(request: Request): Promise<Response> {
@@ -109,11 +115,22 @@ export class DeployPlatform {
         return request.headers.get("authorization") === `Bearer ${REPLICATE_TOKEN}`
           ? Response.json({ key: SIGNING_SECRET })
           : Response.json({ detail: "Unauthenticated" }, { status: 401 });
-      case "POST /rest/v1/rpc/health":
-        return Response.json((await this.#sql`select keyframe.health() as health`)[0]?.health);
       default:
+        if (path.startsWith("/rest/v1/rpc/")) return Response.json(await this.#call(request, path.split("/")[4] ?? ""));
         return Response.json({ message: `No ${path} here` }, { status: 404 });
     }
+  }
+
+  /** As the Data API does: calls a SQL function with named arguments. A worker's claim may wait there for work. */
+  async #call(request: Request, name: string): Promise<unknown> {
+    const schema = request.headers.get("content-profile") ?? "keyframe";
+    const given: Record<string, unknown> = await request.json();
+    const literal = (value: unknown) =>
+      `'${(typeof value === "object" ? JSON.stringify(value) : String(value)).replaceAll("'", "''")}'`;
+    const named = Object.entries(given).map(([key, value]) => `${key} => ${literal(value)}`);
+    const rows = await this.#rest.unsafe(`select ${schema}.${name}(${named.join(", ")}) as answer`);
+    const [set] = await this.#rest`select proretset from pg_proc where proname = ${name}`;
+    return set?.proretset ? rows.map(({ answer }) => answer) : rows[0]?.answer;
   }
 
   async #query({ query, read_only }: { query: string; read_only?: boolean }): Promise<Response> {

@@ -7,6 +7,7 @@ import { runDeployment } from "../../tools/deploy/run-deployment.ts";
 import { createSecretKeeper, type Progress } from "../../tools/deploy/output.ts";
 import type { Stage } from "../../tools/deploy/stage.ts";
 import { createSupabaseCli } from "../../tools/deploy/supabase-cli.ts";
+import { runPgNetWorker } from "../../local/extensions/pg-net-worker.ts";
 import { installExtensions } from "../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { removePostgresData } from "../../local/postgres/server-user.ts";
@@ -65,6 +66,21 @@ export async function openDeployScene(): Promise<DeployScene> {
   const databaseUrl = `postgresql://postgres:${PASSWORD}@127.0.0.1:${server.port}/postgres`;
   const platform = new DeployPlatform(databaseUrl);
   const login = await logIn(platform, folder);
+  // The project's name in DNS: pg_net finds the platform on loopback.
+  await sql.unsafe(`
+    create function public.resolve() returns trigger language plpgsql as $$ begin
+      new.url := replace(new.url, 'https://${PROJECT}.supabase.co', '${platform.url}');
+      return new;
+    end $$;
+    create trigger resolve before insert on net.http_request_queue for each row execute function public.resolve()`);
+  const stopSending = new AbortController();
+  const sending = runPgNetWorker({
+    databaseUrl: server.url,
+    stop: stopSending.signal,
+    abandon: stopSending.signal,
+    onReady: () => undefined,
+    log: () => undefined,
+  });
   const usual = {
     ...login,
     SUPABASE_DB_URL: databaseUrl,
@@ -98,6 +114,8 @@ export async function openDeployScene(): Promise<DeployScene> {
       await runDeployment(deployment, () => undefined, stages);
     },
     stop: async () => {
+      stopSending.abort();
+      await sending;
       await platform.stop();
       await sql.end({ timeout: 5 });
       await server.stop();

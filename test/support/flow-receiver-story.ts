@@ -12,7 +12,7 @@ export type Story = {
   event_type: string;
   status: "pending" | "delivered" | "exhausted";
   attempts: number;
-  lease_token: string | null;
+  lane_token: string | null;
   next_attempt_at: Date;
   told: string[];
 };
@@ -20,12 +20,12 @@ export type Story = {
 /** The deliveries of an endpoint, oldest event first. */
 export async function readStories(sql: postgres.Sql, webhookId: string): Promise<Story[]> {
   return await sql<Story[]>`
-    select d.id, d.event_id, d.event_type, d.status, d.attempts, l.token as lease_token, d.next_attempt_at,
+    select d.id, d.event_id, d.event_type, d.status, d.attempts, l.token as lane_token, d.next_attempt_at,
       coalesce((
         select array_agg(concat_ws(' ', a.attempt, coalesce(a.status_code::text, '-'), a.error) order by a.attempt)
         from keyframe.webhook_attempts a where a.delivery_id = d.id), '{}') as told
     from keyframe.webhook_deliveries d join keyframe.webhook_events v on v.id = d.event_id
-    left join keyframe_private.delivery_leases l on l.endpoint_id = d.endpoint_id and l.delivery_id = d.id
+    left join keyframe_private.lanes l on l.endpoint_id = d.endpoint_id
     where d.endpoint_id = ${webhookId} order by v.created_at, v.id`;
 }
 
@@ -48,7 +48,7 @@ export const untilStories = (
   );
 
 export const isDelivered = ({ status }: Story) => status === "delivered";
-export const hasFailed = ({ attempts, lease_token }: Story) => attempts > 0 && lease_token === null;
+export const hasFailed = ({ attempts, lane_token }: Story) => attempts > 0 && lane_token === null;
 
 /** Lets the time pass that failed deliveries of an endpoint wait for their next attempt, and wakes deliver. */
 export async function letRetriesComeDue(sql: postgres.Sql, stack: FlowStack, webhookId: string): Promise<void> {
@@ -58,11 +58,11 @@ export async function letRetriesComeDue(sql: postgres.Sql, stack: FlowStack, web
   await kickDeliver(stack);
 }
 
-/** Lets the time pass that the leases of an endpoint's deliveries still have. */
-export async function letLeasesRunOut(sql: postgres.Sql, webhookId: string): Promise<void> {
+/** Lets the time pass that the lease of an endpoint's lane still has. */
+export async function letLeaseRunOut(sql: postgres.Sql, webhookId: string): Promise<void> {
   await sql`
-    update keyframe_private.delivery_leases set leased_until = now() - interval '1 second'
-    where endpoint_id = ${webhookId} and delivery_id is not null`;
+    update keyframe_private.lanes set leased_until = now() - interval '1 second'
+    where endpoint_id = ${webhookId} and token is not null`;
 }
 
 /** Kicks deliver as Postgres does, at once. */
@@ -72,7 +72,7 @@ export async function kickDeliver({ url, kickSecret }: FlowStack): Promise<void>
 
 /**
  * Checks what must hold however it came about: each delivered event has arrived, each request was for an event that is in
- * the database and carried exactly its body, attempts are numbered without a gap, and nobody holds a lease any more.
+ * the database and carried exactly its body, attempts are numbered without a gap, and no worker holds the lane any more.
  */
 export async function expectSoundDeliveries(
   sql: postgres.Sql,
@@ -89,9 +89,9 @@ export async function expectSoundDeliveries(
   );
   for (const { id, body } of arrivals) expect(body).toBe(bodies.get(id));
   const arrived = new Set(arrivals.map(({ id }) => id));
-  for (const { status, event_id, attempts, lease_token, told } of stories) {
+  for (const { status, event_id, attempts, lane_token, told } of stories) {
     if (status === "delivered") expect(arrived).toContain(event_id);
-    expect(lease_token).toBeNull();
+    expect(lane_token).toBeNull();
     expect(told.map((attempt) => Number(attempt.split(" ")[0]))).toEqual(
       Array.from({ length: attempts }, (_, i) => i + 1),
     );

@@ -29,7 +29,7 @@ const argumentsFor = (name: FunctionName, port: number, file: string, hosts: str
 export async function bootHosted(name: FunctionName, supabaseUrl: string): Promise<string> {
   const port = claimPort(0);
   const file = await Deno.makeTempFile({ prefix: "keyframe-hosted-", suffix: ".ts" });
-  const imports = ["test/support/hosted-serve.ts", `supabase/functions/${name}/index.ts`];
+  const imports = ["local/stack/hosted-serve.ts", `supabase/functions/${name}/index.ts`];
   await Deno.writeTextFile(file, imports.map((each) => `import ${JSON.stringify(path(each))};\n`).join(""));
   const hosts = name === "keyframe-deliver" ? "anywhere" : [new URL(supabaseUrl).host];
   const child = new Deno.Command(HOSTED_DENO, {

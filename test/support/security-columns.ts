@@ -18,11 +18,13 @@ const readOnly = (columns: string): TableRights => ({
  */
 export const TABLES: Record<string, TableRights> = {
   "keyframe.projects": {
-    columns: "id owner_id title text_prompt description created_at updated_at",
+    columns:
+      "id owner_id title text_prompt description reference_image_path selected_first_frame_id selected_last_frame_id " +
+      "created_at updated_at",
     authenticated: {
       select: "*",
       insert: "title text_prompt description",
-      update: "title text_prompt description",
+      update: "title text_prompt description reference_image_path selected_first_frame_id selected_last_frame_id",
       delete: true,
     },
     service_role: { select: "*" },
@@ -68,11 +70,12 @@ export const TABLES: Record<string, TableRights> = {
       "exhausted due oldest_due_at last_attempt_at last_error last_error_status last_error_at",
   ),
   "keyframe_private.deleted_endpoints": internal("endpoint_id deleted_at"),
-  "keyframe_private.delivery_leases": internal("endpoint_id slot delivery_id token leased_until"),
+  "keyframe_private.lanes": internal("endpoint_id token leased_until held"),
   "keyframe_private.file_removals": internal(
     "bucket name prediction_id due_at writer_lease_token lease_token failures",
   ),
   "keyframe_private.idempotency_keys": internal("resource_id owner_id key request_hash answer created_at"),
+  "keyframe_private.installation": internal("version migrations installed_at"),
   "keyframe_private.last_kicks": internal("function_name made_at request_id error acknowledged_at"),
   "keyframe_private.worker_heartbeats": internal("function_name alive_until"),
   "keyframe_private.prediction_moves": internal("from_status to_status"),
@@ -91,7 +94,7 @@ export const TABLES: Record<string, TableRights> = {
     "prediction_id attempt search_task unanswered_since next_search_at deleted_at",
   ),
   "keyframe_private.webhook_hours": internal(
-    "endpoint_id hour slot delivered retrying exhausted last_attempt_at last_status_code last_error failed_at " +
+    "endpoint_id hour delivered retrying exhausted last_attempt_at last_status_code last_error failed_at " +
       "failed_status_code failed_error",
   ),
   "keyframe_private.webhook_secrets": internal("id endpoint_id vault_secret_id created_at expires_at"),

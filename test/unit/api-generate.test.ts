@@ -43,6 +43,13 @@ describe("start", () => {
       progress: null,
       queuePosition: 0,
       model: "google/nano-banana",
+      input: {
+        prompt: "a secret prompt",
+        referenceImagePath: null,
+        firstFramePredictionId: null,
+        lastFramePredictionId: null,
+        durationSeconds: null,
+      },
       attempt: 0,
       createdAt: "2026-11-21T12:00:00.123Z",
       startedAt: null,
@@ -263,8 +270,8 @@ describe("status", () => {
     ]);
   });
 
-  test("the prompt of the row is not told, here or in the log", async () => {
-    expect(await (await read()).text()).not.toMatch("secret prompt");
+  test("the prompt of the row is in the answer and not in the log", async () => {
+    expect(await (await read()).text()).toMatch("secret prompt");
     expect(api.log.at(-1)).not.toMatch("secret prompt");
   });
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import {
   failedBody,
   lastArguments,
+  PREDICTION,
   PROJECT,
   predictionRow,
   projectOnWire,
@@ -62,6 +63,8 @@ describe("PATCH /api/projects/:projectId", () => {
     [{ title: "Pier" }, { title: "Pier" }],
     [{ textPrompt: "A pier" }, { text_prompt: "A pier" }],
     [{ description: "" }, { description: "" }],
+    [{ referenceImagePath: null }, { reference_image_path: null }],
+    [{ selected: { "last-frame": PREDICTION } }, { selected_last_frame_id: PREDICTION }],
     [
       { description: "d", title: "t", textPrompt: "p" },
       { title: "t", text_prompt: "p", description: "d" },
@@ -69,7 +72,7 @@ describe("PATCH /api/projects/:projectId", () => {
   ])("%j → 200; only that goes to the database", async (body, args) => {
     const response = await change(body);
     expect([response.status, await dataOf(response)]).toEqual([200, projectOnWire]);
-    expect(lastArguments(api)).toEqual({ project_id: PROJECT, ...args });
+    expect(lastArguments(api)).toEqual({ project_id: PROJECT, changes: args });
     expect(response.headers.get("ratelimit")).toBe('"change";r=59;t=1');
   });
 
@@ -78,7 +81,12 @@ describe("PATCH /api/projects/:projectId", () => {
     expect(response.status).toBe(400);
     expect((await failedBody(response)).error).toMatchObject({
       code: "invalid_request",
-      details: [{ path: "", message: "Must hold at least one of title, textPrompt, description." }],
+      details: [
+        {
+          path: "",
+          message: "Must hold at least one of title, textPrompt, description, referenceImagePath, selected.",
+        },
+      ],
     });
     expect(api.seen).toEqual([]);
   });

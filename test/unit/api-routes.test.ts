@@ -47,6 +47,7 @@ test("OPTIONS of any path → the preflight a browser needs, with no credentials
       "authorization",
       "content-type",
       "idempotency-key",
+      "if-match",
       "if-none-match",
       "prefer",
       "x-client-info",

@@ -87,9 +87,7 @@ export const SAMPLES: Record<OperationId, Sample> = {
       name: "update_project",
       args: {
         project_id: PROJECT,
-        title: words("title"),
-        text_prompt: words("prompt"),
-        description: words("description"),
+        changes: { title: words("title"), text_prompt: words("prompt"), description: words("description") },
       },
     },
     rows: { project },
@@ -132,10 +130,16 @@ export const SAMPLES: Record<OperationId, Sample> = {
   },
   createWebhook: {
     path: "/api/webhooks",
-    body: { url, description: words("description"), eventTypes: ["project.created"], enabled: false },
+    body: { url, description: words("description"), eventTypes: ["project.created"], enabled: false, maxInFlight: 1 },
     sql: {
       name: "create_webhook_endpoint",
-      args: { url, description: words("description"), event_types: ["project.created"], enabled: false },
+      args: {
+        url,
+        description: words("description"),
+        event_types: ["project.created"],
+        enabled: false,
+        max_in_flight: 1,
+      },
     },
     rows: { endpoint, secret: SECRET, replayed: false },
   },
@@ -151,10 +155,17 @@ export const SAMPLES: Record<OperationId, Sample> = {
   },
   changeWebhook: {
     path: webhook,
-    body: { url, description: words("description"), eventTypes: [], enabled: true },
+    body: { url, description: words("description"), eventTypes: [], enabled: true, maxInFlight: 8 },
     sql: {
       name: "update_webhook_endpoint",
-      args: { endpoint_id: WEBHOOK, url, description: words("description"), event_types: [], enabled: true },
+      args: {
+        endpoint_id: WEBHOOK,
+        url,
+        description: words("description"),
+        event_types: [],
+        enabled: true,
+        max_in_flight: 8,
+      },
     },
     rows: { endpoint },
   },

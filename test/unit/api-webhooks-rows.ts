@@ -29,6 +29,7 @@ export const endpointOnWire = {
   description: "The studio's own",
   eventTypes: ["generation.failed"],
   enabled: true,
+  maxInFlight: 8,
   disabledAt: null,
   disabledReason: null,
   failingSince: null,

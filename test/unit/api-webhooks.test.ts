@@ -166,7 +166,7 @@ describe("POST /api/webhooks", () => {
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(theCall()).toEqual({
       name: "create_webhook_endpoint",
-      args: { url, description: "", event_types: [], enabled: true },
+      args: { url, description: "", event_types: [], enabled: true, max_in_flight: 8 },
     });
   });
 

@@ -181,6 +181,14 @@ test.each([
   expect(server.seen[0]?.headers["content-type"]).toBe("application/octet-stream");
 });
 
+test("changeProject with unchangedSince → If-Match with the ETag of that project; without → none", async () => {
+  server.play({ data: project }, { data: project });
+  const unchangedSince = { updatedAt: "2026-11-21T12:00:00.000Z" };
+  await keyframe.changeProject(projectId, { title: "b" }, { unchangedSince });
+  await keyframe.changeProject(projectId, { title: "b" });
+  expect(server.seen.map(({ headers }) => headers["if-match"])).toEqual(['"2026-11-21T12:00:00.000Z"', undefined]);
+});
+
 test("an idempotencyKey → sent as it is; two calls without one → two keys", async () => {
   server.play(...Array.from({ length: 3 }, () => ({ status: 201, data: project })));
   await keyframe.createProject(project, { idempotencyKey: "draft-1" });

@@ -11,8 +11,14 @@ type Schema = { safeParse(value: unknown): { success: boolean } };
 const accepts = (schema: Schema, value: unknown) => schema.safeParse(value).success;
 const url = "https://hooks.example.com/keyframe";
 
-test("a new endpoint with nothing but its address → no description, all events, enabled", () => {
-  expect(createWebhookBody.parse({ url })).toEqual({ url, description: "", eventTypes: [], enabled: true });
+test("a new endpoint with nothing but its address → no description, all events, enabled, eight requests at once", () => {
+  expect(createWebhookBody.parse({ url })).toEqual({
+    url,
+    description: "",
+    eventTypes: [],
+    enabled: true,
+    maxInFlight: 8,
+  });
 });
 
 test("an event named twice counts once", () => {
@@ -32,7 +38,11 @@ describe("a new endpoint", () => {
     [{ url, enabled: "yes" }, false],
     [{ url, ownerId: null }, false],
     [{ url, secret: "whsec_mine" }, false],
-    [{ url, maxInFlight: 100 }, false],
+    [{ url, maxInFlight: 1 }, true],
+    [{ url, maxInFlight: 8 }, true],
+    [{ url, maxInFlight: 0 }, false],
+    [{ url, maxInFlight: 9 }, false],
+    [{ url, maxInFlight: 1.5 }, false],
   ])("%j → %s", (body, fits) => {
     expect(accepts(createWebhookBody, body)).toBe(fits);
   });
@@ -53,6 +63,8 @@ describe("a change needs at least one field, and says nothing of the others", ()
     [{ enabled: false }, true],
     [{ description: "" }, true],
     [{ eventTypes: [] }, true],
+    [{ maxInFlight: 1 }, true],
+    [{ maxInFlight: null }, false],
     [{ url: null }, false],
     [{ enabled: true, disabledReason: null }, false],
   ])("%j → %s", (body, fits) => {

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import { readEnvironment } from "../../shared/platform/environment.ts";
 import type { CallDatabase } from "../../shared/platform/call-database.ts";
-import { type AttemptResult, createExchange } from "../../supabase/functions/keyframe-deliver/queue/database.ts";
+import { type AttemptResult, createExchange } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
 
 const RESULT: AttemptResult = {
   id: "d1",
-  lease_token: "l1",
+  attempt: 1,
+  lane_token: "l1",
   started_at: "2026-02-03T04:05:06.789Z",
   duration_ms: 12,
   status_code: 503,
@@ -15,40 +16,44 @@ const RESULT: AttemptResult = {
   retry_after_seconds: 30,
 };
 
-test("an exchange → one call with results and limits, and each delivery with its endpoint's URL and secrets", async () => {
+const LIMITS = { maxLanes: 100, leaseSeconds: 15, heartbeatMs: 300, waitMs: 100 };
+const HELD = { endpoint_id: "e2", token: "l2", sending: ["d9"], more: true };
+
+test("an exchange → one call with results, held lanes and limits, and each delivery with its endpoint's URL and secrets", async () => {
   const calls: [string, Record<string, unknown>][] = [];
+  const lane = { endpoint_id: "e1", token: "l1", owner_id: "o1", max_open: 8 };
   const call: CallDatabase = async (name, args) => {
     calls.push([name, args]);
-    return {
-      recorded: 1,
-      deliveries: [
-        { id: "d2", lease_token: "l2", attempt: 1, endpoint_id: "e1", event_id: "v2", body: '{"a": 1}' },
-        { id: "d3", lease_token: "l3", attempt: 4, endpoint_id: "e1", event_id: "v3", body: "{}" },
-      ],
-      endpoints: { e1: { url: "https://hooks.example.com/", secrets: ["whsec_new", "whsec_old"] } },
-    };
+    const deliveries = [
+      { id: "d2", attempt: 1, event_id: "v2", body: '{"a": 1}' },
+      { id: "d3", attempt: 4, event_id: "v3", body: "{}" },
+    ];
+    const address = { url: "https://hooks.example.com/", secrets: ["whsec_new", "whsec_old"] };
+    return { recorded: 1, lanes: [{ ...lane, ...address, deliveries }], ended: ["e2"] };
   };
-  expect(await createExchange(call)([RESULT], 200, 30, 300, 100)).toEqual([
-    {
-      id: "d2",
-      leaseToken: "l2",
-      endpointId: "e1",
-      eventId: "v2",
-      body: '{"a": 1}',
-      url: "https://hooks.example.com/",
-      secrets: ["whsec_new", "whsec_old"],
-    },
-    expect.objectContaining({ id: "d3", eventId: "v3", url: "https://hooks.example.com/" }),
-  ]);
-  expect(calls).toEqual([
-    ["exchange_deliveries", { results: [RESULT], max_rows: 200, lease_seconds: 30, heartbeat_ms: 300, wait_ms: 100 }],
-  ]);
+  expect(await createExchange(call)([RESULT], [HELD], LIMITS)).toEqual({
+    ended: ["e2"],
+    lanes: [
+      {
+        ...{ endpointId: "e1", token: "l1", ownerId: "o1", maxOpen: 8 },
+        deliveries: [
+          {
+            ...{ id: "d2", attempt: 1, laneToken: "l1", endpointId: "e1", eventId: "v2", body: '{"a": 1}' },
+            ...{ url: "https://hooks.example.com/", secrets: ["whsec_new", "whsec_old"] },
+          },
+          expect.objectContaining({ id: "d3", attempt: 4, eventId: "v3", url: "https://hooks.example.com/" }),
+        ],
+      },
+    ],
+  });
+  const limits = { max_lanes: 100, lease_seconds: 15, heartbeat_ms: 300, wait_ms: 100 };
+  expect(calls).toEqual([["exchange_deliveries", { results: [RESULT], held: [HELD], ...limits }]]);
 });
 
-test.each([null, [], { deliveries: [{ id: "d1" }], endpoints: {} }])(
+test.each([null, [], { lanes: [{ endpoint_id: "e1" }], ended: [] }])(
   "the database answers %j → rejected",
   async (odd) => {
-    await expect(createExchange(async () => odd)([], 1, 30, 0, 0)).rejects.toThrow();
+    await expect(createExchange(async () => odd)([], [], LIMITS)).rejects.toThrow();
   },
 );
 

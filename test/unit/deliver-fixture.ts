@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { createLog } from "../../shared/platform/log.ts";
 import { createAttempt } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
 import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
-import type { Delivery } from "../../supabase/functions/keyframe-deliver/queue/database.ts";
+import type { Delivery } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import { createPost, type PostSettings } from "../../supabase/functions/keyframe-deliver/send/post.ts";
 
 export const SECRET = `whsec_${btoa("a".repeat(32))}`;
@@ -14,7 +14,8 @@ export const resolveHere: Resolve = async () => [{ address: "127.0.0.1", family:
 
 export const delivery = (url: string, change: Partial<Delivery> = {}): Delivery => ({
   id: "4d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a04",
-  leaseToken: "6d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a06",
+  attempt: 1,
+  laneToken: "6d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a06",
   endpointId: "7d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a07",
   eventId: EVENT,
   body: '{"type": "webhook.test", "data": {"endpointId": "ä😀"}}',

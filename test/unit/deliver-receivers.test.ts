@@ -20,7 +20,8 @@ test("200 → delivered, with what the row needs", async () => {
   });
   expect(result).toEqual({
     id: delivery("").id,
-    lease_token: delivery("").leaseToken,
+    attempt: 1,
+    lane_token: delivery("").laneToken,
     started_at: "2026-02-03T04:05:06.789Z",
     duration_ms: 0,
     status_code: 200,

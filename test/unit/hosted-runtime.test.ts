@@ -59,12 +59,17 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
   test("a kick → deliver resolves the name, posts the event and records the answer", async () => {
     const receiver = await receive((socket) => socket.write(answer("200 OK", "thanks")));
     const recorded: unknown[] = [];
-    const { id, leaseToken, endpointId, eventId, body } = delivery("");
-    const due = [{ id, lease_token: leaseToken, endpoint_id: endpointId, event_id: eventId, body }];
+    const { id, attempt, laneToken, endpointId, eventId, body } = delivery("");
+    const due = [{ id, attempt, event_id: eventId, body }];
     const database = serveDatabase((_name, given) => {
       recorded.push(...(given as { results: unknown[] }).results); // as createExchange sends it
       const url = `http://localhost:${receiver.port}/in`;
-      return { deliveries: due.splice(0), endpoints: { [endpointId]: { url, secrets: [HOSTED_SECRET] } } };
+      const lane = { endpoint_id: endpointId, token: laneToken, owner_id: endpointId, max_open: 8 };
+      const deliveries = due.splice(0);
+      return {
+        lanes: deliveries.length > 0 ? [{ ...lane, url, secrets: [HOSTED_SECRET], deliveries }] : [],
+        ended: [],
+      };
     });
     const url = await bootHosted("keyframe-deliver", database);
     const headers = sign(HOSTED_SECRET, "kick", new Date(), "{}");

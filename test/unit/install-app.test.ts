@@ -101,6 +101,27 @@ describe("a repository fresh from supabase init", () => {
     expect(files.get("supabase/config.toml")).not.toContain("films");
   });
 
+  test("an add that was killed on its way → the next one completes it", async () => {
+    const whole = await app.files();
+    const last = [...whole.keys()].findLast((path) => path.startsWith("supabase/migrations/")) ?? "";
+    for (const path of [last, "supabase/functions/_shared/keyframe/installed.json"]) await rm(join(app.folder, path));
+    await app.write("supabase/config.toml", before.get("supabase/config.toml") ?? "");
+    expect(await app.install(["add", "--function-name", "cinema"])).toMatchObject({ code: 0 });
+    const unnumbered = (files: Map<string, string>) =>
+      new Map(
+        [...files].flatMap(([path, text]) =>
+          path.endsWith(".before-keyframe") ? [] : [[path.replace(/\/\d{14}_/, "/"), text]],
+        ),
+      );
+    expect(unnumbered(await app.files())).toEqual(unnumbered(whole));
+  });
+
+  test("the name of another function of ours, a name that is none → refused", async () => {
+    for (const name of ["keyframe-deliver", "My Films"]) {
+      expect(await app.install(["add", "--function-name", name])).toMatchObject({ code: 1 });
+    }
+  });
+
   test("a copied migration was edited → refused by its name", async () => {
     const found = await readdir(join(app.folder, "supabase/migrations"));
     const file = found.find((name) => name.endsWith("_keyframe_sweep.sql")) ?? "";

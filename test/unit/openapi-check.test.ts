@@ -12,7 +12,15 @@ type Change = { method?: string; path?: string; status?: number; headers?: Recor
 
 /** The faults of a right answer to POST /api/projects, changed. */
 function faults(change: Change = {}): string[] {
-  const { body, ...rest } = { method: "POST", path: "/api/projects", status: 201, headers, body: created, ...change };
+  const own = change.path === undefined ? { ...headers, etag: '"a"' } : headers;
+  const { body, ...rest } = {
+    method: "POST",
+    path: "/api/projects",
+    status: 201,
+    headers: own,
+    body: created,
+    ...change,
+  };
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return checkAnswer({ ...rest, headers: new Headers(rest.headers), text });
 }

@@ -1,20 +1,25 @@
+import { z } from "zod";
 import { FUNCTION_NAMES, type FunctionName } from "../../local/stack/function-arguments.ts";
 import { DeployError } from "./output.ts";
 import type { Deployment, Stage } from "./stage.ts";
 
-/** Checks that every function answers at the URL that apps use, and that the API reaches its database. */
+/**
+ * Checks that every function answers at the URL that apps use, that the API reaches a database of its version, and that kicks
+ * from the database reach the workers.
+ */
 export const healthStage: Stage = {
   name: "Health",
   plan: async (deployment) => {
     const base = `${deployment.settings.clientUrl}/functions/v1`;
     return {
-      says: `to ask all functions at ${base}`,
+      says: `to ask all functions at ${base}, and to kick the workers`,
       apply: async () => {
         let waiting = "asking the functions";
         const health = waitForHealth(base, deployment, (problems) => {
           waiting = `asking again: ${problems}`;
         });
         await deployment.progress.during(() => waiting, health);
+        await deployment.progress.during("following a kick to each worker", followKicks(deployment));
         return "well";
       },
     };
@@ -23,7 +28,38 @@ export const healthStage: Stage = {
 
 const LONGEST_MS = 60_000;
 const PAUSE_MS = 2_000;
+/** pg_net sends within a second or two, and a new function starts within a few. */
+const MAX_KICK_MS = 30_000;
 const REQUEST_MS = 10_000;
+
+const WORKERS = ["generate", "deliver"];
+const kickRow = z.object({ name: z.string(), acknowledged: z.boolean(), error: z.string().nullable() });
+
+/** Kicks both workers and waits until each has claimed: by then database, Vault, pg_net, function and Data API work together. */
+async function followKicks({ cli, clock }: Deployment): Promise<void> {
+  const list = WORKERS.map((name) => `'${name}'`).join(", ");
+  const kick = `select keyframe_private.kick(name) from unnest(array[${list}]) name`;
+  await cli.query("kicking the workers", kick, z.unknown(), "write");
+  // As the owner, because the read-only role may not see a table with row-level security.
+  const query = `select function_name as name, acknowledged_at is not null as acknowledged, error
+    from keyframe_private.last_kicks where function_name in (${list})`;
+  const end = clock.now() + MAX_KICK_MS;
+  while (true) {
+    const kicks = await cli.query("asking whether the kicks arrived", query, kickRow, "write");
+    const lost = WORKERS.filter((name) => !kicks.some((row) => row.name === name && row.acknowledged));
+    if (lost.length === 0) return;
+    if (clock.now() + PAUSE_MS >= end) {
+      const said = lost.map((name) => {
+        const error = kicks.find((row) => row.name === name)?.error;
+        return `keyframe-${name} (${error ?? "it has not asked for work since"})`;
+      });
+      throw new DeployError(
+        `Everything is deployed and answers, but kicks from the database do not reach ${said.join(", ")}. GET /functions/v1/api/health?deep=1 with the project's secret key says why (docs/operate.md).`,
+      );
+    }
+    await clock.sleep(PAUSE_MS);
+  }
+}
 
 type Problem = { name: FunctionName; said: string };
 

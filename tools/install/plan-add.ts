@@ -91,6 +91,7 @@ async function takenFunctions(
     const isOurs = own.some((path) => path.startsWith(`${place}/`));
     let isTaken = name !== undefined && name in declared;
     for (const path of isOurs ? [] : present.filter((file) => file.startsWith(`${place}/`))) {
+      if (path.endsWith("/deno.lock")) continue; // Deno left it when an interrupted `add` was checked
       isTaken ||= files.get(path) !== (await readText(folder, path));
     }
     if (!isTaken) continue;

@@ -6,13 +6,13 @@ import link from "../ui/cover-link.module.css";
 import { Time } from "../ui/Time.tsx";
 import { ProjectMenu } from "./ProjectMenu.tsx";
 import classes from "./projects.module.css";
-import { useRenewOutput } from "./run-cache.ts";
-import { FILM_ORDER, StepMark } from "./RunStatus.tsx";
+import { useRenewOutput } from "./prediction-cache.ts";
+import { FILM_ORDER, StepMark } from "./status.tsx";
 
-type Props = { project: ListedProject; onChange: () => void; onDelete: () => void };
+type Props = { project: ListedProject; onRename: () => void; onDelete: () => void };
 
 /** The whole card links to the studio. */
-export function ProjectCard({ project, onChange, onDelete }: Props) {
+export function ProjectCard({ project, onRename, onDelete }: Props) {
   const { projectId, title, textPrompt, createdAt, predictions } = project;
   return (
     <Card component="article" withBorder padding="md" className={classes.card}>
@@ -26,7 +26,7 @@ export function ProjectCard({ project, onChange, onDelete }: Props) {
           </Link>
         </Title>
         <span className={link.above}>
-          <ProjectMenu title={title} onChange={onChange} onDelete={onDelete} />
+          <ProjectMenu title={title} onRename={onRename} onDelete={onDelete} />
         </span>
       </Group>
       <Text size="sm" c="dimmed" lineClamp={2} className={classes.excerpt}>
@@ -34,7 +34,7 @@ export function ProjectCard({ project, onChange, onDelete }: Props) {
       </Text>
       <ul className={classes.steps} aria-label="Steps">
         {FILM_ORDER.map((step) => (
-          <StepMark key={step} step={step} run={predictions?.[step] ?? null} />
+          <StepMark key={step} step={step} prediction={predictions?.[step] ?? null} />
         ))}
       </ul>
       <Text size="xs" c="dimmed" component="p" className={classes.when}>
@@ -47,12 +47,16 @@ export function ProjectCard({ project, onChange, onDelete }: Props) {
 /** The project's picture: its first frame, last frame, the video's first picture, or an icon. */
 function ProjectPicture({ project }: { project: ListedProject }) {
   const { predictions } = project;
-  const run = [predictions?.["first-frame"], predictions?.["last-frame"], predictions?.video].find(
+  const prediction = [predictions?.["first-frame"], predictions?.["last-frame"], predictions?.video].find(
     (one) => one?.output != null,
   );
   return (
     <div className={classes.picture}>
-      {run?.output == null ? <NoPicture /> : <Picture key={run.output.path} run={run} address={run.output.url} />}
+      {prediction?.output == null ? (
+        <NoPicture />
+      ) : (
+        <Picture key={prediction.output.path} prediction={prediction} address={prediction.output.url} />
+      )}
     </div>
   );
 }
@@ -64,10 +68,10 @@ const NoPicture = () => (
 );
 
 /** Decorative: the title beside it is the text. */
-function Picture({ run, address }: { run: Prediction; address: string }) {
-  const { round, isBroken, onFailed, onLoaded } = useRenewOutput(run);
+function Picture({ prediction, address }: { prediction: Prediction; address: string }) {
+  const { round, isBroken, onFailed, onLoaded } = useRenewOutput(prediction);
   if (isBroken) return <NoPicture />;
-  if (run.step !== "video") {
+  if (prediction.step !== "video") {
     return (
       <img
         key={round}

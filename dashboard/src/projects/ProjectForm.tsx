@@ -1,37 +1,37 @@
 import { Button, Group, Stack, TextInput } from "@mantine/core";
+import { schemaResolver, useForm } from "@mantine/form";
+import type { Project } from "../../../client/index.ts";
+import { createProjectBody } from "../../../shared/contract/projects.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { useFocusOnMount } from "../ui/window-focus.ts";
-import { DescriptionField, PromptField, useProjectForm } from "./project-fields.tsx";
-import type { ProjectTexts } from "./project-queries.ts";
+import { DescriptionField, PromptField } from "./project-fields.tsx";
 
-type Props = {
-  initial: ProjectTexts;
-  submit: string;
-  failed: string;
-  isBusy: boolean;
-  error: unknown;
-  onSubmit: (texts: ProjectTexts) => void;
-  onCancel: () => void;
-};
+export type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 
-/** The form in the modals that create and edit a project. */
-export default function ProjectForm({ initial, submit, failed, isBusy, error, onSubmit, onCancel }: Props) {
-  const form = useProjectForm(initial);
+type Props = { isBusy: boolean; error: unknown; onSubmit: (texts: ProjectTexts) => void; onCancel: () => void };
+
+/** The form of a new project. Validates while typing, with the service's own schema. */
+export default function ProjectForm({ isBusy, error, onSubmit, onCancel }: Props) {
+  const form = useForm<ProjectTexts>({
+    initialValues: { title: "", textPrompt: "", description: "" },
+    validate: schemaResolver(createProjectBody, { sync: true }),
+    validateInputOnChange: true,
+  });
   const title = useFocusOnMount<HTMLInputElement>();
   return (
     <form onSubmit={form.onSubmit(onSubmit)} noValidate>
       <Stack>
         <TextInput ref={title} label="Title" data-autofocus {...form.getInputProps("title")} />
-        <PromptField form={form} rows={4} />
-        <DescriptionField form={form} />
-        {error !== null && <ErrorNotice title={failed} error={error} />}
+        <PromptField minRows={4} maxRows={14} {...form.getInputProps("textPrompt")} value={form.values.textPrompt} />
+        <DescriptionField {...form.getInputProps("description")} value={form.values.description} />
+        {error !== null && <ErrorNotice title="Could not create the project" error={error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>
             Cancel
           </Button>
           <BusyButton type="submit" isBusy={isBusy}>
-            {submit}
+            Create project
           </BusyButton>
         </Group>
       </Stack>

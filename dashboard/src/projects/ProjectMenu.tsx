@@ -2,17 +2,17 @@ import { ActionIcon, Alert, Button, Group, Menu, Modal, Stack, Text } from "@man
 import { IconDots, IconPencil, IconPlayerPlay, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRef } from "react";
-import { Link } from "react-router";
-import { KeyframeError, type Project } from "../../../client/index.ts";
+import { hasEnded, type KeyframeClient, KeyframeError, type ListedProject } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { useOpened } from "../ui/window-focus.ts";
-import { editList } from "./project-queries.ts";
+import { runningOf } from "./prediction-cache.ts";
+import { editLists } from "./project-queries.ts";
 
-type Props = { title: string; onChange?: () => void; onDelete: () => void };
+type Props = { title: string; onRename: () => void; onDelete: () => void };
 
-export function ProjectMenu({ title, onChange, onDelete }: Props) {
+export function ProjectMenu({ title, onRename, onDelete }: Props) {
   const target = useRef<HTMLButtonElement>(null);
   // A modal returns the focus to the element that had it; the menu's items are gone by then.
   const then = (open: () => void) => () => {
@@ -27,11 +27,9 @@ export function ProjectMenu({ title, onChange, onDelete }: Props) {
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        {onChange !== undefined && (
-          <Menu.Item leftSection={<IconPencil size={16} aria-hidden />} onClick={then(onChange)}>
-            Edit
-          </Menu.Item>
-        )}
+        <Menu.Item leftSection={<IconPencil size={16} aria-hidden />} onClick={then(onRename)}>
+          Rename
+        </Menu.Item>
         <Menu.Item
           c="var(--mantine-color-error)"
           leftSection={<IconTrash size={16} aria-hidden />}
@@ -45,7 +43,7 @@ export function ProjectMenu({ title, onChange, onDelete }: Props) {
 }
 
 type DeleteProjectProps = {
-  project: Pick<Project, "projectId" | "title">;
+  project: ListedProject;
   isOpen: boolean;
   onClose: () => void;
   onDeleted: () => void;
@@ -59,7 +57,7 @@ export function DeleteProject({ project, isOpen, onClose, onDeleted }: DeletePro
     remove.reset();
     onClose();
   };
-  const isInProgress = remove.error instanceof KeyframeError && remove.error.code === "generation_in_progress";
+  const isRunning = isInProgress(remove.error) || runningOf(project).length > 0;
   return (
     <Modal
       opened={useOpened(isOpen)}
@@ -72,26 +70,26 @@ export function DeleteProject({ project, isOpen, onClose, onDeleted }: DeletePro
         <Text size="sm" style={{ overflowWrap: "anywhere" }}>
           “{title}” and its frames, videos and history will be deleted. This cannot be undone.
         </Text>
-        {isInProgress && (
-          <Alert color="gray" role="alert" icon={<IconPlayerPlay aria-hidden />} title="A step is still running">
-            <Text size="sm">
-              Wait for it to finish, or cancel it in{" "}
-              <Link to={`/projects/${projectId}`} onClick={close}>
-                the studio
-              </Link>
-              . Then delete the project.
-            </Text>
-          </Alert>
-        )}
-        {remove.error !== null && !isInProgress && (
+        <div role="status">
+          {isRunning && (
+            <Alert color="gray" icon={<IconPlayerPlay aria-hidden />} title="A step is still running">
+              It will be canceled. The provider may charge for what it has done so far.
+            </Alert>
+          )}
+        </div>
+        {remove.error !== null && !isInProgress(remove.error) && (
           <ErrorNotice title="Could not delete the project" error={remove.error} />
         )}
         <Group justify="flex-end">
           <Button variant="default" onClick={close} data-autofocus>
-            Cancel
+            Keep project
           </Button>
-          <BusyButton color="red.9" isBusy={remove.isPending} onClick={() => remove.mutate(projectId)}>
-            Delete project
+          <BusyButton
+            color="red.9"
+            isBusy={remove.isPending}
+            onClick={() => remove.mutate({ projectId, cancelFirst: isRunning })}
+          >
+            {isRunning ? "Cancel and delete" : "Delete project"}
           </BusyButton>
         </Group>
       </Stack>
@@ -99,19 +97,33 @@ export function DeleteProject({ project, isOpen, onClose, onDeleted }: DeletePro
   );
 }
 
-/** Deletes a project. `not_found` counts as success: an earlier answer was lost. */
+const isInProgress = (error: unknown): boolean =>
+  error instanceof KeyframeError && error.code === "generation_in_progress";
+
+/** Deletes a project, on demand with what runs. `not_found` counts as success: an earlier answer was lost. */
 function useDeleteProject(onDeleted: (projectId: string) => void) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (projectId: string) => {
+    mutationFn: async ({ projectId, cancelFirst }: { projectId: string; cancelFirst: boolean }) => {
+      if (cancelFirst) await cancelRunning(keyframe, projectId);
       await keyframe.deleteProject(projectId).catch((error: unknown) => {
         if (!(error instanceof KeyframeError) || error.code !== "not_found") throw error;
       });
     },
-    onSuccess: (_none, projectId) => {
-      editList(queries, (projects) => projects.filter((project) => project.projectId !== projectId));
+    onSuccess: (_none, { projectId }) => {
+      editLists(queries, (projects) => projects.filter((project) => project.projectId !== projectId));
       onDeleted(projectId);
     },
   });
+}
+
+/** Cancels every running prediction of a project. One that has ended meanwhile is fine. */
+async function cancelRunning(keyframe: KeyframeClient, projectId: string): Promise<void> {
+  for await (const prediction of keyframe.eachPrediction(projectId, { limit: 100 })) {
+    if (hasEnded(prediction)) continue;
+    await keyframe.cancel(prediction).catch((error: unknown) => {
+      if (!(error instanceof KeyframeError) || error.code !== "generation_ended") throw error;
+    });
+  }
 }

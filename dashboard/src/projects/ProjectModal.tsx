@@ -1,88 +1,44 @@
-import { Modal, Skeleton } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type ComponentProps, lazy, Suspense, useRef } from "react";
+import { Button, Group, Modal, Skeleton, Stack, TextInput } from "@mantine/core";
+import { type InfiniteData, useMutation, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, lazy, Suspense, useRef, useState } from "react";
 import { useNavigate } from "react-router";
-import type { ListedProject } from "../../../client/index.ts";
+import type { Project, ProjectPage } from "../../../client/index.ts";
 import { randomKey } from "../../../client/random-key.ts";
 import { useKeyframe } from "../services.ts";
+import { BusyButton } from "../ui/BusyButton.tsx";
+import { ErrorNotice } from "../ui/messages.tsx";
 import { useOpened } from "../ui/window-focus.ts";
-import { editList, type ProjectTexts, useChangeProject } from "./project-queries.ts";
+import type { ProjectTexts } from "./ProjectForm.tsx";
+import { projectKeys } from "./prediction-cache.ts";
+import { useChangeProject } from "./project-queries.ts";
 
 const ProjectForm = lazy(() => import("./ProjectForm.tsx"));
 
 /** The form's height, so that the modal does not grow. */
 const FORM_HEIGHT = 430;
 
-type Props = Omit<ComponentProps<typeof ProjectForm>, "onCancel"> & {
-  title: string;
-  isOpen: boolean;
-  onClose: () => void;
-};
+type NewProjectProps = { isOpen: boolean; onClose: () => void };
 
-/** The form and its schema load when the modal first opens. */
-export function ProjectModal({ title, isOpen, onClose, ...form }: Props) {
+/** Creates a project and opens its studio. The form and its schema load when the modal first opens. */
+export function NewProject({ isOpen, onClose }: NewProjectProps) {
+  const navigate = useNavigate();
+  const create = useCreateProject((projectId) => void navigate(`/projects/${projectId}`));
+  const close = () => {
+    create.reset();
+    onClose();
+  };
   return (
     <Modal
       opened={useOpened(isOpen)}
-      onClose={onClose}
-      title={title}
+      onClose={close}
+      title="New project"
       size="lg"
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
-        <ProjectForm {...form} onCancel={onClose} />
+        <ProjectForm isBusy={create.isPending} error={create.error} onSubmit={create.mutate} onCancel={close} />
       </Suspense>
     </Modal>
-  );
-}
-
-const NOTHING = { title: "", textPrompt: "", description: "" };
-
-type NewProjectProps = { isOpen: boolean; onClose: () => void };
-
-/** Creates a project and opens its studio. */
-export function NewProject({ isOpen, onClose }: NewProjectProps) {
-  const navigate = useNavigate();
-  const create = useCreateProject((projectId) => void navigate(`/projects/${projectId}`));
-  return (
-    <ProjectModal
-      title="New project"
-      isOpen={isOpen}
-      onClose={() => {
-        create.reset();
-        onClose();
-      }}
-      initial={NOTHING}
-      submit="Create project"
-      failed="Could not create the project"
-      isBusy={create.isPending}
-      error={create.error}
-      onSubmit={(texts) => create.mutate(texts)}
-    />
-  );
-}
-
-type ChangeProjectProps = { project: ListedProject; isOpen: boolean; onClose: () => void };
-
-export function ChangeProject({ project, isOpen, onClose }: ChangeProjectProps) {
-  const { projectId, title, textPrompt, description } = project;
-  const change = useChangeProject(projectId);
-  const close = () => {
-    change.reset();
-    onClose();
-  };
-  return (
-    <ProjectModal
-      title="Edit project"
-      isOpen={isOpen}
-      onClose={close}
-      initial={{ title, textPrompt, description }}
-      submit="Save"
-      failed="Could not save"
-      isBusy={change.isPending}
-      error={change.error}
-      onSubmit={(texts) => change.mutate(texts, { onSuccess: close })}
-    />
   );
 }
 
@@ -101,10 +57,60 @@ function useCreateProject(onCreated: (projectId: string) => void) {
     },
     onSuccess: (project) => {
       sent.current = null;
-      editList(queries, (projects, isFirstPage) =>
-        isFirstPage ? [{ ...project, predictions: NONE }, ...projects] : projects,
-      );
+      queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list(""), (list) => {
+        const [first, ...others] = list?.pages ?? [];
+        const projects = [{ ...project, predictions: NONE }, ...(first?.projects ?? [])];
+        return list && first && { ...list, pages: [{ ...first, projects }, ...others] };
+      });
+      void queries.invalidateQueries({ queryKey: projectKeys.lists });
       onCreated(project.projectId);
     },
   });
+}
+
+type RenameProjectProps = { project: Project; isOpen: boolean; onClose: () => void };
+
+export function RenameProject({ project, isOpen, onClose }: RenameProjectProps) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const change = useChangeProject(project.projectId);
+  const title = typed ?? project.title;
+  const close = () => {
+    change.reset();
+    setTyped(null);
+    onClose();
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (title.trim() !== "") change.mutate({ change: { title }, unchangedSince: project }, { onSuccess: close });
+  };
+  return (
+    <Modal
+      opened={useOpened(isOpen)}
+      onClose={close}
+      title="Rename project"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <form noValidate onSubmit={submit}>
+        <Stack>
+          <TextInput
+            label="Title"
+            data-autofocus
+            maxLength={200}
+            value={title}
+            error={title.trim() === "" ? "Enter a title." : null}
+            onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+          />
+          {change.error !== null && <ErrorNotice title="Could not rename the project" error={change.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close}>
+              Cancel
+            </Button>
+            <BusyButton type="submit" isBusy={change.isPending} isOff={title.trim() === ""}>
+              Rename
+            </BusyButton>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
 }

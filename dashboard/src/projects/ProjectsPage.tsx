@@ -1,7 +1,7 @@
-import { Button, Card, Center, Skeleton, Stack, Text, VisuallyHidden } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { IconMovie, IconPlus } from "@tabler/icons-react";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { Button, Center, Skeleton, Stack, TextInput, VisuallyHidden } from "@mantine/core";
+import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
+import { IconMovie, IconPlus, IconSearch } from "@tabler/icons-react";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { ListedProject, ProjectPage } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
@@ -10,14 +10,18 @@ import { ErrorNotice } from "../ui/messages.tsx";
 import { EmptyState, PageHead } from "../ui/page-parts.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
 import { DeleteProject } from "./ProjectMenu.tsx";
-import { ChangeProject, NewProject } from "./ProjectModal.tsx";
+import { NewProject, RenameProject } from "./ProjectModal.tsx";
 import classes from "./projects.module.css";
-import { projectKeys, runningOf, steadyProject } from "./run-cache.ts";
+import { projectKeys, runningOf, steadyProject } from "./prediction-cache.ts";
 
 export function Component() {
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage, isFetchNextPageError } = useProjects();
+  const [typed, setTyped] = useState("");
+  const [search] = useDebouncedValue(typed.trim(), 250);
+  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage, isFetchNextPageError } =
+    useProjects(search);
   const [isNew, { open, close }] = useDisclosure(false);
   const projects = data?.pages.flatMap((page) => page.projects);
+  const isNone = projects?.length === 0 && search === "";
   const create = (
     <Button leftSection={<IconPlus size={18} aria-hidden />} onClick={open}>
       New project
@@ -25,18 +29,46 @@ export function Component() {
   );
   return (
     <>
-      <PageHead title="Projects" actions={projects?.length === 0 ? null : create} />
+      <PageHead title="Projects" actions={isNone ? null : create} />
       <Stack gap="lg">
+        {!isNone && (
+          <TextInput
+            type="search"
+            aria-label="Search projects"
+            placeholder="Search by title"
+            maw={320}
+            maxLength={200}
+            leftSection={<IconSearch size={16} aria-hidden />}
+            value={typed}
+            onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+          />
+        )}
         {error !== null && !isFetchNextPageError && (
           <ErrorNotice title="Could not load projects" error={error} onRetry={() => void refetch()} />
         )}
         {projects === undefined && error === null && (
           <div className={classes.grid}>
             <VisuallyHidden role="status">Loading projects</VisuallyHidden>
-            <CardSkeletons count={6} />
+            {[1, 2, 3, 4, 5, 6].map((key) => (
+              <Skeleton key={key} h={CARD_HEIGHT} />
+            ))}
           </div>
         )}
-        {projects?.length === 0 && (
+        {projects?.length === 0 && search !== "" && (
+          <div role="status">
+            <EmptyState
+              Icon={IconSearch}
+              title="No project found"
+              text={`No title contains “${search}”.`}
+              action={
+                <Button variant="default" onClick={() => setTyped("")}>
+                  Show all projects
+                </Button>
+              }
+            />
+          </div>
+        )}
+        {isNone && (
           <EmptyState
             Icon={IconMovie}
             title="No projects yet"
@@ -59,45 +91,25 @@ export function Component() {
   );
 }
 
-/** Placeholders of the final size, so that nothing jumps. */
-function CardSkeletons({ count }: { count: number }) {
-  return Array.from({ length: count }, (_, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
-    <Card key={at} withBorder padding="md" aria-hidden>
-      <Card.Section>
-        <div className={classes.picture}>
-          <Skeleton h="100%" radius={0} />
-        </div>
-      </Card.Section>
-      <Skeleton mt="sm" h={28} w="60%" />
-      <Text size="sm" component="div" className={classes.excerpt}>
-        <Skeleton h={14} mt={4} />
-        <Skeleton h={14} mt={8} w="80%" />
-      </Text>
-      <div className={classes.steps}>
-        {["a", "b", "c"].map((key) => (
-          <Skeleton key={key} h={14} my={2} w="70%" />
-        ))}
-      </div>
-      <Skeleton h={12} w={90} className={classes.when} />
-    </Card>
-  ));
-}
+/** A card's height, so that nothing jumps. */
+const CARD_HEIGHT = 400;
 
-const A_PAGE = 12;
+const A_PAGE = 24;
 /** Per page shown, because each refresh reads all of them. */
 const WHILE_RUNNING_MS = 3_000;
 const OTHERWISE_MS = 60_000;
 
-/** The user's projects, newest first. Refreshed while a prediction runs. */
-function useProjects() {
+/** The user's projects whose title contains `search`, newest first. Refreshed while a prediction runs. */
+function useProjects(search: string) {
   const keyframe = useKeyframe();
   return useInfiniteQuery({
-    queryKey: projectKeys.list,
+    queryKey: projectKeys.list(search),
     queryFn: async ({ pageParam: cursor, signal }) => {
-      const page = await keyframe.listProjects({ include: "predictions", limit: A_PAGE, cursor }, { signal });
+      const query = { include: "predictions", limit: A_PAGE, cursor, search: search || undefined } as const;
+      const page = await keyframe.listProjects(query, { signal });
       return { ...page, projects: page.projects.map(steadyProject) };
     },
+    placeholderData: keepPreviousData, // while another search is read
     initialPageParam: undefined as string | undefined, // the first page has no cursor
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
     refetchInterval: ({ state }) => pauseAfter(state.data?.pages ?? []),
@@ -109,11 +121,12 @@ function pauseAfter(pages: ProjectPage[]): number {
   return isAnyRunning ? WHILE_RUNNING_MS * pages.length : OTHERWISE_MS;
 }
 
-type Open = { window: "change" | "delete"; project: ListedProject };
+type Open = { window: "rename" | "delete"; project: ListedProject };
 
 function ProjectGrid({ projects }: { projects: ListedProject[] }) {
   // Keeps its project while the modal fades out.
-  const [{ window, project }, setOpen] = useState<Partial<Open>>({});
+  const [{ window, project: opened }, setOpen] = useState<Partial<Open>>({});
+  const project = projects.find(({ projectId }) => projectId === opened?.projectId) ?? opened;
   const [isOpen, setIsOpen] = useState(false);
   const open = (next: Open) => {
     setOpen(next);
@@ -131,17 +144,17 @@ function ProjectGrid({ projects }: { projects: ListedProject[] }) {
           <ProjectCard
             key={one.projectId}
             project={one}
-            onChange={() => open({ window: "change", project: one })}
+            onRename={() => open({ window: "rename", project: one })}
             onDelete={() => open({ window: "delete", project: one })}
           />
         ))}
       </div>
       {project !== undefined && (
         <>
-          <ChangeProject
-            key={`change ${project.projectId}`}
+          <RenameProject
+            key={`rename ${project.projectId}`}
             project={project}
-            isOpen={isOpen && window === "change"}
+            isOpen={isOpen && window === "rename"}
             onClose={close}
           />
           <DeleteProject

@@ -1,45 +1,38 @@
-import { Group, Text, Textarea } from "@mantine/core";
-import { schemaResolver, useForm, type UseFormReturnType } from "@mantine/form";
-import { createProjectBody } from "../../../shared/contract/projects.ts";
-import type { ProjectTexts } from "./project-queries.ts";
+import { Group, Text, Textarea, type TextareaProps } from "@mantine/core";
 
-/** Validates while typing, with the service's own schema. */
-export const useProjectForm = (initialValues: ProjectTexts) =>
-  useForm<ProjectTexts>({
-    initialValues,
-    validate: schemaResolver(createProjectBody, { sync: true }),
-    validateInputOnChange: true,
-  });
+type Props = TextareaProps & { value: string };
 
-type Props = { form: UseFormReturnType<ProjectTexts>; rows: number };
-
-export function PromptField({ form, rows }: Props) {
+export function PromptField({ value, ...field }: Props) {
   return (
     <Textarea
       label="Prompt"
-      description={<Counted text="The scene to generate." value={form.values.textPrompt} />}
+      description={<Counted text="The scene to generate." value={value} />}
       autosize
-      minRows={rows}
-      maxRows={14}
-      {...form.getInputProps("textPrompt")}
+      value={value}
+      {...field}
     />
   );
 }
 
-export function DescriptionField({ form }: { form: UseFormReturnType<ProjectTexts> }) {
+export function DescriptionField({ value, ...field }: Props) {
   return (
     <Textarea
       label="Description"
-      description={<Counted text="Notes for yourself. Not sent to the model." value={form.values.description} />}
+      description={<Counted text="Notes for yourself. Not sent to the model." value={value} />}
       autosize
       minRows={2}
       maxRows={8}
-      {...form.getInputProps("description")}
+      value={value}
+      {...field}
     />
   );
 }
 
 const MOST = 4000;
+
+/** The service's other rules are rarely broken: it names them when it refuses. */
+export const textProblem = (text: string): string | null =>
+  [...text].length > MOST ? "At most 4,000 characters." : null;
 
 /** A description and a character count. The service counts code points: an emoji is one. */
 function Counted({ text, value }: { text: string; value: string }) {

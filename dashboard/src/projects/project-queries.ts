@@ -1,5 +1,6 @@
 import { type InfiniteData, type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import {
+  type KeyframeClient,
   KeyframeError,
   type ListedProject,
   type Project,
@@ -7,7 +8,7 @@ import {
   type ProjectWithPredictions,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import { laterRun, projectKeys, steadyProject } from "./run-cache.ts";
+import { laterPrediction, projectKeys, steadyProject } from "./prediction-cache.ts";
 
 /** Shows predictions started elsewhere within this time. */
 const LOOK_MS = 15_000;
@@ -33,20 +34,24 @@ export const isGone = (error: unknown): boolean => error instanceof KeyframeErro
 function merge({ predictions: known }: ProjectWithPredictions, fresh: ProjectWithPredictions): ProjectWithPredictions {
   const { predictions } = fresh;
   const latest = {
-    "first-frame": laterRun(known["first-frame"], predictions["first-frame"]),
-    "last-frame": laterRun(known["last-frame"], predictions["last-frame"]),
-    video: laterRun(known.video, predictions.video),
+    "first-frame": laterPrediction(known["first-frame"], predictions["first-frame"]),
+    "last-frame": laterPrediction(known["last-frame"], predictions["last-frame"]),
+    video: laterPrediction(known.video, predictions.video),
   };
   return { ...fresh, predictions: latest };
 }
 
-export type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
+type Change = {
+  change: Parameters<KeyframeClient["changeProject"]>[1];
+  /** The project that the change is based on. Without it the change is made whatever the project is now. */
+  unchangedSince?: Pick<Project, "updatedAt">;
+};
 
 export function useChangeProject(projectId: string) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (texts: ProjectTexts) => keyframe.changeProject(projectId, texts),
+    mutationFn: ({ change, unchangedSince }: Change) => keyframe.changeProject(projectId, change, { unchangedSince }),
     onSuccess: async (changed) => {
       // A read that began before the change would restore the old texts.
       await queries.cancelQueries({ queryKey: projectKeys.one(projectId) });
@@ -54,21 +59,27 @@ export function useChangeProject(projectId: string) {
         projectKeys.one(projectId),
         (project) => project && { ...project, ...changed },
       );
-      editList(queries, (projects) =>
+      editLists(queries, (projects) =>
         projects.map((project) => (project.projectId === projectId ? { ...project, ...changed } : project)),
       );
+    },
+    onError: async (error) => {
+      if (!isChangedElsewhere(error)) return;
+      void queries.invalidateQueries({ queryKey: projectKeys.lists });
+      await queries.refetchQueries({ queryKey: projectKeys.one(projectId) });
     },
   });
 }
 
-/** Updates the cached list at once, then reads it again. */
-export function editList(
-  queries: QueryClient,
-  edit: (projects: ListedProject[], isFirstPage: boolean) => ListedProject[],
-): void {
-  queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list, (list) => {
-    const pages = list?.pages.map((page, at) => ({ ...page, projects: edit(page.projects, at === 0) }));
-    return list && pages && { ...list, pages };
-  });
-  void queries.invalidateQueries({ queryKey: projectKeys.list });
+/** Somebody changed the project since it was read here. */
+export const isChangedElsewhere = (error: unknown): boolean =>
+  error instanceof KeyframeError && error.code === "precondition_failed";
+
+/** Updates the cached lists at once, then reads them again. */
+export function editLists(queries: QueryClient, edit: (projects: ListedProject[]) => ListedProject[]): void {
+  queries.setQueriesData<InfiniteData<ProjectPage>>(
+    { queryKey: projectKeys.lists },
+    (list) => list && { ...list, pages: list.pages.map((page) => ({ ...page, projects: edit(page.projects) })) },
+  );
+  void queries.invalidateQueries({ queryKey: projectKeys.lists });
 }

@@ -1,110 +1,124 @@
-import { CloseButton, Group, SegmentedControl, Text } from "@mantine/core";
+import { Group, SegmentedControl, Text } from "@mantine/core";
 import { useId } from "@mantine/hooks";
 import { lazy, Suspense, useState } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { isRunning } from "../projects/run-cache.ts";
-import { Time } from "../ui/Time.tsx";
-import type { ChosenFrames, FrameStep } from "./HistoryDrawer.tsx";
+import { isRunning } from "../projects/prediction-cache.ts";
+import { useChangeProject } from "../projects/project-queries.ts";
+import { ErrorNotice, notify } from "../ui/messages.tsx";
+import { MadeFrom, Sources } from "./Sources.tsx";
 import { StepCard } from "./StepCard.tsx";
+import { NO_OPTIONS, type StepOptions } from "./StepSettings.tsx";
 import classes from "./strip.module.css";
 import { useModels } from "./use-models.ts";
-import { type LatestSuccess, useLatestSuccess } from "./use-runs.ts";
+import { type Take, usePrediction, useTake } from "./use-predictions.ts";
+import type { TextsState } from "./texts/use-texts.ts";
 
 const HistoryDrawer = lazy(() => import("./HistoryDrawer.tsx"));
 
-type Props = { project: ProjectWithPredictions; reference: string | null };
+type Props = { project: ProjectWithPredictions; texts: TextsState };
 
-export function FilmStrip({ project, reference }: Props) {
+export function FilmStrip({ project, texts }: Props) {
   const models = useModels();
-  const first = useLatestSuccess(project, "first-frame");
-  const video = useLatestSuccess(project, "video");
-  const last = useLatestSuccess(project, "last-frame");
-  const [frames, setFrames] = useState<ChosenFrames>({});
+  const takes = {
+    "first-frame": useTake(project, "first-frame"),
+    video: useTake(project, "video"),
+    "last-frame": useTake(project, "last-frame"),
+  };
+  const { "first-frame": first, video, "last-frame": last } = takes;
+  const poster = usePrediction(project, "first-frame", video.prediction?.input.firstFramePredictionId ?? null);
+  const [options, setOptions] = useState<Partial<Record<Step, StepOptions>>>({});
+  const select = useChangeProject(project.projectId);
   // Keeps its step while the drawer slides out.
   const [{ step: historyOf, isOpen }, setHistory] = useState<{ step: Step | null; isOpen: boolean }>(CLOSED);
-  const shared = { project, reference, onHistory: (step: Step) => setHistory({ step, isOpen: true }) };
+  const closeHistory = () => setHistory({ step: historyOf, isOpen: false });
+  const card = (step: Step) => ({
+    project,
+    texts,
+    step,
+    take: takes[step],
+    model: models[step],
+    options: options[step] ?? NO_OPTIONS,
+    onOptions: (next: StepOptions) => setOptions({ ...options, [step]: next }),
+    onHistory: () => setHistory({ step, isOpen: true }),
+    onUseLatest: () => select.mutate({ change: { selected: { [step]: null } } }),
+  });
+  /** Sets what a prediction was made with for the next one of its step. */
+  const reuse = ({ step, input }: Prediction) => {
+    const { prompt, referenceImagePath, durationSeconds } = input;
+    const frames = {
+      ...(input.firstFramePredictionId === null ? {} : { "first-frame": input.firstFramePredictionId }),
+      ...(input.lastFramePredictionId === null ? {} : { "last-frame": input.lastFramePredictionId }),
+    };
+    const change = { ...(referenceImagePath === null ? {} : { referenceImagePath }), selected: frames };
+    select.mutate(
+      { change },
+      {
+        onSuccess: () => {
+          const isOfProject = prompt === project.textPrompt;
+          const next = {
+            prompt: isOfProject ? "" : prompt,
+            usesReference: referenceImagePath !== null,
+            durationSeconds,
+          };
+          setOptions({ ...options, [step]: next });
+          closeHistory();
+          notify("The inputs are set. Generate when you are ready.");
+        },
+      },
+    );
+  };
   return (
-    <section className={classes.strip} aria-label="Steps">
-      <StepCard {...shared} step="first-frame" shown={first.run} model={models["first-frame"]} />
-      <StepCard
-        {...shared}
-        step="video"
-        shown={video.run}
-        model={models.video}
-        poster={posterOf(video.run, first.run)}
-        notYet={whyNotYet(project.predictions["first-frame"], first)}
-        frames={{
-          firstFramePredictionId: frames["first-frame"]?.predictionId,
-          lastFramePredictionId: frames["last-frame"]?.predictionId,
-        }}
-      >
-        {(options, setOptions) => (
-          <>
-            <FramesOfVideo
-              frames={frames}
-              hasLast={last.run !== null}
-              onLatest={(step) => setFrames(({ [step]: _dropped, ...others }) => others)}
-            />
-            <DurationChoice
-              durations={models.video?.durations ?? []}
-              value={options.durationSeconds}
-              onChange={(durationSeconds) => setOptions({ ...options, durationSeconds })}
-            />
-          </>
-        )}
-      </StepCard>
-      <StepCard {...shared} step="last-frame" shown={last.run} model={models["last-frame"]} />
+    <>
+      <section className={classes.strip} aria-label="Steps">
+        <StepCard {...card("first-frame")} />
+        <StepCard
+          {...card("video")}
+          poster={poster?.output?.url}
+          notYet={whyNotYet(project.predictions["first-frame"], first)}
+        >
+          {(chosen, setChosen) => (
+            <>
+              {video.prediction !== null && <MadeFrom project={project} prediction={video.prediction} />}
+              {first.prediction !== null && (
+                <Sources
+                  label="Next video from"
+                  sources={[sourceOf("first frame", first), sourceOf("last frame", last)]}
+                  more={last.prediction === null ? "Add a last frame to set how it ends." : undefined}
+                />
+              )}
+              <DurationChoice
+                durations={models.video?.durations ?? []}
+                value={chosen.durationSeconds}
+                onChange={(durationSeconds) => setChosen({ ...chosen, durationSeconds })}
+              />
+            </>
+          )}
+        </StepCard>
+        <StepCard {...card("last-frame")} />
+      </section>
+      {select.error !== null && !isOpen && <ErrorNotice title="Could not change the project" error={select.error} />}
       {historyOf !== null && (
         <Suspense>
           <HistoryDrawer
             project={project}
             step={historyOf}
             isOpen={isOpen}
-            onClose={() => setHistory({ step: historyOf, isOpen: false })}
-            chosen={frames}
-            onChoose={(step, run) => setFrames({ ...frames, [step]: run })}
+            onClose={closeHistory}
+            onReuse={reuse}
+            select={select}
           />
         </Suspense>
       )}
-    </section>
+    </>
   );
 }
 
 const CLOSED = { step: null, isOpen: false };
 
-/** The first frame as poster, unless it is newer than the video. */
-function posterOf(video: Prediction | null, first: Prediction | null): string | undefined {
-  const isOlder = video !== null && first?.completedAt != null && first.completedAt <= video.createdAt;
-  return isOlder ? first.output?.url : undefined;
-}
-
-type FramesOfVideoProps = { frames: ChosenFrames; hasLast: boolean; onLatest: (step: FrameStep) => void };
-
-function FramesOfVideo({ frames, hasLast, onLatest }: FramesOfVideoProps) {
-  const first = frames["first-frame"];
-  const last = frames["last-frame"];
-  return (
-    <Text size="sm" c="dimmed" component="div">
-      {first === undefined && last === undefined
-        ? hasLast
-          ? "Uses the latest first and last frames."
-          : "Uses the latest first frame. Add a last frame to set how it ends."
-        : (["first-frame", "last-frame"] as const).map((step) => {
-            const frame = frames[step];
-            const name = step === "first-frame" ? "first frame" : "last frame";
-            if (frame === undefined) return null;
-            return (
-              <Group key={step} gap={4} wrap="nowrap">
-                <span>
-                  Uses an earlier {name}: <Time iso={frame.createdAt} />
-                </span>
-                <CloseButton size="sm" aria-label={`Use the latest ${name}`} onClick={() => onLatest(step)} />
-              </Group>
-            );
-          })}
-    </Text>
-  );
-}
+const sourceOf = (name: string, { prediction, isSelected }: Take) => ({
+  alt: `${isSelected ? "Selected" : "Latest"} ${name}`,
+  prediction,
+});
 
 type DurationChoiceProps = { durations: number[]; value: number | null; onChange: (seconds: number) => void };
 
@@ -134,7 +148,7 @@ function DurationChoice({ durations, value, onChange }: DurationChoiceProps) {
 }
 
 /** Why the video cannot start yet. Null when it can or when unknown: then the service decides. */
-function whyNotYet(firstFrame: Prediction | null, { isNone }: LatestSuccess): string | null {
+function whyNotYet(firstFrame: Prediction | null, { isNone }: Take): string | null {
   if (!isNone) return null;
   return isRunning(firstFrame) ? "Waiting for the first frame." : "Generate the first frame first.";
 }

@@ -1,31 +1,40 @@
 import { Button, Center, Drawer, Group, Skeleton, Stack, Text } from "@mantine/core";
-import { IconCheck, IconDownload } from "@tabler/icons-react";
+import { IconCheck, IconDownload, IconRestore } from "@tabler/icons-react";
+import { useQueryClient } from "@tanstack/react-query";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { STEP_NAME } from "../projects/RunStatus.tsx";
+import { projectKeys } from "../projects/prediction-cache.ts";
+import type { useChangeProject } from "../projects/project-queries.ts";
+import { STEP_NAME } from "../projects/status.tsx";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { Time } from "../ui/Time.tsx";
 import { useOpened } from "../ui/window-focus.ts";
-import { RunState } from "./RunState.tsx";
+import { PredictionState } from "./PredictionState.tsx";
+import { MadeFrom, ReferenceThumb } from "./Sources.tsx";
 import classes from "./screen.module.css";
 import { StepScreen } from "./StepScreen.tsx";
 import { useDownload } from "./use-download.ts";
-import { useRuns } from "./use-runs.ts";
+import { usePredictions } from "./use-predictions.ts";
 
 type Props = {
   project: ProjectWithPredictions;
   step: Step;
   isOpen: boolean;
   onClose: () => void;
-  chosen: ChosenFrames;
-  onChoose: (step: FrameStep, run: Prediction) => void;
+  onReuse: (prediction: Prediction) => void;
+  select: ReturnType<typeof useChangeProject>;
 };
 
-/** All predictions of a step. An earlier frame can be chosen for the next video. */
-export default function HistoryDrawer({ project, step, isOpen, onClose, chosen, onChoose }: Props) {
-  const runs = useRuns(project.projectId, step, isOpen);
-  const all = runs.data?.pages.flatMap((page) => page.predictions);
+/** All predictions of a step with their inputs. A frame can be selected for the next video. */
+export default function HistoryDrawer({ project, step, isOpen, onClose, onReuse, select }: Props) {
+  const queries = useQueryClient();
+  const history = usePredictions(project.projectId, step, isOpen);
+  const all = history.data?.pages.flatMap((page) => page.predictions);
   const name = STEP_NAME[step].toLowerCase();
+  const choose = (prediction: Prediction) => {
+    queries.setQueryData(projectKeys.prediction(prediction.predictionId), prediction); // shown without another read
+    select.mutate({ change: { selected: { [step]: prediction.predictionId } } });
+  };
   return (
     <Drawer
       opened={useOpened(isOpen)}
@@ -35,26 +44,33 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, chosen, 
       closeButtonProps={{ "aria-label": "Close" }}
     >
       <Stack gap="lg">
-        {all === undefined && runs.error === null && [0, 1, 2].map((key) => <Skeleton key={key} h={96} />)}
-        {runs.error !== null && (
-          <ErrorNotice title="Could not load the history" error={runs.error} onRetry={() => void runs.refetch()} />
+        {all === undefined && history.error === null && [0, 1, 2].map((key) => <Skeleton key={key} h={96} />)}
+        {history.error !== null && (
+          <ErrorNotice
+            title="Could not load the history"
+            error={history.error}
+            onRetry={() => void history.refetch()}
+          />
         )}
-        {all?.map((run) => (
-          <HistoryRun
-            key={run.predictionId}
-            run={run}
+        {select.error !== null && <ErrorNotice title="Could not change the project" error={select.error} />}
+        {all?.map((prediction) => (
+          <HistoryEntry
+            key={prediction.predictionId}
+            prediction={prediction}
             project={project}
-            {...(step !== "video" && run.output !== null
-              ? {
-                  isChosen: chosen[step]?.predictionId === run.predictionId,
-                  onChoose: () => onChoose(step, run),
-                }
+            onReuse={() => onReuse(prediction)}
+            {...(step !== "video" && prediction.output !== null
+              ? { isChosen: project.selected[step] === prediction.predictionId, onChoose: () => choose(prediction) }
               : {})}
           />
         ))}
-        {runs.hasNextPage && (
+        {history.hasNextPage && (
           <Center>
-            <BusyButton variant="default" isBusy={runs.isFetchingNextPage} onClick={() => void runs.fetchNextPage()}>
+            <BusyButton
+              variant="default"
+              isBusy={history.isFetchingNextPage}
+              onClick={() => void history.fetchNextPage()}
+            >
               Load more
             </BusyButton>
           </Center>
@@ -64,23 +80,31 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, chosen, 
   );
 }
 
-type HistoryRunProps = { run: Prediction; project: ProjectWithPredictions; isChosen?: boolean; onChoose?: () => void };
+type HistoryEntryProps = {
+  prediction: Prediction;
+  project: ProjectWithPredictions;
+  isChosen?: boolean;
+  onChoose?: () => void;
+  onReuse: () => void;
+};
 
-function HistoryRun({ run, project, isChosen = false, onChoose }: HistoryRunProps) {
+function HistoryEntry({ prediction, project, isChosen = false, onChoose, onReuse }: HistoryEntryProps) {
   const download = useDownload(project.title);
-  const hasFile = run.output !== null;
+  const { step, input, output, error, model, createdAt } = prediction;
   return (
-    <div className={classes.historyRun} data-wide={run.step === "video" || undefined}>
-      <StepScreen step={run.step} latest={run} shown={run} prompt={project.textPrompt} />
+    <div className={classes.historyEntry} data-wide={step === "video" || undefined}>
+      <StepScreen step={step} latest={prediction} shown={prediction} prompt={input.prompt} />
       <Stack gap={2} miw={0}>
-        <RunState run={run} isCanceling={false} />
-        <Text size="xs" c="dimmed">
-          <Time iso={run.createdAt} />
+        <PredictionState prediction={prediction} isCanceling={false} />
+        <Text size="xs" c="dimmed" truncate title={model}>
+          <Time iso={createdAt} /> · {model}
         </Text>
-        <Text size="xs" c="dimmed" truncate title={run.model}>
-          {run.model}
+        {error !== null && <Text size="xs">{error.message}</Text>}
+        <Text size="sm" lineClamp={3} title={input.prompt} style={{ overflowWrap: "anywhere" }}>
+          {input.prompt}
         </Text>
-        {run.error !== null && <Text size="xs">{run.error.message}</Text>}
+        {input.referenceImagePath !== null && <ReferenceThumb path={input.referenceImagePath} />}
+        <MadeFrom project={project} prediction={prediction} />
         <Group gap="xs" mt={4}>
           {onChoose !== undefined && (
             <Button
@@ -93,13 +117,21 @@ function HistoryRun({ run, project, isChosen = false, onChoose }: HistoryRunProp
               {isChosen ? "Selected for next video" : "Use for next video"}
             </Button>
           )}
-          {hasFile && (
+          <Button
+            size="compact-sm"
+            variant="default"
+            leftSection={<IconRestore size={14} aria-hidden />}
+            onClick={onReuse}
+          >
+            Use these inputs
+          </Button>
+          {output !== null && (
             <BusyButton
               size="compact-sm"
               variant="default"
               isBusy={download.isPending}
               leftSection={<IconDownload size={14} aria-hidden />}
-              onClick={() => download.mutate(run)}
+              onClick={() => download.mutate(prediction)}
             >
               Download
             </BusyButton>
@@ -109,8 +141,3 @@ function HistoryRun({ run, project, isChosen = false, onChoose }: HistoryRunProp
     </div>
   );
 }
-
-export type FrameStep = "first-frame" | "last-frame";
-
-/** Earlier frames chosen for the next video instead of the latest. */
-export type ChosenFrames = Partial<Record<FrameStep, Prediction>>;

@@ -42,7 +42,11 @@ export default function ReferenceDropzone({ isBusy, openRef, onFile, onRefused, 
       </Dropzone.Reject>
       <Dropzone.Idle>
         {children ?? (
-          <Words Icon={IconPhotoPlus} text="Drop an image here, or click" more="PNG, JPEG or WebP, up to 10 MiB" />
+          <Words
+            Icon={IconPhotoPlus}
+            text="Drop an image whose look frames follow"
+            more="PNG, JPEG or WebP, up to 10 MiB"
+          />
         )}
       </Dropzone.Idle>
     </Dropzone>

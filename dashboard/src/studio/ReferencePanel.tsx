@@ -1,38 +1,39 @@
 import { Alert, Button, Group, Progress, Skeleton, Stack, Text } from "@mantine/core";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import type { Project } from "../../../client/index.ts";
 import { errorSentence } from "../ui/messages.tsx";
-import { type ReferenceImage, useReferenceAddress, useUploadReference } from "./reference-image.ts";
+import { useChangeProject } from "../projects/project-queries.ts";
+import { useReferenceAddress, useUploadReference } from "./reference-image.ts";
 import classes from "./reference.module.css";
 
 const ReferenceDropzone = lazy(() => import("./ReferenceDropzone.tsx"));
 
-export function ReferencePanel({ image: { path, choose } }: { image: ReferenceImage }) {
+/** The project's reference image. */
+export function ReferencePanel({ project: { projectId, referenceImagePath: path } }: { project: Project }) {
   const [refusal, setRefusal] = useState<string | null>(null);
-  const upload = useUploadReference(choose);
+  const upload = useUploadReference(projectId);
+  const change = useChangeProject(projectId);
   const chooser = useRef<HTMLButtonElement>(null);
   const open = useRef<() => void>(null);
   const { variables: file, isPending } = upload;
-  const problem = refusal ?? (upload.error === null ? null : errorSentence(upload.error));
+  const error = upload.error ?? change.error;
+  const problem = refusal ?? (error === null ? null : errorSentence(error));
   const remove = () => {
-    choose(null);
+    change.mutate({ change: { referenceImagePath: null } });
     chooser.current?.focus(); // the button that was used is gone
   };
   const forgive = () => {
     setRefusal(null);
     upload.reset();
+    change.reset();
   };
   const choice =
     isPending && file !== undefined ? <UploadedPicture file={file} /> : path && <ReferencePicture path={path} />;
   return (
     <Stack gap={6} component="section" aria-labelledby="reference">
-      <div>
-        <Text size="sm" fw={600} id="reference">
-          Reference image
-        </Text>
-        <Text size="xs" c="dimmed">
-          Optional. Frames follow its look.
-        </Text>
-      </div>
+      <Text size="sm" fw={600} id="reference">
+        Reference image
+      </Text>
       <Suspense fallback={<Skeleton className={classes.zone} />}>
         <ReferenceDropzone
           isBusy={isPending}

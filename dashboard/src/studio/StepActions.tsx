@@ -10,9 +10,10 @@ import {
   type Step,
 } from "../../../client/index.ts";
 import { randomKey } from "../../../client/random-key.ts";
-import { isRunning, projectKeys, storeRun } from "../projects/run-cache.ts";
+import { isRunning, projectKeys, storePrediction } from "../projects/prediction-cache.ts";
 import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
+import type { TextsState } from "./texts/use-texts.ts";
 
 type Props = {
   step: Step;
@@ -20,23 +21,30 @@ type Props = {
   /** Why it cannot be started yet. */
   notYet: string | null;
   canStart: boolean;
+  /** There is unsaved text, which is saved first. */
+  isUnsaved: boolean;
   isStarting: boolean;
   isCanceling: boolean;
   onStart: () => void;
-  onCancel: (run: Prediction) => void;
+  onCancel: (prediction: Prediction) => void;
 };
 
-export function StepActions({ step, latest, notYet, canStart, isStarting, isCanceling, onStart, onCancel }: Props) {
+export function StepActions({
+  step,
+  latest,
+  notYet,
+  canStart,
+  isUnsaved,
+  isStarting,
+  isCanceling,
+  onStart,
+  onCancel,
+}: Props) {
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
   const Icon = latest === null ? IconPlayerPlay : IconReload;
   return (
     <>
-      {notYet !== null && (
-        <Text size="sm" id={`not-yet-${step}`}>
-          {notYet}
-        </Text>
-      )}
       <Group gap="xs">
         <BusyButton
           ref={startButton}
@@ -47,24 +55,29 @@ export function StepActions({ step, latest, notYet, canStart, isStarting, isCanc
           leftSection={<Icon size={16} aria-hidden />}
           onClick={onStart}
         >
-          {latest === null ? "Generate" : "Run again"}
+          {isUnsaved ? "Save and generate" : latest === null ? "Generate" : "Generate again"}
         </BusyButton>
         {running !== null && (
-          <CancelRun
+          <CancelButton
             isBusy={isCanceling}
             onCancel={() => onCancel(running)}
             onGoneWithFocus={() => startButton.current?.focus()}
           />
         )}
       </Group>
+      {notYet !== null && (
+        <Text size="sm" id={`not-yet-${step}`}>
+          {notYet}
+        </Text>
+      )}
     </>
   );
 }
 
-type CancelRunProps = { isBusy: boolean; onCancel: () => void; onGoneWithFocus: () => void };
+type CancelButtonProps = { isBusy: boolean; onCancel: () => void; onGoneWithFocus: () => void };
 
 /** Unmounts when the prediction ends; a focus on it must move. */
-function CancelRun({ isBusy, onCancel, onGoneWithFocus }: CancelRunProps) {
+function CancelButton({ isBusy, onCancel, onGoneWithFocus }: CancelButtonProps) {
   const button = useRef<HTMLButtonElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is about the end of the button alone
   useLayoutEffect(() => {
@@ -88,24 +101,25 @@ function CancelRun({ isBusy, onCancel, onGoneWithFocus }: CancelRunProps) {
 }
 
 /**
- * Starts a step; a second click meanwhile does nothing. After a lost answer the same choices keep their idempotency key, so
+ * Saves unsaved texts, then starts a step: people expect what they see to be generated. A second click meanwhile does nothing. After a lost answer the same choices keep their idempotency key, so
  * that a prediction is not started and paid for twice.
  */
-export function useStartRun(projectId: string, step: Step) {
+export function useStartStep(projectId: string, step: Step, { texts, save }: TextsState) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const sent = useRef<{ body: string; key: string } | null>(null);
   const mutationKey = ["start", projectId, step];
   const mutation = useMutation({
     mutationKey,
-    mutationFn: (choices: Choices) => {
-      const body = JSON.stringify(choices);
+    mutationFn: async (choices: Choices) => {
+      await save();
+      const body = JSON.stringify([choices, texts.textPrompt]);
       if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
-      return startRun(keyframe, { projectId, step }, choices, { idempotencyKey: sent.current.key });
+      return startStep(keyframe, { projectId, step }, choices, { idempotencyKey: sent.current.key });
     },
-    onSuccess: (run) => {
+    onSuccess: (prediction) => {
       sent.current = null;
-      storeRun(queries, run);
+      storePrediction(queries, prediction);
     },
     onError: (error) => {
       const isRefused = error instanceof KeyframeError && error.status !== null && error.status < 500;
@@ -126,38 +140,29 @@ export type Choices = {
   prompt?: string | undefined;
   referenceImagePath?: string | undefined;
   durationSeconds?: number | undefined;
-  firstFramePredictionId?: string | undefined;
-  lastFramePredictionId?: string | undefined;
 };
 
 /** Sends the fields that the step accepts. */
-function startRun(
+function startStep(
   keyframe: KeyframeClient,
   { projectId, step }: { projectId: string; step: Step },
   choices: Choices,
   options: StartOptions,
 ): Promise<Prediction> {
-  const { prompt, referenceImagePath, durationSeconds, firstFramePredictionId, lastFramePredictionId } = choices;
-  switch (step) {
-    case "first-frame":
-      return keyframe.generate(step, { projectId, prompt, referenceImagePath }, options);
-    case "last-frame":
-      return keyframe.generate(step, { projectId, prompt, referenceImagePath, firstFramePredictionId }, options);
-    case "video": {
-      const frames = { firstFramePredictionId, lastFramePredictionId };
-      return keyframe.generate(step, { projectId, prompt, durationSeconds, ...frames }, options);
-    }
-  }
+  const { prompt, referenceImagePath, durationSeconds } = choices;
+  return step === "video"
+    ? keyframe.generate(step, { projectId, prompt, durationSeconds }, options)
+    : keyframe.generate(step, { projectId, prompt, referenceImagePath }, options);
 }
 
 /** Cancels a prediction. If it has just ended, shows how instead of an error. */
-export function useCancelRun(projectId: string) {
+export function useCancelPrediction(projectId: string) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (run: Prediction) => {
+    mutationFn: async (prediction: Prediction) => {
       try {
-        storeRun(queries, await keyframe.cancel(run));
+        storePrediction(queries, await keyframe.cancel(prediction));
       } catch (error) {
         if (!(error instanceof KeyframeError) || error.code !== "generation_ended") throw error;
         await queries.invalidateQueries({ queryKey: projectKeys.one(projectId) });

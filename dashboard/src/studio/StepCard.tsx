@@ -1,85 +1,93 @@
-import { ActionIcon, Alert, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
+import { ActionIcon, Alert, Button, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
 import { IconAlertTriangle, IconDownload, IconHistory } from "@tabler/icons-react";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { isRunning } from "../projects/run-cache.ts";
-import { STEP_NAME } from "../projects/RunStatus.tsx";
+import { isRunning } from "../projects/prediction-cache.ts";
+import { textProblem } from "../projects/project-fields.tsx";
+import { STEP_NAME } from "../projects/status.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
-import { RunState } from "./RunState.tsx";
-import { type Choices, StepActions, useCancelRun, useStartRun } from "./StepActions.tsx";
+import { PredictionState } from "./PredictionState.tsx";
+import { MadeFrom } from "./Sources.tsx";
+import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
 import { StepScreen } from "./StepScreen.tsx";
-import { isTooLong, NO_OPTIONS, type StepOptions, StepSettings } from "./StepSettings.tsx";
+import { type StepOptions, StepSettings } from "./StepSettings.tsx";
 import classes from "./strip.module.css";
 import { useDownload } from "./use-download.ts";
 import type { Model } from "./use-models.ts";
+import type { Take } from "./use-predictions.ts";
+import type { TextsState } from "./texts/use-texts.ts";
 
 type Props = {
   project: ProjectWithPredictions;
   step: Step;
-  /** The take to show. */
-  shown: Prediction | null;
+  take: Take;
+  texts: TextsState;
   model: Model | undefined;
-  reference: string | null;
+  options: StepOptions;
+  onOptions: (options: StepOptions) => void;
   poster?: string | undefined;
   notYet?: string | null;
-  frames?: Pick<Choices, "firstFramePredictionId" | "lastFramePredictionId">;
   /** Settings of this step only. */
   children?: (options: StepOptions, setOptions: (options: StepOptions) => void) => ReactNode;
-  onHistory: (step: Step) => void;
+  onHistory: () => void;
+  onUseLatest: () => void;
 };
 
-export function StepCard({ project, step, shown, model, reference, poster, notYet = null, frames, ...props }: Props) {
-  const { projectId, title, textPrompt, predictions } = project;
+export function StepCard({ project, step, take, texts, model, options, poster, notYet = null, ...props }: Props) {
+  const { projectId, title, predictions, referenceImagePath } = project;
   const latest = predictions[step];
-  const [options, setOptions] = useState(NO_OPTIONS);
-  const { start, isStarting, error } = useStartRun(projectId, step);
-  const cancel = useCancelRun(projectId);
+  const shown = take.prediction;
+  const { start, isStarting, error } = useStartStep(projectId, step, texts);
+  const cancel = useCancelPrediction(projectId);
   const isCanceling = cancel.isPending && isRunning(latest);
   const usesReference = options.usesReference && model?.maxReferences !== 0;
-  const run = () =>
+  const startNow = () =>
     start({
       prompt: options.prompt.trim() === "" ? undefined : options.prompt,
-      referenceImagePath: usesReference ? (reference ?? undefined) : undefined,
+      referenceImagePath: usesReference ? (referenceImagePath ?? undefined) : undefined,
       durationSeconds: options.durationSeconds ?? undefined,
-      ...frames,
     });
   return (
     <article className={classes.step} data-step={step} aria-labelledby={`step-${step}`}>
       <div className={classes.film}>
-        <StepScreen step={step} latest={latest} shown={shown} prompt={textPrompt} poster={poster} />
+        <StepScreen step={step} latest={latest} shown={shown} prompt={shown?.input.prompt ?? ""} poster={poster} />
       </div>
       <Stack gap="xs" className={classes.body}>
         <Group justify="space-between" wrap="nowrap" mih={34}>
           <Title order={2} size="h4" id={`step-${step}`}>
             {STEP_NAME[step]}
           </Title>
-          <StepTools
-            step={step}
-            shown={shown}
-            title={title}
-            hasRuns={latest !== null}
-            onHistory={() => props.onHistory(step)}
-          />
+          <StepTools step={step} shown={shown} title={title} hasHistory={latest !== null} onHistory={props.onHistory} />
         </Group>
-        <RunState run={latest} isCanceling={isCanceling} />
-        {latest?.error != null && <RunFailure error={latest.error} />}
-        {props.children?.(options, setOptions)}
+        <PredictionState prediction={latest} isCanceling={isCanceling} />
         <StepActions
           step={step}
           latest={latest}
           notYet={notYet}
-          canStart={!isTooLong(options)}
+          canStart={textProblem(options.prompt) === null}
+          isUnsaved={texts.isDirty}
           isStarting={isStarting}
           isCanceling={isCanceling}
-          onStart={run}
+          onStart={startNow}
           onCancel={cancel.mutate}
         />
         {error !== null && <ErrorNotice title="Could not start" error={error} />}
+        {latest?.error != null && <PredictionFailure error={latest.error} />}
+        {take.isSelected && (
+          <Group gap="xs" justify="space-between">
+            <Text size="sm">Selected for the next video</Text>
+            <Button size="compact-sm" variant="default" onClick={props.onUseLatest}>
+              Use the latest
+            </Button>
+          </Group>
+        )}
+        {props.children?.(options, props.onOptions)}
+        {step === "last-frame" && shown !== null && <MadeFrom project={project} prediction={shown} />}
         {cancel.error !== null && <ErrorNotice title="Could not cancel" error={cancel.error} />}
         <StepSettings
           options={options}
-          onChange={setOptions}
-          hasReference={reference !== null}
+          onChange={props.onOptions}
+          hasReference={referenceImagePath !== null}
           model={model}
           isVideo={step === "video"}
         />
@@ -94,13 +102,13 @@ const OTHER_REMEDY: Record<string, string> = {
   output_too_large: "Choose a shorter video, or raise the upload limit in Storage.",
 };
 
-function RunFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
+function PredictionFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
   return (
     <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={error.message}>
       <Text size="sm">
         {error.retryable
           ? "Try again."
-          : (OTHER_REMEDY[error.code] ?? "Change the prompt or the image, then run it again.")}
+          : (OTHER_REMEDY[error.code] ?? "Change the prompt or the image, then generate it again.")}
       </Text>
       <Text size="xs" mt={4}>
         <Code>{error.code}</Code>
@@ -109,9 +117,15 @@ function RunFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
   );
 }
 
-type StepToolsProps = { step: Step; shown: Prediction | null; title: string; hasRuns: boolean; onHistory: () => void };
+type StepToolsProps = {
+  step: Step;
+  shown: Prediction | null;
+  title: string;
+  hasHistory: boolean;
+  onHistory: () => void;
+};
 
-function StepTools({ step, shown, title, hasRuns, onHistory }: StepToolsProps) {
+function StepTools({ step, shown, title, hasHistory, onHistory }: StepToolsProps) {
   const download = useDownload(title);
   const name = STEP_NAME[step].toLowerCase();
   return (
@@ -128,7 +142,7 @@ function StepTools({ step, shown, title, hasRuns, onHistory }: StepToolsProps) {
           </ActionIcon>
         </Tooltip>
       )}
-      {hasRuns && (
+      {hasHistory && (
         <Tooltip label="History">
           <ActionIcon
             variant="default"

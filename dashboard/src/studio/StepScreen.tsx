@@ -2,8 +2,8 @@ import { Button, Text } from "@mantine/core";
 import { IconMovie, IconPhoto } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 import type { Output, Prediction, Step } from "../../../client/index.ts";
-import { isRunning, useRenewOutput } from "../projects/run-cache.ts";
-import { runWords, STEP_NAME } from "../projects/RunStatus.tsx";
+import { isRunning, useRenewOutput } from "../projects/prediction-cache.ts";
+import { statusWords, STEP_NAME } from "../projects/status.tsx";
 import classes from "./screen.module.css";
 
 type Props = {
@@ -25,20 +25,20 @@ export function StepScreen({ step, latest, shown, prompt, poster }: Props) {
       {shown !== null &&
         output !== null &&
         (step === "video" ? (
-          <FilmVideo key={output.path} run={shown} output={output} label={alt} poster={poster} />
+          <FilmVideo key={output.path} prediction={shown} output={output} label={alt} poster={poster} />
         ) : (
-          <FrameImage key={output.path} run={shown} output={output} alt={alt} />
+          <FrameImage key={output.path} prediction={shown} output={output} alt={alt} />
         ))}
-      {output === null && <EmptyScreen step={step} text={running ? runWords(running) : emptyWords(latest)} />}
-      {running !== null && output !== null && <span className={classes.chip}>Next: {runWords(running)}</span>}
-      {running !== null && <ProgressLine run={running} />}
+      {output === null && <EmptyScreen step={step} text={running ? statusWords(running) : emptyWords(latest)} />}
+      {running !== null && output !== null && <span className={classes.chip}>Next: {statusWords(running)}</span>}
+      {running !== null && <ProgressLine prediction={running} />}
     </div>
   );
 }
 
 function emptyWords(latest: Prediction | null): string {
   if (latest === null) return "Nothing yet";
-  return latest.status === "succeeded" ? "The file has been removed" : runWords(latest);
+  return latest.status === "succeeded" ? "The file has been removed" : statusWords(latest);
 }
 
 function EmptyScreen({ step, text }: { step: Step; text: string }) {
@@ -51,11 +51,11 @@ function EmptyScreen({ step, text }: { step: Step; text: string }) {
   );
 }
 
-type FilmVideoProps = { run: Prediction; output: Output; label: string; poster?: string | undefined };
+type FilmVideoProps = { prediction: Prediction; output: Output; label: string; poster?: string | undefined };
 
 /** A fresh URL is used only while the video is paused; playback continues at the same time. */
-function FilmVideo({ run, output: { url, width, height }, label, poster }: FilmVideoProps) {
-  const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(run);
+function FilmVideo({ prediction, output: { url, width, height }, label, poster }: FilmVideoProps) {
+  const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
   const [address, setAddress] = useState(url);
   const player = useRef<HTMLVideoElement>(null);
   const goOnAt = useRef(0);
@@ -104,11 +104,11 @@ function FilmVideo({ run, output: { url, width, height }, label, poster }: FilmV
   );
 }
 
-type FrameImageProps = { run: Prediction; output: Output; alt: string };
+type FrameImageProps = { prediction: Prediction; output: Output; alt: string };
 
 /** A generated frame. */
-function FrameImage({ run, output, alt }: FrameImageProps) {
-  const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(run);
+function FrameImage({ prediction, output, alt }: FrameImageProps) {
+  const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
   if (isBroken) return <BrokenMedia onRetry={tryAgain} />;
   return (
     <img
@@ -136,7 +136,7 @@ function BrokenMedia({ onRetry }: { onRetry: () => void }) {
 }
 
 /** A progress bar; indeterminate without a figure. */
-function ProgressLine({ run: { step, progress } }: { run: Prediction }) {
+function ProgressLine({ prediction: { step, progress } }: { prediction: Prediction }) {
   const percent = progress === null ? undefined : Math.floor(progress * 100);
   return (
     <div

@@ -1,6 +1,7 @@
 import { Button, Checkbox, Collapse, Stack, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import { IconAdjustmentsHorizontal } from "@tabler/icons-react";
+import { textProblem } from "../projects/project-fields.tsx";
 import type { Model } from "./use-models.ts";
 
 type Props = {
@@ -37,7 +38,7 @@ export function StepSettings({ options, onChange, hasReference, model, isVideo }
             minRows={2}
             maxRows={8}
             value={options.prompt}
-            error={isTooLong(options) ? "At most 4,000 characters." : null}
+            error={textProblem(options.prompt)}
             onChange={({ currentTarget }) => onChange({ ...options, prompt: currentTarget.value })}
           />
           {!isVideo && hasReference && (
@@ -65,7 +66,3 @@ export type StepOptions = {
 };
 
 export const NO_OPTIONS: StepOptions = { prompt: "", usesReference: true, durationSeconds: null };
-
-const LONGEST_PROMPT = 4000;
-
-export const isTooLong = ({ prompt }: StepOptions): boolean => [...prompt].length > LONGEST_PROMPT;

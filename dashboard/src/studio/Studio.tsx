@@ -1,49 +1,46 @@
-import { Anchor, Group, Skeleton, VisuallyHidden } from "@mantine/core";
+import { Anchor, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconArrowLeft } from "@tabler/icons-react";
 import { useQueries, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { DeleteProject, ProjectMenu } from "../projects/ProjectMenu.tsx";
-import { projectKeys, runningOf, storeRun } from "../projects/run-cache.ts";
-import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/RunStatus.tsx";
+import { RenameProject } from "../projects/ProjectModal.tsx";
+import { projectKeys, runningOf, storePrediction } from "../projects/prediction-cache.ts";
+import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status.tsx";
 import { useKeyframe } from "../services.ts";
 import { PageHead } from "../ui/page-parts.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";
-import { useReferenceImage } from "./reference-image.ts";
 import { ReferencePanel } from "./ReferencePanel.tsx";
 import classes from "./studio.module.css";
-
-const TextsPanel = lazy(() => import("./TextsPanel.tsx"));
+import { TextsPanel } from "./texts/TextsPanel.tsx";
+import { useTexts } from "./texts/use-texts.ts";
 
 export function Studio({ project }: { project: ProjectWithPredictions }) {
-  const { projectId, title, predictions } = project;
+  const { title, predictions } = project;
   const navigate = useNavigate();
-  const image = useReferenceImage(projectId);
+  const texts = useTexts(project);
+  const [isRenaming, rename] = useDisclosure(false);
   const [isDeleting, { open, close }] = useDisclosure(false);
-  useWatchRuns(project);
+  useWatchPredictions(project);
   return (
     <>
+      <div className={classes.head}>
+        <Anchor component={Link} to="/projects" size="sm" className={classes.back}>
+          <IconArrowLeft size={16} aria-hidden /> Projects
+        </Anchor>
+        <PageHead title={title} actions={<ProjectMenu title={title} onRename={rename.open} onDelete={open} />} />
+      </div>
       <div className={classes.about}>
         <div className={classes.film}>
-          <Group justify="space-between">
-            <Anchor component={Link} to="/projects" size="sm" className={classes.back}>
-              <IconArrowLeft size={16} aria-hidden /> Projects
-            </Anchor>
-            <ProjectMenu title={title} onDelete={open} />
-          </Group>
-          <div className={classes.head}>
-            <PageHead title={title} />
-          </div>
-          <Suspense fallback={<Skeleton className={classes.texts} />}>
-            <TextsPanel project={project} />
-          </Suspense>
+          <TextsPanel state={texts} />
         </div>
-        <ReferencePanel image={image} />
+        <ReferencePanel project={project} />
       </div>
-      <FilmStrip project={project} reference={image.path} />
-      <RunAnnouncer predictions={predictions} />
+      <FilmStrip project={project} texts={texts} />
+      <StatusAnnouncer predictions={predictions} />
+      <RenameProject project={project} isOpen={isRenaming} onClose={rename.close} />
       <DeleteProject
         project={project}
         isOpen={isDeleting}
@@ -55,10 +52,10 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
 }
 
 /** Announces status changes to screen readers, not progress or time. */
-function RunAnnouncer({ predictions }: Pick<ProjectWithPredictions, "predictions">) {
+function StatusAnnouncer({ predictions }: Pick<ProjectWithPredictions, "predictions">) {
   const now = FILM_ORDER.map((step) => {
-    const run = predictions[step];
-    return run === null ? "" : `${STEP_NAME[step]}: ${STATUS_WORD[run.status]}.`;
+    const prediction = predictions[step];
+    return prediction === null ? "" : `${STEP_NAME[step]}: ${STATUS_WORD[prediction.status]}.`;
   });
   const [text, setText] = useState("");
   const before = useRef(now);
@@ -76,14 +73,14 @@ function RunAnnouncer({ predictions }: Pick<ProjectWithPredictions, "predictions
  * Follows every running prediction, wherever it was started. Each is a query, so it stops with the page and is repeated while
  * the service is away.
  */
-function useWatchRuns(project: ProjectWithPredictions): void {
+function useWatchPredictions(project: ProjectWithPredictions): void {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   useQueries({
     queries: runningOf(project).map(({ projectId, step, predictionId }) => ({
       queryKey: projectKeys.watch(predictionId),
       queryFn: async ({ signal }: { signal: AbortSignal }) => {
-        const onProgress = (run: Parameters<typeof storeRun>[1]) => storeRun(queries, run);
+        const onProgress = (prediction: Parameters<typeof storePrediction>[1]) => storePrediction(queries, prediction);
         await keyframe.waitFor({ projectId, step, predictionId }, { signal, onProgress });
         return null;
       },

@@ -1,13 +1,9 @@
-import { Button, Group, Skeleton, VisuallyHidden } from "@mantine/core";
+import { Button, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
 import { IconMapSearch } from "@tabler/icons-react";
 import { Link, useParams } from "react-router";
 import { isGone, useProject } from "../projects/project-queries.ts";
-import { FILM_ORDER } from "../projects/RunStatus.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { EmptyState, PageHead } from "../ui/page-parts.tsx";
-import screen from "./screen.module.css";
-import strip from "./strip.module.css";
-import classes from "./studio.module.css";
 import { Studio } from "./Studio.tsx";
 
 export function Component() {
@@ -43,33 +39,12 @@ export function Component() {
 /** Placeholders of the final size. */
 function StudioSkeleton() {
   return (
-    <>
+    <Stack gap="md">
       <VisuallyHidden component="h1">Studio</VisuallyHidden>
       <VisuallyHidden role="status">Loading the project</VisuallyHidden>
-      <div aria-hidden>
-        <div className={classes.about}>
-          <div className={classes.film}>
-            <Group h={28}>
-              <Skeleton h={16} w={80} />
-            </Group>
-            <Skeleton h={34} w="40%" mb="lg" />
-            <Skeleton className={classes.texts} />
-          </div>
-          <Skeleton className={classes.reference} />
-        </div>
-        <div className={strip.strip}>
-          {FILM_ORDER.map((step) => (
-            <div key={step} className={strip.step} data-step={step}>
-              <div className={strip.film}>
-                <div className={screen.screen} />
-              </div>
-              <div className={strip.body}>
-                <Skeleton h={150} />
-              </div>
-            </div>
-          ))}
-        </div>
-      </div>
-    </>
+      <Skeleton h={62} w="40%" />
+      <Skeleton h={185} />
+      <Skeleton h={590} />
+    </Stack>
   );
 }

@@ -1,69 +1,21 @@
-import { useLocalStorage } from "@mantine/hooks";
 import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
+import { useChangeProject } from "../projects/project-queries.ts";
 import { useServices } from "../services.ts";
 
-/** The path; null when the user removed it. Undefined: never chosen in this browser. */
-type Choice = { path: string | null };
-
-export type ReferenceImage = { path: string | null; choose: (path: string | null) => void };
-
-/**
- * The reference image for the next frames. Predictions store it, projects do not: the choice is kept in this browser, and
- * starts with the image of the latest first frame.
- */
-export function useReferenceImage(projectId: string): ReferenceImage {
-  const { openSupabase } = useServices();
-  const [choice, setChoice] = useLocalStorage<Choice | undefined>({
-    key: `keyframe-reference-${projectId}`,
-    getInitialValueInEffect: false,
-    deserialize: readChoice,
-  });
-  const { data: lastUsed } = useQuery({
-    queryKey: ["last-reference", projectId],
-    queryFn: async ({ signal }) => {
-      const supabase = await openSupabase();
-      const runs = supabase.from("predictions").select("reference_image_path");
-      const ofStep = runs.eq("project_id", projectId).eq("step", "first-frame");
-      const latest = ofStep.order("created_at", { ascending: false }).order("id", { ascending: false }).limit(1);
-      const { data, error } = await latest.abortSignal(signal);
-      if (error) throw error;
-      return readPath(data[0]?.reference_image_path);
-    },
-    enabled: choice === undefined,
-    staleTime: Number.POSITIVE_INFINITY,
-  });
-  return { path: choice === undefined ? (lastUsed ?? null) : choice.path, choose: (path) => setChoice({ path }) };
-}
-
-const readPath = (given: unknown): string | null => (typeof given === "string" ? given : null);
-
-/** Local storage may hold anything. */
-function readChoice(text: string | undefined): Choice | undefined {
-  try {
-    const given: unknown = JSON.parse(text ?? "");
-    if (typeof given === "object" && given !== null && "path" in given) return { path: readPath(given.path) };
-  } catch {
-    // Not JSON: treat as nothing chosen.
-  }
-  return undefined;
-}
-
 const LIFE_S = 3600;
-const referenceKey = (path: string | null) => ["reference", path] as const;
+const referenceKey = (path: string) => ["reference", path] as const;
 
 /** A signed URL of a reference image. Null `data`: no file at this path. */
-export function useReferenceAddress(path: string | null) {
+export function useReferenceAddress(path: string) {
   const { openSupabase } = useServices();
   return useQuery({
     queryKey: referenceKey(path),
     queryFn: async () => {
-      const name = path?.replace(/^projects\//, "") ?? "";
       const { storage } = await openSupabase();
-      const { data } = await storage.from("projects").createSignedUrl(name, LIFE_S);
+      const { data } = await storage.from("projects").createSignedUrl(path.replace(/^projects\//, ""), LIFE_S);
       return data?.signedUrl ?? null;
     },
-    enabled: path !== null,
     staleTime: (LIFE_S / 2) * 1000,
     refetchInterval: (LIFE_S / 2) * 1000,
     retry: false,
@@ -75,10 +27,11 @@ function showUploaded(queries: QueryClient, path: string, file: Blob): void {
   queries.setQueryData(referenceKey(path), URL.createObjectURL(file)); // refers to the file, and does not copy it
 }
 
-/** Uploads with progress. A new upload or leaving the page aborts the previous one. */
-export function useUploadReference(onUploaded: (path: string) => void) {
+/** Uploads with progress, then makes it the project's image. A new upload or leaving the page aborts the previous one. */
+export function useUploadReference(projectId: string) {
   const { keyframeUploading } = useServices();
   const queries = useQueryClient();
+  const change = useChangeProject(projectId);
   const running = useRef<AbortController | null>(null);
   const [fraction, setFraction] = useState(0);
   useEffect(() => () => running.current?.abort(), []);
@@ -90,12 +43,10 @@ export function useUploadReference(onUploaded: (path: string) => void) {
       const { signal } = controller;
       setFraction(0);
       const keyframe = keyframeUploading((gone) => !signal.aborted && setFraction(gone));
-      const { referenceImagePath } = await keyframe.uploadReferenceImage(file, { signal });
-      return referenceImagePath;
-    },
-    onSuccess: (path, file) => {
-      showUploaded(queries, path, file);
-      onUploaded(path);
+      const uploaded = await keyframe.uploadReferenceImage(file, { signal });
+      signal.throwIfAborted();
+      showUploaded(queries, uploaded.referenceImagePath, file);
+      await change.mutateAsync({ change: uploaded });
     },
   });
   return {

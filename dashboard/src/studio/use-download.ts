@@ -1,14 +1,14 @@
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
-import { STEP_NAME } from "../projects/RunStatus.tsx";
+import { STEP_NAME } from "../projects/status.tsx";
 import { useKeyframe } from "../services.ts";
 import { errorSentence } from "../ui/messages.tsx";
 
 export function useDownload(title: string) {
   const keyframe = useKeyframe();
   return useMutation({
-    mutationFn: (run: Prediction) => downloadOutput(keyframe, run, title),
+    mutationFn: (prediction: Prediction) => downloadOutput(keyframe, prediction, title),
     onError: (error) =>
       notifications.show({ color: "red", title: "Could not download the file", message: errorSentence(error) }),
   });
@@ -17,10 +17,10 @@ export function useDownload(title: string) {
 const LONGEST_TITLE = 80;
 
 /** Downloads a file under the project's title, from a freshly signed URL. */
-async function downloadOutput(keyframe: KeyframeClient, run: Prediction, title: string): Promise<void> {
-  const { output } = await keyframe.readPrediction(run);
+async function downloadOutput(keyframe: KeyframeClient, prediction: Prediction, title: string): Promise<void> {
+  const { output } = await keyframe.readPrediction(prediction);
   if (output === null) throw new Error("The file has been removed from Storage.");
-  const name = fileName(title, run, output.path);
+  const name = fileName(title, prediction, output.path);
   const address = new URL(output.url);
   // Storage sets the file name: browsers ignore a link's name across origins.
   address.searchParams.set("download", name);

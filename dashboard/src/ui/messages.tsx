@@ -36,6 +36,7 @@ export function errorSentence(error: unknown): string {
   if (error.code === "invalid_request" && error.details.length > 0) {
     return error.details.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join(" ");
   }
+  if (error.code === "precondition_failed") return "It was changed elsewhere meanwhile. Check it, then try again.";
   return error.message;
 }
 

@@ -10,8 +10,8 @@ export function PageHead({ title, text, actions }: Props) {
   useDocumentTitle(`${title} · Keyframe`);
   return (
     <Group justify="space-between" align="flex-start" mb="lg">
-      <Stack gap={4} miw={0} style={{ overflowWrap: "anywhere" }}>
-        <Title order={1} size="h2">
+      <Stack gap={4} miw={0} maw="calc(100% - 3rem)" style={{ overflowWrap: "anywhere" }}>
+        <Title order={1} size="h2" lineClamp={2} title={title}>
           {title}
         </Title>
         {text !== undefined && <Text c="dimmed">{text}</Text>}

@@ -1,109 +1,81 @@
-import postgres from "postgres";
-import type { Aim, Benchmark, Table } from "../benchmark.ts";
-import { measureInTurn, ratioOf, type Spread, spreadOf } from "../measure.ts";
-import { keepGenerateStill, makeUsers } from "./users.ts";
-import { type Load, startLoad } from "./load.ts";
-import { listOperations, type Operation, type Way } from "./operations.ts";
+import type { Aim, BenchContext, Benchmark, Cost, Result, Table } from "../benchmark.ts";
+import { startLoad } from "../load.ts";
+import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
+import { CpuMeter } from "../memory/process-usage.ts";
+import { makeUsers } from "../users.ts";
+import { openWritten } from "../written/open-written.ts";
+import { listOperations, type Operation } from "./operations.ts";
 
-const MOST_CLIENTS = 8;
-const CLIENTS = [1, MOST_CLIENTS];
-/** More than one user's predictions in a round and its warm-up. */
-const MOST_ACTIVE = 1000;
+const MAX_CLIENTS = 8;
+const CLIENTS = [1, MAX_CLIENTS];
+const FULL = { rounds: 7, count: 80 };
+const QUICK = { rounds: 1, count: 8 };
+/** Provider runs do not begin while this measures, so that the simulator does not draw meanwhile. */
+const LATER = { startDelayMs: 3_600_000, runDelayMs: 0 };
 
-export const apiBenchmark: Benchmark = {
-  name: "api",
-  title: "The API beside plain REST",
-  work:
-    "Creating a project, starting a first frame and reading its status through the API, and the same statement sent straight to " +
-    "REST: the insert, and the SQL functions that the API calls. The clients are users of their own, in a process of their own; each " +
-    "sends its next request when it has read the last answer. Nothing generates meanwhile: what is started stays queued.",
+export const apiBenchmark: Benchmark = { name: "api", run: measureApi };
 
-  async run({ quick, stack: open, progress }) {
-    const stack = await open();
-    const sql = postgres(stack.databaseUrl, { max: 2, onnotice: () => undefined });
-    const load = startLoad();
-    const [before] = await sql<{ most: number }[]>`select max_active_per_owner as most from keyframe_private.settings`;
-    try {
-      await sql`update keyframe_private.settings set max_active_per_owner = ${MOST_ACTIVE}`;
-      const users = await makeUsers(stack, sql, MOST_CLIENTS);
-      const measured: Measured[] = [];
-      await keepGenerateStill(sql, async () => {
-        for (const operation of await listOperations(sql, users))
-          for (const clients of CLIENTS) measured.push(await measure(operation, clients, load, quick, progress));
-      });
-      return { tables: describe(measured), aims: measured.flatMap(aimsOf) };
-    } finally {
-      if (before) await sql`update keyframe_private.settings set max_active_per_owner = ${before.most}`;
-      await load.close();
-      await sql.end({ timeout: 1 });
-    }
-  },
-};
+type Way = "api" | "written";
+type Measured = { operation: Operation; clients: number; p50: Record<Way, number[]>; perSecond: Record<Way, number[]> };
 
-type Name = "api" | "rest" | "bare";
-type Measured = { name: string; clients: number; p50: Record<Name, number[]>; perSecond: Record<Name, number[]> };
+async function measureApi({ quick, openStack, progress }: BenchContext): Promise<Result> {
+  const stack = await openStack({ simulator: LATER });
+  const load = startLoad();
+  const written = await openWritten(stack);
+  // A start is measured alone: what is started stays queued.
+  stack.children.get("keyframe-generate")?.kill("SIGSTOP");
+  await stack.sql`update keyframe_private.settings set max_active_per_owner = 1000`;
+  const { rounds, count } = quick ? QUICK : FULL;
+  try {
+    const operations = await listOperations(stack, written.url, await makeUsers(stack, MAX_CLIENTS));
+    const measured: Measured[] = [];
+    const costs: Cost[] = [];
+    for (const operation of operations)
+      for (const clients of CLIENTS) {
+        const total = clients === 1 ? count : count * 4;
+        const perSecond: Record<Way, number[]> = { api: [], written: [] };
+        const meter = new CpuMeter(stack.sql, [stack.children.get("api")?.pid ?? 0]);
+        const run = async (way: Way, warmUp = 0) => {
+          const send = () => load.run({ requests: operation[way], clients, count: total, warmUp });
+          const done = way === "api" && warmUp === 0 ? await meter.during(total, send) : await send();
+          await operation.tidy?.();
+          return done;
+        };
+        for (const way of ["written", "api"] as const) await run(way, total); // frequent code is compiled, as in a running service
+        const round = (way: Way) => async () => {
+          const done = await run(way);
+          perSecond[way].push(done.perSecond);
+          return done.p50;
+        };
+        const ways = { api: round("api"), written: round("written") };
+        const said = (text: string) => progress(`${operation.name}, ${clients} at once, ${text}`);
+        measured.push({ operation, clients, perSecond, p50: await measureInTurn(ways, rounds, said) });
+        if (clients > 1 && meter.cost) costs.push({ name: `${operation.name} (API)`, ...meter.cost });
+      }
+    return { aims: measured.map(aimOf), tables: [tableOf(measured)], costs };
+  } finally {
+    stack.children.get("keyframe-generate")?.kill("SIGCONT");
+    await written.close();
+    await load.close();
+  }
+}
 
-async function measure(
-  { name, api, rest, bare, countRows, tidy }: Operation,
-  clients: number,
-  load: Load,
-  quick: boolean,
-  progress: (text: string) => void,
-): Promise<Measured> {
-  const rounds = quick ? 2 : 7;
-  const count = (quick ? 16 : 160) * (clients === 1 ? 1 : 4);
-  const perSecond: Record<Name, number[]> = { api: [], rest: [], bare: [] };
-  const way = (key: Name, { requests, status }: Way) => {
-    let isCold = true; // frequent code is compiled, as in a running service
-    return async () => {
-      const warmUp = isCold ? count : count / 8;
-      isCold = false;
-      const rows = await countRows?.();
-      const { p50, perSecond: speed } = await load.run({ requests, clients, count, warmUp, status });
-      const made = ((await countRows?.()) ?? 0) - (rows ?? 0);
-      if (rows !== undefined && made !== count + warmUp)
-        throw new Error(`${name} by ${key} made ${made} rows of ${count + warmUp}.`);
-      await tidy?.();
-      perSecond[key].push(speed);
-      return p50;
-    };
+const nameOf = ({ operation, clients }: Measured) =>
+  `${operation.name}, ${clients === 1 ? "one client" : `${clients} clients`}`;
+
+const aimOf = (one: Measured): Aim => ({
+  name: `${nameOf(one)}: p50 ÷ that of the written function`,
+  value: ratioOf(one.p50.api, one.p50.written),
+  atMost: one.operation.atMost,
+});
+
+function tableOf(measured: Measured[]): Table {
+  return {
+    caption: "answers",
+    columns: ["API, p50 ms", "the written function, p50 ms", "API, per second", "the written function, per second"],
+    rows: measured.map((one) => ({
+      name: nameOf(one),
+      cells: [one.p50.api, one.p50.written, one.perSecond.api, one.perSecond.written].map(spreadOf),
+    })),
   };
-  const both = { api: way("api", api), rest: way("rest", rest) };
-  const said = (text: string) => progress(`${name}, ${clients} at once, ${text}`);
-  const p50 = bare
-    ? await measureInTurn({ ...both, bare: way("bare", bare) }, rounds, said)
-    : { ...(await measureInTurn(both, rounds, said)), bare: [] };
-  return { name, clients, p50, perSecond };
-}
-
-const rowName = ({ name, clients }: Measured) => `${name}, ${clients === 1 ? "one client" : `${clients} clients`}`;
-
-function describe(measured: Measured[]): Table[] {
-  const columns = ["API", "REST, the same statement", "REST, the bare row"];
-  const cells = ({ api, rest, bare }: Record<Name, number[]>): (Spread | null)[] => [
-    spreadOf(api),
-    spreadOf(rest),
-    bare.length === 0 ? null : spreadOf(bare),
-  ];
-  const rows = (pick: "p50" | "perSecond") => measured.map((one) => ({ name: rowName(one), cells: cells(one[pick]) }));
-  return [
-    { caption: "p50 of an answer", unit: "ms", columns, rows: rows("p50") },
-    { caption: "answers", unit: "per second", columns, rows: rows("perSecond") },
-  ];
-}
-
-function aimsOf(one: Measured): Aim[] {
-  const { p50, perSecond, clients } = one;
-  return [
-    { name: `${rowName(one)}: p50 beside REST`, ratio: ratioOf(p50.api, p50.rest), atMost: 1.5 },
-    ...(clients === 1
-      ? []
-      : [
-          {
-            name: `${rowName(one)}: answers per second beside REST`,
-            ratio: ratioOf(perSecond.api, perSecond.rest),
-            atLeast: 0.7,
-          },
-        ]),
-  ];
 }

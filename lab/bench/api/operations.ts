@@ -1,109 +1,115 @@
-import type postgres from "postgres";
-import type { Caller } from "../stack.ts";
-import type { LoadRequest } from "./load.ts";
-import { type BenchUser, makeProjects, makeRunning } from "./users.ts";
+import { createClient } from "@supabase/supabase-js";
+import type { LoadRequest } from "../load.ts";
+import type { BenchStack, Caller } from "../stack.ts";
+import { type BenchUser, makeProjects } from "../users.ts";
+import { makeWrittenProjects } from "../written/open-written.ts";
 
-/** Each user's request, and the status of success. */
-export type Way = { requests: LoadRequest[]; status: number };
-
-/** One operation by several ways. */
+/** The same operation by the API and by the written function: a request of each user. */
 export type Operation = {
   name: string;
-  api: Way;
-  rest: Way;
-  /** A third way that does less. */
-  bare?: Way;
-  /** How many rows it has made so far; absent where it makes none. */
-  countRows?: () => Promise<number>;
+  api: LoadRequest[];
+  written: LoadRequest[];
+  /** The aim for the ratio of both p50. */
+  atMost: number;
   /** Deletes what would slow down the next requests. */
-  tidy?: () => Promise<void>;
+  tidy?: () => Promise<unknown>;
 };
 
-/** The operations of these users, each on its own project. */
-export async function listOperations(sql: postgres.Sql, users: BenchUser[]): Promise<Operation[]> {
-  const started = await makeProjects(sql, users);
-  const watched = await makeProjects(sql, users);
-  const predictions = await makeRunning(sql, watched);
-  const each = (make: (user: BenchUser, at: number) => LoadRequest) => users.map(make);
-  const count = async (rows: postgres.PendingQuery<{ count: number }[]>) => (await rows)[0]?.count ?? 0;
-  const owners = users.map(({ id }) => id);
+const PROMPT = "A harbour at dawn, one red boat";
+
+export async function listOperations(stack: BenchStack, written: string, users: BenchUser[]): Promise<Operation[]> {
+  const { sql, functionUrls } = stack;
+  const [projects, theirProjects] = [await makeProjects(stack, users), await makeWrittenProjects(stack, users)];
+  const frames = await makeFrames(stack, users, projects, theirProjects);
+  const api = `${functionUrls.api}/api`;
+  const each = (request: (user: BenchUser, at: number) => LoadRequest) => users.map(request);
+  const read = (running: boolean) => ({
+    api: each((user, at) => readFrame(api, user, projects[at] ?? "", frames(at, running))),
+    written: each((user, at) =>
+      get(user, `${written}/first-frame?${query(theirProjects[at] ?? "", frames(at, running))}`, frames(at, running)),
+    ),
+  });
   return [
     {
       name: "create",
-      api: { requests: each(createByApi), status: 201 },
-      rest: { requests: each(createByRest), status: 201 },
-      countRows: () => count(sql`select count(*)::int from keyframe.projects where owner_id in ${sql(owners)}`),
+      api: each((user) => createProject(api, user)),
+      written: each((user) => createProject(written, user)),
+      atMost: 0.75,
     },
     {
       name: "start",
-      api: { requests: each((user, at) => startByApi(user, started[at] ?? "")), status: 202 },
-      rest: { requests: each((user, at) => startByRest(user, started[at] ?? "")), status: 200 },
-      countRows: () => count(sql`select count(*)::int from keyframe.predictions where project_id in ${sql(started)}`),
-      // They are all active, and each start counts the active ones.
-      tidy: async () => void (await sql`delete from keyframe.predictions where project_id in ${sql(started)}`),
+      api: each((user, at) => startFrame(api, user, projects[at] ?? "")),
+      written: each((user, at) =>
+        post(user, `${written}/first-frame`, { projectId: theirProjects[at], prompt: PROMPT }, 202),
+      ),
+      atMost: 1,
+      // They would all be active, and each start counts the active ones.
+      tidy: () => sql`delete from keyframe.predictions where project_id in ${sql(projects)} and status = 'queued'`,
     },
-    {
-      name: "status",
-      api: { requests: each((user, at) => readByApi(user, watched[at] ?? "", predictions[at] ?? "")), status: 200 },
-      rest: { requests: each((user, at) => readByRest(user, watched[at] ?? "", predictions[at] ?? "")), status: 200 },
-      bare: { requests: each((user, at) => selectByRest(user, predictions[at] ?? "")), status: 200 },
-    },
+    { name: "status, running", ...read(true), atMost: 0.8 },
+    { name: "status, finished", ...read(false), atMost: 1.2 },
   ];
 }
-
-const PROMPT = "A harbour at dawn, one red boat";
-const TITLE = "Bench";
 
 const headersOf = ({ token, apikey }: Caller) => ({
   authorization: `Bearer ${token}`,
   apikey,
   "content-type": "application/json",
-  "accept-profile": "keyframe",
-  "content-profile": "keyframe",
 });
-
-const post = (caller: Caller, path: string, body: unknown, headers: Record<string, string> = {}): LoadRequest => ({
-  method: "POST",
-  url: caller.url + path,
-  headers: { ...headersOf(caller), ...headers },
-  body: JSON.stringify(body),
+const post = (caller: Caller, url: string, body: unknown, status: number): LoadRequest => ({
+  ...{ method: "POST", url, headers: headersOf(caller), body: JSON.stringify(body), status },
 });
+export const get = (caller: Caller, url: string, contains: string): LoadRequest => ({
+  ...{ method: "GET", url, headers: headersOf(caller), status: 200, contains },
+});
+const query = (projectId: string, predictionId: string) => new URLSearchParams({ projectId, predictionId });
 
-/** Creates a project: the API, and the same insert by REST. */
-const createByApi = (caller: Caller) =>
-  post(caller, "/functions/v1/api/projects", { title: TITLE, textPrompt: PROMPT, description: "" });
-const createByRest = (caller: Caller) =>
-  post(
-    caller,
-    "/rest/v1/projects?select=*",
-    { title: TITLE, text_prompt: PROMPT, description: "" },
-    { prefer: "return=representation" },
+/** By the API or the written function. */
+export const createProject = (to: string, caller: Caller): LoadRequest =>
+  post(caller, `${to}/projects`, { title: "Bench", textPrompt: PROMPT }, 201);
+export const startFrame = (api: string, caller: Caller, projectId: string): LoadRequest =>
+  post(caller, `${api}/projects/generate/first-frame`, { projectId, prompt: PROMPT }, 202);
+export const storeFrame = (written: string, caller: Caller, projectId: string): LoadRequest =>
+  post(caller, `${written}/stored-first-frame`, { projectId, prompt: PROMPT }, 201);
+export const readFrame = (api: string, caller: Caller, projectId: string, predictionId: string): LoadRequest =>
+  get(caller, `${api}/projects/generate/first-frame?${query(projectId, predictionId)}`, predictionId);
+
+/**
+ * For each user a running and a finished first frame, with the same ids for both ways. The provider does not know them
+ * and is not asked. Returns the id by the user's number.
+ */
+async function makeFrames({ sql, url, keys }: BenchStack, users: BenchUser[], ours: string[], theirs: string[]) {
+  const rows = users.flatMap(({ id: owner_id }, at) =>
+    ["processing", "succeeded"].map((status) => {
+      const id = crypto.randomUUID();
+      const path = status === "succeeded" ? `${owner_id}/${ours[at]}/${id}.png` : null;
+      return { id, owner_id, ours: ours[at] ?? "", theirs: theirs[at] ?? "", status, path };
+    }),
   );
-
-/** Starts a first frame: the API, and the same SQL function by REST. */
-export const startByApi = (caller: Caller, projectId: string) =>
-  post(caller, "/functions/v1/api/projects/generate/first-frame", { projectId, prompt: PROMPT });
-const startByRest = (caller: Caller, projectId: string) =>
-  post(caller, "/rest/v1/rpc/start_prediction", { project_id: projectId, step: "first-frame", prompt: PROMPT });
-
-/** Reads the status of a first frame: the API, the same SQL function by REST, and the bare row. */
-export const readByApi = (caller: Caller, projectId: string, predictionId: string): LoadRequest => ({
-  method: "GET",
-  url: `${caller.url}/functions/v1/api/projects/generate/first-frame?${new URLSearchParams({ projectId, predictionId })}`,
-  headers: headersOf(caller),
-  contains: predictionId,
-});
-const readByRest = (caller: Caller, projectId: string, predictionId: string): LoadRequest => ({
-  ...post(caller, "/rest/v1/rpc/read_prediction", {
-    project_id: projectId,
-    step: "first-frame",
-    prediction_id: predictionId,
-  }),
-  contains: predictionId,
-});
-const selectByRest = (caller: Caller, predictionId: string): LoadRequest => ({
-  method: "GET",
-  url: `${caller.url}/rest/v1/predictions?select=*&id=eq.${predictionId}`,
-  headers: headersOf(caller),
-  contains: predictionId,
-});
+  await sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`; // without triggers
+    await sql`
+      insert into keyframe.predictions (
+        id, project_id, owner_id, step, status, prompt, model, provider_prediction_id, attempt, admitted_at, next_attempt_at, deadline_at, progress,
+        started_at, completed_at, output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
+      select r.id, r.ours, r.owner_id, 'first-frame', r.status::keyframe.prediction_status, ${PROMPT},
+        (select model from keyframe.models where step = 'first-frame' and is_default), r.id, 1, now(), now() + interval '1 hour',
+        now() + interval '2 hours', 0.5, now(), f.at, r.path, f.type, f.bytes, f.sha256, f.width, f.height
+      from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (id uuid, owner_id uuid, ours uuid, status text, path text)
+      left join (select now(), 'image/png', 1000, repeat('a', 64), 1280, 720) as f (at, type, bytes, sha256, width, height)
+        on r.status = 'succeeded'`;
+  });
+  await sql`
+    insert into public.written_predictions (id, owner_id, project_id, prompt, status, path)
+    select r.id, r.owner_id, r.theirs, ${PROMPT}, r.status, r.path
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (id uuid, owner_id uuid, theirs uuid, status text, path text)`;
+  const { storage } = createClient(url, keys.secretKey, { auth: { persistSession: false, autoRefreshToken: false } });
+  for (const { path } of rows)
+    for (const bucket of path === null ? [] : ["keyframe-outputs", "written"]) {
+      const { error } = await storage
+        .from(bucket)
+        .upload(path ?? "", new Uint8Array(1000), { contentType: "image/png" });
+      if (error) throw error;
+    }
+  return (at: number, running: boolean) => rows[2 * at + (running ? 0 : 1)]?.id ?? "";
+}

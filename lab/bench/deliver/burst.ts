@@ -15,7 +15,7 @@ type Load = {
 };
 
 type Burst = {
-  /** From COMMIT to the last recorded outcome, in ms; meaningless where endpoints hang. */
+  /** From COMMIT to the last recorded outcome, in ms. Endpoints that hang are recorded later. */
   took: number;
   /** From COMMIT to the receipt of each event at an endpoint that answers, in ms. */
   delays: number[];

@@ -20,18 +20,21 @@ export type Scene = {
 export async function openScene(databaseUrl: string): Promise<Scene> {
   const sql = postgres(databaseUrl, { max: 4, onnotice: () => undefined });
   const receiver = await openReceiver();
+  const close = async () => {
+    await receiver.close();
+    await sql.end({ timeout: 1 });
+  };
   try {
     await sql.unsafe(`
-      drop schema if exists bench cascade;
       create schema bench;
       create table bench.endpoints (number integer primary key, owner_id uuid not null, id uuid not null, url text not null, secret text not null);
       create table bench.happenings (id uuid primary key, endpoint integer not null, body text not null);
       create function bench.body(number integer) returns text language sql stable as $$
-        select jsonb_build_object('type', 'project.created', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object(
+        select jsonb_build_object('type', 'project.created', 'timestamp', now(), 'data', jsonb_build_object(
           'projectId', gen_random_uuid(), 'ownerId', gen_random_uuid(), 'title', 'Event ' || number,
-          'textPrompt', repeat('A harbour at dawn. ', 36), 'description', '', 'createdAt', keyframe_private.wire_time(now())))::text
+          'textPrompt', repeat('A harbour at dawn. ', 36), 'description', '', 'createdAt', now()))::text
       $$`);
-    const rows = await sql<{ secret: string }[]>`
+    await sql`
       with users as (
         insert into auth.users (id, email) select gen_random_uuid(), gen_random_uuid() || '@keyframe.local'
         from generate_series(1, ${ENDPOINTS.length}::int) returning id
@@ -42,35 +45,13 @@ export async function openScene(databaseUrl: string): Promise<Scene> {
         select n.id, ${receiver.url(0).slice(0, -1)} || n.number from numbered n returning id, owner_id, url
       )
       insert into bench.endpoints (number, owner_id, id, url, secret)
-      select substring(m.url from '\\d+$')::int, m.owner_id, m.id, m.url, '' from made m
-      returning number`;
-    if (rows.length !== ENDPOINTS.length) throw new Error(`${rows.length} endpoints were made.`);
+      select substring(m.url from '\\d+$')::int, m.owner_id, m.id, m.url, '' from made m`;
     // The secrets exist only after the statement that created the endpoints has ended.
     await sql`update bench.endpoints e set secret = keyframe_private.webhook_secret(e.id) where e.number >= 0`;
-    const kept = await sql<{ secret: string }[]>`select e.secret from bench.endpoints e order by e.number`;
-    return {
-      databaseUrl,
-      sql,
-      receiver,
-      secrets: kept.map(({ secret }) => secret),
-      close: async () => {
-        await receiver.close();
-        await forget(sql);
-        await sql.end({ timeout: 1 });
-      },
-    };
+    const rows = await sql<{ secret: string }[]>`select e.secret from bench.endpoints e order by e.number`;
+    return { databaseUrl, sql, receiver, secrets: rows.map(({ secret }) => secret), close };
   } catch (error) {
-    await receiver.close();
-    await sql.end({ timeout: 1 });
+    await close();
     throw error;
   }
-}
-
-/** Restores the database for the next benchmark on the same stack. */
-async function forget(sql: postgres.Sql): Promise<void> {
-  await sql`delete from keyframe.webhook_events v where v.owner_id in (select e.owner_id from bench.endpoints e)`;
-  await sql`delete from keyframe.webhook_endpoints w where w.id in (select e.id from bench.endpoints e)`;
-  await sql`delete from keyframe.projects p where p.owner_id in (select e.owner_id from bench.endpoints e)`;
-  await sql`delete from auth.users u where u.id in (select e.owner_id from bench.endpoints e)`;
-  await sql`drop schema bench cascade`;
 }

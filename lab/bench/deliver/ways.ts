@@ -1,14 +1,16 @@
 import { PgBoss } from "pg-boss";
 import type postgres from "postgres";
 import { sign } from "../../../shared/webhooks/signature.ts";
-import type { Shot } from "./peers/fetch-loop.ts";
+import { type LoadRequest, startLoad } from "../load.ts";
+import { type JobProcess, startJobProcess } from "../processes.ts";
 import { type Job, PATIENCE_MS, PG_BOSS_QUEUE } from "./peers/post-event.ts";
 import type { Scene } from "./scene.ts";
-import { startProcess } from "./start-process.ts";
 
 /** A way of delivering events: from rows committed in a transaction to recorded outcomes. */
 export type Way = {
   name: string;
+  /** The process that sends; absent where it is the stack's. */
+  pid?: number;
   /** Commits events in one transaction, spread over these endpoints. Returns when COMMIT was sent, in ms since 1970. */
   commit(events: number, endpoints: number[]): Promise<number>;
   /** Whether an outcome is still unrecorded. */
@@ -16,8 +18,25 @@ export type Way = {
   close(): Promise<void>;
 };
 
+/** A sender of a peer, once it is ready. */
+async function startPeer(file: string, env: Record<string, string>): Promise<JobProcess> {
+  const peer = startJobProcess(new URL(`peers/${file}`, import.meta.url), env);
+  await peer.run("ready");
+  return peer;
+}
+
 /** The time in ms since 1970, with fractions. */
 export const wallClock = (): number => performance.timeOrigin + performance.now();
+
+/** Runs a transaction. Returns when its COMMIT was sent. */
+async function commit(sql: postgres.Sql, work: (sql: postgres.TransactionSql) => Promise<unknown>): Promise<number> {
+  let sent = 0;
+  await sql.begin(async (transaction) => {
+    await work(transaction);
+    sent = wallClock();
+  });
+  return sent;
+}
 
 /** What the application writes in a peer's transaction. */
 async function recordHappenings(
@@ -36,18 +55,14 @@ async function recordHappenings(
 export function keyframeWay({ sql }: Pick<Scene, "sql">): Way {
   return {
     name: "Keyframe",
-    commit: async (events, endpoints) => {
-      let sent = 0;
-      await sql.begin(async (sql) => {
+    commit: (events, endpoints) =>
+      commit(sql, async (sql) => {
         await sql`
           insert into keyframe.projects (owner_id, title, text_prompt)
           select e.owner_id, 'Event ' || n, repeat('A harbour at dawn. ', 36)
           from generate_series(1, ${events}::int) n
           join bench.endpoints e on e.number = (${endpoints}::int[])[1 + n % cardinality(${endpoints}::int[])]`;
-        sent = wallClock();
-      });
-      return sent;
-    },
+      }),
     // Uses the index of due deliveries for each endpoint, so that polling costs the database little.
     isOpen: async () => {
       const found = await sql`
@@ -73,9 +88,8 @@ export async function pgNetWay({ sql }: Pick<Scene, "sql">): Promise<Way> {
     $$`);
   return {
     name: "pg_net",
-    commit: async (events, endpoints) => {
-      let sent = 0;
-      await sql.begin(async (sql) => {
+    commit: (events, endpoints) =>
+      commit(sql, async (sql) => {
         await sql`
           with happenings as (
             insert into bench.happenings (id, endpoint, body)
@@ -84,10 +98,7 @@ export async function pgNetWay({ sql }: Pick<Scene, "sql">): Promise<Way> {
             returning id, endpoint, body
           )
           select count(bench.post(h.id, h.endpoint, h.body)) from happenings h`;
-        sent = wallClock();
-      });
-      return sent;
-    },
+      }),
     // Requests leave the queue when their batch ends.
     isOpen: async () => (await sql`select from net.http_request_queue limit 1`).length > 0,
     close: async () => undefined,
@@ -98,15 +109,15 @@ const INSERT_AT_ONCE = 1_000;
 
 /** Jobs of pg-boss, inserted in the transaction; its own worker signs and posts. */
 export async function pgBossWay({ databaseUrl, sql }: Scene): Promise<Way> {
-  const worker = await startProcess(new URL("peers/pg-boss-worker.ts", import.meta.url), { DATABASE_URL: databaseUrl });
+  const worker = await startPeer("pg-boss-worker.ts", { DATABASE_URL: databaseUrl });
   const boss = new PgBoss({ connectionString: databaseUrl, supervise: false, schedule: false, max: 1 });
   boss.on("error", (error: unknown) => console.error("pg-boss:", error));
   await boss.start();
   return {
     name: "pg-boss + fetch",
-    commit: async (events, endpoints) => {
-      let sent = 0;
-      await sql.begin(async (sql) => {
+    pid: worker.pid,
+    commit: (events, endpoints) =>
+      commit(sql, async (sql) => {
         const happenings: Job[] = await recordHappenings(sql, events, endpoints);
         const db = {
           // Its values are text, numbers and null, as unsafe accepts them.
@@ -118,10 +129,7 @@ export async function pgBossWay({ databaseUrl, sql }: Scene): Promise<Way> {
           const jobs = happenings.slice(from, from + INSERT_AT_ONCE).map((data) => ({ data }));
           await boss.insert(PG_BOSS_QUEUE, jobs, { db });
         }
-        sent = wallClock();
-      });
-      return sent;
-    },
+      }),
     isOpen: async () => {
       const found =
         await sql`select from pgboss.job j where j.name = ${PG_BOSS_QUEUE} and j.state < 'completed' limit 1`;
@@ -130,35 +138,27 @@ export async function pgBossWay({ databaseUrl, sql }: Scene): Promise<Way> {
     close: async () => {
       await boss.stop({ graceful: false });
       await worker.close();
-      await sql`drop schema pgboss cascade`;
     },
   };
 }
 
 /** Jobs of Graphile Worker, added in the transaction; its own worker signs and posts. */
 export async function graphileWay({ databaseUrl, sql }: Scene): Promise<Way> {
-  const module = new URL("peers/graphile-worker-process.ts", import.meta.url);
-  const worker = await startProcess(module, { DATABASE_URL: databaseUrl });
+  const worker = await startPeer("graphile-worker-process.ts", { DATABASE_URL: databaseUrl });
   return {
     name: "graphile-worker + fetch",
-    commit: async (events, endpoints) => {
-      let sent = 0;
-      await sql.begin(async (sql) => {
+    pid: worker.pid,
+    commit: (events, endpoints) =>
+      commit(sql, async (sql) => {
         const happenings = await recordHappenings(sql, events, endpoints);
         const specs = happenings.map((payload) => ({ identifier: "send", payload }));
         await sql`
           select count(*) from graphile_worker.add_jobs(array(
             select s from json_populate_recordset(null::graphile_worker.job_spec, ${JSON.stringify(specs)}::text::json) s))`;
-        sent = wallClock();
-      });
-      return sent;
-    },
+      }),
     // A succeeded job is deleted.
     isOpen: async () => (await sql`select from graphile_worker._private_jobs limit 1`).length > 0,
-    close: async () => {
-      await worker.close();
-      await sql`drop schema graphile_worker cascade`;
-    },
+    close: worker.close,
   };
 }
 
@@ -167,41 +167,36 @@ const CHANNEL = "bench_happenings";
 
 /** NOTIFY with the event in the transaction; a listener signs and posts, and records nothing. */
 export async function notifyWay({ databaseUrl, sql }: Scene): Promise<Way> {
-  const module = new URL("peers/notify-listener.ts", import.meta.url);
-  const listener = await startProcess(module, { DATABASE_URL: databaseUrl, CHANNEL });
+  const listener = await startPeer("notify-listener.ts", { DATABASE_URL: databaseUrl, CHANNEL });
   return {
     name: "LISTEN/NOTIFY + fetch",
-    commit: async (events, endpoints) => {
-      let sent = 0;
-      await sql.begin(async (sql) => {
+    commit: (events, endpoints) =>
+      commit(sql, async (sql) => {
         for (const happening of await recordHappenings(sql, events, endpoints))
           await sql`select pg_notify(${CHANNEL}, ${JSON.stringify(happening)})`;
-        sent = wallClock();
-      });
-      return sent;
-    },
+      }),
     isOpen: async () => false,
     close: listener.close,
   };
 }
 
+/** The best of 20, 50, 100, 200 and 400. */
+const LOOP_CLIENTS = 100;
+
 /** No queue: a process posts signed requests from its memory. The limit of the others. */
 export async function fetchLoopWay({ sql, receiver, secrets }: Scene): Promise<Way> {
-  const { port, close } = await startProcess(new URL("peers/fetch-loop.ts", import.meta.url));
-  const url = `http://127.0.0.1:${port}/`;
+  const { run, pid, close } = startLoad();
   return {
     name: "bare fetch loop",
+    pid,
     commit: async (events, endpoints) => {
       const happenings = await recordHappenings(sql, events, endpoints);
-      const shots = happenings.map(({ id, endpoint, body }): Shot => {
+      const requests = happenings.map(({ id, endpoint, body }): LoadRequest => {
         const signed = sign(secrets[endpoint] ?? "", id, new Date(), body);
-        return { url: receiver.url(endpoint), headers: { ...signed, "content-type": "application/json" }, body };
+        const headers = { ...signed, "content-type": "application/json" };
+        return { method: "POST", url: receiver.url(endpoint), headers, body, status: 204 };
       });
-      await (await fetch(url, { method: "PUT", body: JSON.stringify(shots) })).body?.cancel();
-      const response = await fetch(url, { method: "POST" });
-      if (!response.ok) throw new Error(`The fetch loop answered ${response.status}.`);
-      const { began }: { began: number } = await response.json();
-      return began;
+      return (await run({ requests, clients: LOOP_CLIENTS, count: events, warmUp: 0 })).began;
     },
     isOpen: async () => false,
     close,

@@ -1,112 +1,125 @@
-import type { Benchmark, BenchContext, Result } from "../benchmark.ts";
+import { createProject, get, readFrame } from "../api/operations.ts";
+import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
+import { runBurst } from "../deliver/burst.ts";
+import { ENDPOINTS, openScene } from "../deliver/scene.ts";
+import { keyframeWay } from "../deliver/ways.ts";
+import { openFrames } from "../flow-benchmark.ts";
+import { type Load, type LoadRequest, startLoad } from "../load.ts";
 import { measureInTurn, ratioOf, type Spread, spreadOf } from "../measure.ts";
-import { hurryAutovacuum, measureChurn } from "./churn.ts";
-import { checkPlans, type Operation, OPERATIONS, runOperation } from "./operations.ts";
-import { openSizes, type Size, vacuum } from "./databases.ts";
+import type { BenchStack } from "../stack.ts";
+import { makeUsers, openSession } from "../users.ts";
 
-const SIZES = [10_000, 100_000, 1_000_000];
-const QUICK_SIZES = [10_000, 13_000];
-const CHURNED = 10_000;
-/** For each of fifty endpoints: enough for every call that claims or records a hundred. */
-const DUE = 220;
-/** The first calls fill the caches and make the plans. */
-const WARM_UP = 7;
+const FULL = { sizes: [10_000, 1_000_000], rounds: 11, requests: 40, events: 2_000 };
+const QUICK = { sizes: [5_000, 6_000], rounds: 1, requests: 4, events: 200 };
 
-export const growthBenchmark: Benchmark = {
-  name: "growth",
-  title: "Ten thousand rows and a million",
-  work:
-    "One call of each kind in databases with a past of so many predictions over 30 days, three deliveries each, in turn: by the owner of a " +
-    "tenth of everything, in a project with a twentieth, and by the service. Server and round trip, without the commit. Then an hour of use, " +
-    "compressed: the sizes of the tables it writes to.",
-  run,
-};
+export const growthBenchmark: Benchmark = { name: "growth", run: measureGrowth };
 
-const HOW_AN_HOUR_FITS =
-  "The hour: in a database of 10,000 predictions, a fiftieth of all rows is made anew each minute, through the functions (predictions from start " +
-  "to stored, their events, deliveries of which one in twenty fails), and as many of the oldest are deleted or pruned. All rows were replaced " +
-  "once before it. A minute takes a second, or as long as the machine needs. Autovacuum looks each second (`autovacuum_naptime`, by default a " +
-  "minute) and does not pause (`autovacuum_vacuum_cost_delay = 0`), so it gets as many chances as in an hour, and gets as far in each.";
-const SMALL_BUFFERS =
-  "Postgres has its local settings, 64 MB of shared buffers among them: a million predictions have 5 GB, so most pages a call needs there are not in them.";
+/** What is measured at each size: ms, by the name of the operation. */
+type Operations = Record<string, () => Promise<number>>;
 
-async function run(context: BenchContext): Promise<Result> {
-  // An own stack, because of its gigabytes; the quick run uses the shared one.
-  const stack = await (context.quick ? context.stack() : context.ownStack());
-  const databases = await openSizes(stack, context.progress);
+async function measureGrowth({ quick, openStack, progress }: BenchContext): Promise<Result> {
+  const { sizes, rounds, requests, events } = quick ? QUICK : FULL;
+  const load = startLoad();
+  const closes: (() => Promise<void>)[] = [load.close];
   try {
-    const sizes: Size[] = [];
-    for (const predictions of context.quick ? QUICK_SIZES : SIZES)
-      sizes.push(await databases.open(predictions, { due: DUE, sortedIndexes: true }));
-    const plans: number[] = [];
+    const each: Operations[] = [];
     for (const size of sizes) {
-      context.progress(`plans at ${named(size)}`);
-      plans.push(await checkPlans(size));
+      const stack = await openStack();
+      await fill(stack, size, progress);
+      const scene = await openScene(stack.databaseUrl);
+      closes.push(scene.close);
+      const frames = await openFrames(stack, await makeUsers(stack, 1), load);
+      const burst = async () => (await runBurst(scene, keyframeWay(scene), { events, endpoints: ENDPOINTS })).took;
+      each.push({
+        ...(await listReads(stack, load, requests)),
+        [`${events.toLocaleString("en-US")} events delivered`]: burst,
+        "a first frame, from start to stored": () => frames.make(1),
+      });
     }
-    const calls = await measureCalls(sizes, context);
-    const churn = await measureHour(
-      () => databases.open(context.quick ? CHURNED / 5 : CHURNED, { due: 6, sortedIndexes: false }),
-      stack.databaseUrl,
-      context,
-    );
+    const [small = {}, large = {}] = each;
+    const rows: { name: string; cells: Spread[] }[] = [];
+    const ratios: [string, Spread][] = [];
+    for (const [name, inSmall] of Object.entries(small)) {
+      progress(name);
+      const ways = { small: inSmall, large: large[name] ?? inSmall };
+      await measureInTurn(ways, 2, () => undefined); // fills the caches and makes the plans
+      const ms = await measureInTurn(ways, rounds, () => undefined);
+      const ratio = ratioOf(ms.large, ms.small);
+      ratios.push([name, ratio]);
+      rows.push({ name, cells: [spreadOf(ms.small), spreadOf(ms.large), ratio] });
+    }
+    const [[worst, value] = ["", spreadOf([1])]] = ratios.toSorted(([, a], [, b]) => b.median - a.median);
+    const columns = [...sizes.map((size) => `${size.toLocaleString("en-US")} predictions`), "ratio"];
     return {
-      tables: [...calls.tables, churn.table],
-      aims: [...calls.aims, ...churn.aims],
-      notes: [
-        `The plans of every statement were looked at, at each size: ${plans.join(", ")} of them read a table that grows, all by an index, none more than its answer needs.`,
-        ...(context.quick ? [] : [HOW_AN_HOUR_FITS, SMALL_BUFFERS]),
-      ],
+      aims: [{ name: `the largest ratio (${worst})`, value, atMost: 1.3 }],
+      tables: [{ caption: "ms", columns, rows }],
     };
   } finally {
-    await databases.end();
+    for (const close of closes) await close();
   }
 }
 
-const named = ({ predictions }: Size) => predictions.toLocaleString("en-US");
-
-async function measureCalls(
-  sizes: Size[],
-  { quick, progress }: BenchContext,
-): Promise<Pick<Result, "tables" | "aims">> {
-  const rounds = quick ? 3 : 41;
-  const measured: { operation: Operation; ms: number[][] }[] = [];
-  for (const operation of OPERATIONS) {
-    for (const { sql } of quick ? [] : sizes) await vacuum(sql);
-    progress(`${operation.name}, ${rounds} rounds at ${sizes.length} sizes`);
-    for (const { sql } of sizes) {
-      for (let call = 0; call < (quick ? 1 : WARM_UP); call++) await runOperation(sql, operation);
-    }
-    const ways = Object.fromEntries(sizes.map((size) => [named(size), () => runOperation(size.sql, operation)]));
-    const found = await measureInTurn(ways, rounds, () => undefined);
-    measured.push({ operation, ms: sizes.map((size) => found[named(size)] ?? []) });
-  }
-  const last = sizes.length - 1;
-  const [smallest, largest] = [sizes[0], sizes[last]].map((size) => size && named(size));
-  const rows = (of: typeof measured, cell: (ms: number[][], size: number) => Spread) =>
-    of.map(({ operation, ms }) => ({ name: operation.name, cells: sizes.map((_, at) => cell(ms, at)) }));
+/** Requests of the owner of a tenth of all rows, one after the other; p50. */
+async function listReads(stack: BenchStack, load: Load, count: number): Promise<Operations> {
+  const { sql } = stack;
+  const api = `${stack.functionUrls.api}/api`;
+  const [hot] = await sql<Record<"owner" | "project" | "endpoint" | "frame", string>[]>`
+    select md5('owner 1')::uuid as owner, md5('project 10')::uuid as project, md5('endpoint 0')::uuid as endpoint,
+      (select p.id from keyframe.predictions p where p.project_id = md5('project 10')::uuid and p.step = 'first-frame' and p.status = 'succeeded' limit 1) as frame`;
+  if (!hot) throw new Error("The fill has left nothing.");
+  const caller = await openSession(stack, hot.owner);
+  const p50 = (request: LoadRequest) => async () =>
+    (await load.run({ requests: [request], clients: 1, count, warmUp: 2 })).p50;
+  const page = (path: string) => get(caller, `${api}/${path}`, '"nextCursor":"'); // there is a next page
+  // The service-wide endpoint has a delivery of every event.
+  const deliveries = (query: string) => ({
+    ...page(`webhooks/${hot.endpoint}/deliveries?limit=20${query}`),
+    headers: { apikey: stack.keys.secretKey },
+  });
   return {
-    tables: [
-      {
-        ...{ caption: "By the number of predictions", unit: "ms", columns: sizes.map(named) },
-        rows: rows(measured, (ms, at) => spreadOf(ms[at] ?? [])),
-      },
-    ],
-    aims: measured
-      .filter(({ operation }) => operation.aimed)
-      .map(({ operation, ms }) => ({
-        name: `${operation.name}, ${largest} beside ${smallest}`,
-        ratio: ratioOf(ms[last] ?? [], ms[0] ?? []),
-        atMost: 1.3,
-      })),
+    "create a project": p50(createProject(api, caller)),
+    status: p50(readFrame(api, caller, hot.project, hot.frame)),
+    "a page of projects": p50(page("projects?limit=20&include=predictions")),
+    "a page of predictions": p50(page(`projects/${hot.project}/predictions?limit=20`)),
+    "a page of deliveries": p50(deliveries("")),
+    "a page of exhausted deliveries": p50(deliveries("&status=exhausted")),
   };
 }
 
-async function measureHour(open: () => Promise<Size>, serverUrl: string, { quick, progress }: BenchContext) {
-  const size = await open();
-  const pace = await hurryAutovacuum(serverUrl);
+const TABLES = [
+  "projects",
+  "predictions",
+  "webhook_endpoints",
+  "webhook_events",
+  "webhook_deliveries",
+  "webhook_attempts",
+];
+
+/** Fills a new database with a history, without triggers. Indexes are built afterwards, which is faster. */
+async function fill({ sql }: BenchStack, predictions: number, progress: (text: string) => void): Promise<void> {
+  const text = await Deno.readTextFile(new URL("fill.sql", import.meta.url));
+  const owners = Math.max(100, predictions / 100);
+  const [, ...steps] = text
+    .replaceAll(":predictions", String(predictions))
+    .replaceAll(":owners", String(owners))
+    .split("-- step: ");
+  const tables = TABLES.map((table) => `keyframe.${table}`);
+  const session = await sql.reserve();
   try {
-    return await measureChurn(size, quick, progress);
+    await session.unsafe(`
+      set session_replication_role = replica; set synchronous_commit = off; set work_mem = '64MB'; set maintenance_work_mem = '256MB';
+      update pg_index set indisready = false, indisvalid = false where indrelid = any (array['${tables.join("', '")}']::regclass[])`);
+    for (const step of steps) {
+      const [name = "", ...statements] = step.split("\n");
+      progress(`${predictions.toLocaleString("en-US")} predictions: ${name}`);
+      if (name === "predictions") await session.unsafe("reindex table keyframe.projects"); // the next joins need it
+      await session.unsafe(statements.join("\n"));
+    }
+    progress("indexes and statistics");
+    for (const table of tables) await session.unsafe(`reindex table ${table}`);
+    await session.unsafe(`vacuum (analyze) ${tables.join(", ")}, auth.users`);
   } finally {
-    await pace.restore();
+    await session.unsafe("reset all");
+    session.release();
   }
 }

@@ -1,16 +1,16 @@
+import type postgres from "postgres";
+import { spreadOf } from "../measure.ts";
+
 const LOOK_EVERY_MS = 20;
 const KB = 1024 / 1_000_000;
 
 /** Samples a process's memory until it is stopped; returns the most, in MB. */
-export function watchMemory(
-  pid: number,
-  read: (pid: number) => Promise<number> = residentMb,
-): { stop(): Promise<number> } {
+export function watchMemory(pid: number): { stop(): Promise<number> } {
   let isOver = false;
   const watched = (async () => {
     let most = 0;
     while (!isOver) {
-      most = Math.max(most, await read(pid));
+      most = Math.max(most, await residentMb(pid));
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     }
     return most;
@@ -41,13 +41,76 @@ async function fromPs(pid: number): Promise<number> {
   return Number(new TextDecoder().decode(stdout));
 }
 
+/** ms of processor time. */
+export type Cpu = { postgres: number; functions: number };
+
+/** Measures what one of something costs Postgres and other processes, over several rounds. */
+export class CpuMeter {
+  readonly #sql: postgres.Sql;
+  readonly #pids: number[];
+  readonly #rounds: Cpu[] = [];
+
+  constructor(sql: postgres.Sql, pids: number[]) {
+    this.#sql = sql;
+    this.#pids = pids;
+  }
+
+  /** A round of `work`, which does `count` of them. */
+  async during<Value>(count: number, work: () => Promise<Value>): Promise<Value> {
+    const before = await this.#read();
+    const value = await work();
+    const after = await this.#read();
+    const each = (key: keyof Cpu) => ((after?.[key] ?? 0) - (before?.[key] ?? 0)) / count;
+    if (before && after) this.#rounds.push({ postgres: each("postgres"), functions: each("functions") });
+    return value;
+  }
+
+  /** The medians. Null without rounds, off Linux, and for a Postgres elsewhere. */
+  get cost(): Cpu | null {
+    if (this.#rounds.length === 0) return null;
+    const each = (key: keyof Cpu) => spreadOf(this.#rounds.map((round) => round[key])).median;
+    return { postgres: each("postgres"), functions: each("functions") };
+  }
+
+  async #read(): Promise<Cpu | null> {
+    const postgres = await cpuOfPostgres(this.#sql);
+    if (postgres === null) return null;
+    const each = await Promise.all(this.#pids.map(readStat));
+    // NaN for a process that is gone, which no spread accepts.
+    return { postgres, functions: each.reduce((sum, stat) => sum + (stat?.own ?? Number.NaN), 0) };
+  }
+}
+
+/** ms that a Postgres on this machine has used: its main process, with children that live and that have ended. */
+async function cpuOfPostgres(sql: postgres.Sql): Promise<number | null> {
+  const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
+  const backend = row && (await readStat(row.pid));
+  const main = backend && (await readStat(backend.parent));
+  if (!main) return null;
+  let children = 0;
+  for await (const { name } of Deno.readDir("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = await readStat(Number(name));
+    if (stat?.parent === backend.parent) children += (await readPrecisely(Number(name))) ?? stat.own;
+  }
+  return main.own + main.ended + children;
+}
+
+/** To the nanosecond, but of one thread only: enough for a process of Postgres. */
+async function readPrecisely(pid: number): Promise<number | null> {
+  const text = await Deno.readTextFile(`/proc/${pid}/schedstat`).catch(() => null);
+  return text === null ? null : Number(text.split(" ")[0]) / 1_000_000;
+}
+
 /** Clock ticks a second in /proc (USER_HZ, the same on all common builds of Linux). */
 const TICKS_PER_SECOND = 100;
 
-/** Processor time that a process has used, in ms. 0 where there is no /proc. */
-export async function cpuOfProcess(pid: number): Promise<number> {
-  const stat = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => "");
-  // The command's name, in brackets, may hold spaces. Fields 11 and 12 after it are utime and stime.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return ((Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS_PER_SECOND) * 1000;
+/** A process's parent, and ms of its own and of its ended children. Null when there is no such process. */
+async function readStat(pid: number): Promise<{ parent: number; own: number; ended: number } | null> {
+  const text = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => null);
+  if (text === null) return null;
+  // The command's name, in brackets, may hold spaces. Fields 11 to 14 after it are utime, stime, cutime and cstime.
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const ms = (at: number) => (Number(fields[at]) / TICKS_PER_SECOND) * 1000;
+  return { parent: Number(fields[1]), own: ms(11) + ms(12), ended: ms(13) + ms(14) };
 }

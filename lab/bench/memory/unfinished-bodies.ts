@@ -1,5 +1,6 @@
 import { sign } from "../../../shared/webhooks/signature.ts";
 import { quantile } from "../measure.ts";
+import { answerJobs, startJobProcess } from "../processes.ts";
 import type { BenchStack } from "../stack.ts";
 import { openUnfinished } from "./open-unfinished.ts";
 
@@ -12,25 +13,16 @@ type Unfinished = {
   connections: number;
 };
 
-/** Opens them from a worker thread, so that this does not slow down the measurement. */
-export function startAttacker(unfinished: Unfinished): { opened: Promise<void>; end(): void } {
-  const worker = new Worker(import.meta.url, { type: "module", name: "attacker" });
-  const opened = new Promise<void>((resolve, reject) => {
-    worker.onmessage = () => resolve();
-    worker.onerror = (event) => reject(new Error(event.message));
-  });
-  worker.postMessage(unfinished);
-  return { opened, end: () => worker.terminate() };
+/** Holds them open in a process of its own, so that this does not slow down the measurement. */
+export async function openUnfinishedBodies(unfinished: Unfinished): Promise<{ close(): Promise<void> }> {
+  const sender = startJobProcess(new URL(import.meta.url));
+  await sender.run(unfinished);
+  return sender;
 }
 
-// The part of a worker's global scope that is used here.
-const scope = globalThis as unknown as { name?: string; onmessage: unknown; postMessage(message: string): void };
-if (scope.name === "attacker") {
-  scope.onmessage = async ({ data }: MessageEvent<Unfinished>) => {
-    const bytes = new Uint8Array(data.sent);
-    for (let at = 0; at < data.connections; at++) await openUnfinished(data.url, data.headers, data.announced, bytes);
-    scope.postMessage("opened");
-  };
+async function open({ url, headers, announced, sent, connections }: Unfinished): Promise<void> {
+  const bytes = new Uint8Array(sent);
+  for (let at = 0; at < connections; at++) await openUnfinished(url, headers, announced, bytes);
 }
 
 const MIB = 1024 * 1024;
@@ -86,13 +78,15 @@ async function statusOf(url: string, init: RequestInit): Promise<number> {
   return response.status;
 }
 
-/** The median time of sequential requests, in ms. Throws at an unexpected answer. */
-export async function medianOf(ask: () => Promise<boolean>, isOver: (asked: number) => boolean): Promise<number> {
+/** p50 of so many requests in a row, in ms. Throws at an unexpected answer. */
+export async function medianOf(ask: () => Promise<boolean>, count: number): Promise<number> {
   const times: number[] = [];
-  do {
+  for (let asked = 0; asked < count; asked++) {
     const began = performance.now();
     if (!(await ask())) throw new Error("An innocent request was not answered.");
     times.push(performance.now() - began);
-  } while (!isOver(times.length));
+  }
   return quantile(times, 0.5);
 }
+
+if (import.meta.main) await answerJobs(open);

@@ -41,6 +41,7 @@ export const storageInvariants = {
         and case o.bucket_id
           when 'keyframe-outputs' then not exists (select from keyframe.predictions p where p.output_path = o.name)
           when 'projects' then not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || o.name)
+            and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || o.name)
             and (
               -- Without a prediction stays only what an upload made and no start has used.
               not exists (select from keyframe_private.idempotency_keys k where k.resource_id::text = split_part(o.name, '.', 1))
@@ -62,12 +63,11 @@ const OWN_LOCKS = "(classid = 0 and objsubid = 1 and objid between 5470000 and 5
 
 export const leftoverInvariants = {
   no_lease_is_left: {
-    sentence: "no lease is held (the expired lease of a delivery stays until another replaces it)",
+    sentence: "no lease is held (the expired lease of a lane stays until another replaces it)",
     broken: `
       select format('prediction %s', id) as broken from keyframe.predictions where lease_token is not null
       union all
-      select format('delivery %s until %s', delivery_id, leased_until) from keyframe_private.delivery_leases
-      where delivery_id is not null and leased_until > now()
+      select format('lane of %s until %s', endpoint_id, leased_until) from keyframe_private.lanes where leased_until > now()
       union all select format('removal of %s/%s', bucket, name) from keyframe_private.file_removals where lease_token is not null`,
   },
   no_removal_is_left: {

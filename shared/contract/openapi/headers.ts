@@ -47,6 +47,11 @@ const etag = z.string().meta({
   example: 'W/"processing-2b9a1c6e-7f43-4d0e-b1b8-1d5c2e7a4f41.1..0.35-0"',
   header: { id: "ETag" },
 });
+const version = z.string().meta({
+  description: "For If-Match.",
+  example: '"2026-11-21T12:00:00.000Z"',
+  header: { id: "Version" },
+});
 const preferenceApplied = z
   .string()
   .optional()
@@ -64,12 +69,13 @@ const allow = z.string().meta({
 const rate = { RateLimit: rateLimit, "RateLimit-Policy": rateLimitPolicy };
 
 /** The headers of a successful answer. */
-export function answerHeaders({ method, caller, tagged, waits }: Operation): z.ZodObject {
+export function answerHeaders({ method, caller, tagged, versioned, waits }: Operation): z.ZodObject {
   return z.object({
     "X-Request-Id": requestId,
     ...(caller === "nobody" ? {} : rate),
     ...(method === "POST" ? { "Idempotency-Replayed": replayed } : {}),
     ...(tagged ? { "Retry-After": retryAfter, ETag: etag } : {}),
+    ...(versioned ? { ETag: version } : {}),
     ...(waits ? { "Preference-Applied": preferenceApplied } : {}),
     ...(waits && method === "POST" ? { Location: location } : {}),
   });
@@ -108,6 +114,13 @@ const ifNoneMatch = z
     description: "The ETag of your copy. The answer is 304 when the copy is current.",
     param: { id: "IfNoneMatch" },
   });
+const ifMatch = z
+  .string()
+  .optional()
+  .meta({
+    description: "The ETag of the project that you change. The answer is 412 when it has changed since.",
+    param: { id: "IfMatch" },
+  });
 const waitForEnd = z
   .string()
   .optional()
@@ -125,11 +138,12 @@ const waitForChange = z
   });
 
 /** The headers of a request, without its credentials. */
-export function requestHeaders({ method, tagged, waits }: Operation): z.ZodObject {
+export function requestHeaders({ method, tagged, versioned, waits }: Operation): z.ZodObject {
   return z.object({
     "X-Request-Id": requestIdGiven,
     ...(method === "POST" ? { "Idempotency-Key": idempotencyKey } : {}),
     ...(tagged && method === "GET" ? { "If-None-Match": ifNoneMatch } : {}),
+    ...(versioned && method === "PATCH" ? { "If-Match": ifMatch } : {}),
     ...(waits ? { Prefer: method === "POST" ? waitForEnd : waitForChange } : {}),
   });
 }

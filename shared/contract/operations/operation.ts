@@ -35,6 +35,8 @@ export type Operation = {
   answer: z.ZodType;
   /** The answer has an ETag; a read can answer 304. */
   tagged?: true;
+  /** The answer has an ETag that a PATCH takes as If-Match. */
+  versioned?: true;
   /** Supports Prefer: wait=N. */
   waits?: true;
   /** In addition to those that errorsOf adds. */

@@ -28,6 +28,7 @@ export const projectOperations = {
     body: createProjectBody,
     status: 201,
     answer: project,
+    versioned: true,
     examples: [
       {
         summary: "With a description",
@@ -55,6 +56,7 @@ export const projectOperations = {
     examples: [
       { summary: "The newest 20" },
       { summary: "With the latest predictions of each project", query: { limit: "10", include: "predictions" } },
+      { summary: "Found by title", query: { search: "harb" } },
     ],
   },
   readProject: {
@@ -69,6 +71,7 @@ export const projectOperations = {
     path: projectPath,
     status: 200,
     answer: projectWithPredictions,
+    versioned: true,
     errors: ["not_found"],
     examples: [{ summary: "One project", path }],
   },
@@ -78,15 +81,20 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Change a project",
     description:
-      "Send at least one field; fields you leave out keep their value. Predictions keep the prompt they were started with.\n\n" +
+      "Send at least one field; fields you leave out keep their value. Predictions keep the inputs they were started with. A selected frame must be of this project and have succeeded; a reference image must be yours.\n\n" +
+      "With `If-Match` and the project's ETag, the request fails with `precondition_failed` if the project has changed since: read it again.\n\n" +
       "After a timeout or a 5xx, repeat the request: the result is the same.",
     caller: "session",
     path: projectPath,
     body: changeProjectBody,
     status: 200,
     answer: project,
-    errors: ["not_found"],
-    examples: [{ summary: "Another title", path, body: { title: "Harbour, second draft" } }],
+    versioned: true,
+    errors: ["not_found", "frame_not_ready", "precondition_failed"],
+    examples: [
+      { summary: "Another title", path, body: { title: "Harbour, second draft" } },
+      { summary: "Another first frame", path, body: { selected: { "first-frame": SAMPLE.firstFrameId } } },
+    ],
   },
   deleteProject: {
     method: "DELETE",
@@ -128,7 +136,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Upload a reference image",
     description:
-      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. Metadata, such as where a photo was taken, is removed; orientation and colors stay. Pass the returned `referenceImagePath` when you generate a frame. By default, an image that no prediction uses is removed after 30 days.\n\n" +
+      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. Metadata, such as where a photo was taken, is removed; orientation and colors stay. Pass the returned `referenceImagePath` when you generate a frame. By default, an image that no prediction and no project uses is removed after 30 days.\n\n" +
       "On `unsupported_media_type`, check that the image is complete and that its bytes are of the declared Content-Type. On `payload_too_large`, send a smaller image.",
     caller: "session",
     body: "image",

@@ -3,15 +3,16 @@ import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
 import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
-import { systemClock } from "./queue/clock.ts";
+import { systemClock } from "../../../shared/worker/clock.ts";
+import { createWorker } from "../../../shared/worker/worker.ts";
+import { createExchange, type Exchange } from "./lanes/database.ts";
+import { createLanes, DELIVER_LIMITS } from "./lanes/lanes.ts";
 import type { createSender } from "./send/attempt.ts";
-import { type AttemptResult, createExchange } from "./queue/database.ts";
-import { createWorker } from "./queue/worker.ts";
 import { deliverEnvironment } from "./environment.ts";
 
 const MOST_KICK_BYTES = 64 * 1024;
 
-/** Short, because results wait behind a call while their leases run. */
+/** Short, because results wait behind a call while the leases of their lanes run. */
 const DATABASE_TIMEOUT_MS = 5_000;
 
 const environment = readEnvironment(deliverEnvironment, (name) => Deno.env.get(name));
@@ -32,13 +33,18 @@ function openSender(): NonNullable<typeof sender> {
 }
 
 const exchange = createExchange(createCallDatabase(platformUrl, secretKey, fetch, DATABASE_TIMEOUT_MS));
-const kick = createWorker({
-  // When the sender cannot be loaded the call fails, so that the worker stops instead of leasing more.
-  exchange: async (results: AttemptResult[], ...rest) =>
-    (await Promise.all([exchange(results, ...rest), openSender()]))[0],
+const lanes = createLanes({
+  // When the sender cannot be loaded the call fails, so that the worker stops instead of taking more.
+  exchange: async (...args: Parameters<Exchange>) => (await Promise.all([exchange(...args), openSender()]))[0],
   attempt: async (delivery) => (await openSender())(delivery),
+  clock: systemClock,
+});
+const kick = createWorker({
+  ...lanes,
+  identify: ({ delivery: { id, endpointId } }) => ({ deliveryId: id, endpointId }),
   log,
   clock: systemClock,
+  limits: DELIVER_LIMITS,
 });
 
 // Keeps a hosted worker alive after its answer. The global exists only there.

@@ -7,6 +7,7 @@ import {
   recordProviderState,
 } from "../../../shared/replicate/provider-prediction.ts";
 import type { StoredFile } from "./files/storage.ts";
+import { CLAIM_AT_ONCE, LEASE_SECONDS } from "./limits.ts";
 import type { LeasedTask } from "./tasks/task.ts";
 
 /** Why a task failed, as stored in the row: a stable code and a sentence for the owner. */
@@ -21,7 +22,8 @@ const retried = z.enum(["later", "failed", "too_late"]);
  * DatabaseError.
  */
 export type Database = {
-  claim(maxRows: number, leaseSeconds: number, heartbeatMs: number, waitMs: number): Promise<Claimed[]>;
+  /** Leases due tasks, at most room() of each kind. With nothing due it may wait up to waitMs for one. */
+  claim(room: () => number, heartbeatMs: number, waitMs: number): Promise<{ items: Claimed[]; more: boolean }>;
   /** `foundBy` is set for a run that was found in the provider's list. */
   recordState(
     task: { id: string; attempt: number },
@@ -47,15 +49,13 @@ export type RetryDetails = { retryAfterSeconds?: number | null; providerAnswered
 export function createDatabase(call: CallDatabase, pollSeconds: number | null): Database {
   const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
   return {
-    claim: async (maxRows, leaseSeconds, heartbeatMs, waitMs) =>
-      claimed.parse(
-        await call("claim_predictions", {
-          max_rows: maxRows,
-          lease_seconds: leaseSeconds,
-          heartbeat_ms: heartbeatMs,
-          wait_ms: waitMs,
-        }),
-      ),
+    claim: async (room, heartbeatMs, waitMs) => {
+      const max_rows = Math.min(room(), CLAIM_AT_ONCE);
+      if (max_rows === 0) return { items: [], more: false };
+      const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms: heartbeatMs, wait_ms: waitMs };
+      const items = claimed.parse(await call("claim_predictions", limits));
+      return { items, more: items.length > 0 };
+    },
     recordState: ({ id: predictionId, attempt }, run, foundBy) =>
       recordProviderState(call, { predictionId, attempt, run, foundBy, pollAfterSeconds: pollSeconds }),
     recordRunCanceled: async (provider_prediction_id, canceled) =>

@@ -1,13 +1,16 @@
 import { succeeded } from "../../../shared/http/errors.ts";
-import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
+import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
+import { systemClock } from "../../../shared/worker/clock.ts";
+import { createWorker } from "../../../shared/worker/worker.ts";
 import { createDatabase } from "./database.ts";
-import { createWorker } from "./worker.ts";
 import { generateEnvironment } from "./environment.ts";
-import { createProvider } from "./provider/provider.ts";
 import { createStorage } from "./files/storage.ts";
+import { GENERATE_LIMITS } from "./limits.ts";
+import { createProvider } from "./provider/provider.ts";
+import { identify } from "./tasks/task.ts";
 import { createWork } from "./tasks/work.ts";
 
 /** How often a run is polled when the provider cannot send callbacks. */
@@ -40,10 +43,10 @@ const work = createWork({
 const kick = createWorker({
   claim: database.claim,
   work,
+  identify: (task) => ({ task: task.task, ...identify(task) }),
   log,
-  now: () => performance.now(),
-  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-  timeout: (ms) => AbortSignal.timeout(ms),
+  clock: systemClock,
+  limits: GENERATE_LIMITS,
 });
 
 // Keeps a hosted worker alive after its answer. The global exists only there.

@@ -1,8 +1,8 @@
 import postgres from "postgres";
-import { untilStdinEnds } from "../start-process.ts";
+import { answerJobs } from "../../processes.ts";
 import { type Job, openPostEvent } from "./post-event.ts";
 
-/** Posts each notification at once. One that is missed or refused is lost. */
+// Posts each notification at once. One that is missed or refused is lost.
 const databaseUrl = Deno.env.get("DATABASE_URL") ?? "";
 const postEvent = await openPostEvent(databaseUrl);
 const sql = postgres(databaseUrl, { max: 1 });
@@ -10,6 +10,4 @@ await sql.listen(Deno.env.get("CHANNEL") ?? "", (payload) => {
   const job: Job = JSON.parse(payload);
   postEvent(job).catch((error) => console.error("notify-listener:", error));
 });
-console.log(JSON.stringify({ ready: true, port: 0 }));
-await untilStdinEnds();
-Deno.exit(0);
+await answerJobs(() => "ready");

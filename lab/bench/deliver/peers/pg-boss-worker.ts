@@ -1,12 +1,9 @@
 import { PgBoss } from "pg-boss";
-import { untilStdinEnds } from "../start-process.ts";
+import { answerJobs } from "../../processes.ts";
 import { type Job, openPostEvent, PG_BOSS_QUEUE } from "./post-event.ts";
 
-/**
- * pg-boss with its documented settings for speed: batches, the next batch at once while batches are full, NOTIFY
- * instead of a poll, several workers, and one statement for the outcomes of a batch. 4 × 100 requests at once equal
- * Keyframe's most.
- */
+// pg-boss with its documented settings for speed: batches, the next batch at once while batches are full, NOTIFY
+// instead of a poll, several workers, and one statement for the outcomes of a batch.
 const databaseUrl = Deno.env.get("DATABASE_URL") ?? "";
 const boss = new PgBoss({ connectionString: databaseUrl, useListenNotify: true });
 boss.on("error", (error: unknown) => console.error("pg-boss:", error));
@@ -28,6 +25,4 @@ await boss.work<Job>(
       }),
     ),
 );
-console.log(JSON.stringify({ ready: true, port: 0 }));
-await untilStdinEnds();
-Deno.exit(0);
+await answerJobs(() => "ready");

@@ -1,5 +1,7 @@
 import { type PredictionStatus, predictionStatus } from "../../../../shared/contract/predictions.ts";
 import { type PredictionRow, wireStatus } from "../rows/map-prediction.ts";
+import { time } from "../../../../shared/contract/fields.ts";
+import type { Project } from "../../../../shared/contract/projects.ts";
 import type { SignedFile } from "../rows/storage.ts";
 
 /** A signed URL that the caller keeps stays usable for minutes, even if this machine's clock is ten minutes slow. */
@@ -16,6 +18,15 @@ export function tagOf(row: PredictionRow, file: SignedFile | undefined): string 
   return `W/"${wireStatus(row)}-${stateOf(row)}-${expires}"`;
 }
 
+/** The ETag of a project: every change moves updatedAt. */
+export const versionOf = ({ updatedAt }: Pick<Project, "updatedAt">): string => `"${updatedAt}"`;
+
+/** The versions in If-Match that could be ours; undefined without a condition. A proxy may have made a tag weak. */
+export function readVersions(ifMatch: string | null): string[] | undefined {
+  if (ifMatch === null || ifMatch.trim() === "*") return undefined;
+  return [...ifMatch.matchAll(/"([^"]{24})"/g)].flatMap(([, version]) => time.safeParse(version).data ?? []);
+}
+
 /** The first of our tags in If-None-Match, with or without its W/; undefined when there is none. */
 export function readTag(ifNoneMatch: string | null): KnownTag | undefined {
   const [, opaque, status, state, expires] = /("([a-z]+)-([\w.-]{36,120})-(\d{1,12})")/.exec(ifNoneMatch ?? "") ?? [];
@@ -30,6 +41,9 @@ export function isCurrent(known: KnownTag, row: PredictionRow, now: Date): boole
   return row.status !== "succeeded" || known.expires > now.getTime() + MIN_URL_LIFE_MS;
 }
 
-/** With the status, this decides every field of the answer: all others are set with the status, and a final status is never left. */
+/**
+ * With the status, this decides every field of the answer: all others are set with the status, and a final status is never left.
+ * Only a frame of `input` may become null later, when an administrator deletes it.
+ */
 const stateOf = ({ id, attempt, queue_position, progress }: PredictionRow) =>
   `${id}.${attempt}.${queue_position ?? ""}.${progress ?? ""}`;

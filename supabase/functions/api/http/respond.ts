@@ -13,7 +13,7 @@ const ALWAYS = {
 const PREFLIGHT = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST, PATCH, DELETE",
   "Access-Control-Allow-Headers":
-    "authorization, apikey, content-type, idempotency-key, x-request-id, x-client-info, x-region, prefer, if-none-match",
+    "authorization, apikey, content-type, idempotency-key, x-request-id, x-client-info, x-region, prefer, if-match, if-none-match",
   "Access-Control-Max-Age": "86400",
 };
 

@@ -1,19 +1,26 @@
 import { z } from "zod";
-import type { Handler } from "../call.ts";
+import type { Project } from "../../../../shared/contract/projects.ts";
+import type { Answer, Handler } from "../call.ts";
 import { answerBase, answerHeaders } from "../http/answer-headers.ts";
+import { readVersions, versionOf } from "../http/entity-tag.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
 import { latestRows, mapLatest, mapProject, projectRow } from "../rows/map-project.ts";
 
 const projectAnswer = answerBase.extend({ project: projectRow });
+/** The project with its ETag. */
+function versioned(answer: z.infer<typeof projectAnswer>): Answer<Project> {
+  const data = mapProject(answer.project);
+  return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
+}
+
 const projectWithLatestAnswer = projectAnswer.extend({ predictions: latestRows });
 
 /** POST /api/projects → 201 with the project. */
 export const createProject: Handler<"createProject"> = async ({ body, idempotency, token }, { database }) => {
   const { title, textPrompt, description } = body;
   const args = { title, text_prompt: textPrompt, description, ...idempotency };
-  const answer = await database("create_project", args, token, projectAnswer);
-  return { data: mapProject(answer.project), headers: answerHeaders(answer) };
+  return versioned(await database("create_project", args, token, projectAnswer));
 };
 
 /** GET /api/projects/:projectId → 200 with the project and its latest prediction per step. */
@@ -21,15 +28,22 @@ export const readProject: Handler<"readProject"> = async ({ path, token }, { dat
   const answer = await database("read_project", { project_id: path("projectId") }, token, projectWithLatestAnswer);
   const files = await storage.signGenerated(outputPaths(answer.predictions), token);
   const data = { ...mapProject(answer.project), predictions: mapLatest(answer.predictions, files) };
-  return { data, headers: answerHeaders(answer) };
+  return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
 };
 
-/** PATCH /api/projects/:projectId → 200 with the changed project. */
-export const changeProject: Handler<"changeProject"> = async ({ path, body, token }, { database }) => {
-  const { title, textPrompt, description } = body;
-  const args = { project_id: path("projectId"), title, text_prompt: textPrompt, description };
-  const answer = await database("update_project", args, token, projectAnswer);
-  return { data: mapProject(answer.project), headers: answerHeaders(answer) };
+/** PATCH /api/projects/:projectId → 200 with the changed project; 412 when it is no longer what If-Match names. */
+export const changeProject: Handler<"changeProject"> = async ({ path, body, token, headers }, { database }) => {
+  const { title, textPrompt, description, referenceImagePath, selected } = body;
+  const changes = {
+    title,
+    text_prompt: textPrompt,
+    description,
+    reference_image_path: referenceImagePath,
+    selected_first_frame_id: selected?.["first-frame"],
+    selected_last_frame_id: selected?.["last-frame"],
+  };
+  const args = { project_id: path("projectId"), changes, versions: readVersions(headers.get("if-match")) };
+  return versioned(await database("update_project", args, token, projectAnswer));
 };
 
 /** DELETE /api/projects/:projectId → 200 with the deleted project; its files are removed shortly afterwards. */
@@ -45,7 +59,7 @@ const predictionsAnswer = answerBase.extend({ predictions: z.array(predictionRow
 
 /** GET /api/projects → 200 { projects, nextCursor }, newest first. */
 export const listProjects: Handler<"listProjects"> = async ({ query, token }, { database, storage }) => {
-  const args = { ...pageArguments(query), with_predictions: query.include === "predictions" };
+  const args = { ...pageArguments(query), with_predictions: query.include === "predictions", search: query.search };
   const answer = await database("list_projects", args, token, projectsAnswer);
   const { rows, nextCursor } = cutPage(answer.projects, query.limit);
   const files = await storage.signGenerated(outputPaths(rows.flatMap((row) => row.predictions ?? [])), token);

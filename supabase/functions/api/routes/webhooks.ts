@@ -17,9 +17,9 @@ export const listWebhooks: Handler<"listWebhooks"> = async ({ token }, { databas
 
 /** POST /api/webhooks → 201 with the endpoint and its secret, also for a repeated request. */
 export const createWebhook: Handler<"createWebhook"> = async (call, { database, refuseUrl }) => {
-  const { url, description, eventTypes, enabled } = call.body;
+  const { url, description, eventTypes, enabled, maxInFlight } = call.body;
   await requireUsable(url, refuseUrl);
-  const args = { url, description, event_types: eventTypes, enabled, ...call.idempotency };
+  const args = { url, description, event_types: eventTypes, enabled, max_in_flight: maxInFlight, ...call.idempotency };
   const answer = await database("create_webhook_endpoint", args, call.token, createdAnswer);
   return { data: { ...mapEndpoint(answer.endpoint), secret: answer.secret }, headers: answerHeaders(answer) };
 };
@@ -32,9 +32,10 @@ export const readWebhook: Handler<"readWebhook"> = async ({ path, token }, { dat
 
 /** PATCH /api/webhooks/:webhookId → 200 with the changed endpoint. */
 export const changeWebhook: Handler<"changeWebhook"> = async ({ path, body, token }, { database, refuseUrl }) => {
-  const { url, description, eventTypes, enabled } = body;
+  const { url, description, eventTypes, enabled, maxInFlight } = body;
   if (url !== undefined) await requireUsable(url, refuseUrl);
-  const args = { endpoint_id: path("webhookId"), url, description, event_types: eventTypes, enabled };
+  const settings = { url, description, event_types: eventTypes, enabled, max_in_flight: maxInFlight };
+  const args = { endpoint_id: path("webhookId"), ...settings };
   const answer = await database("update_webhook_endpoint", args, token, endpointAnswer);
   return { data: mapEndpoint(answer.endpoint), headers: answerHeaders(answer) };
 };

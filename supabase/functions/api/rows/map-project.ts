@@ -10,6 +10,9 @@ export const projectRow = z.object({
   title: z.string(),
   text_prompt: z.string(),
   description: z.string(),
+  reference_image_path: z.string().nullable(),
+  selected_first_frame_id: z.string().nullable(),
+  selected_last_frame_id: z.string().nullable(),
   created_at: z.iso.datetime({ offset: true }),
   updated_at: isoTime,
 });
@@ -22,6 +25,8 @@ export const mapProject = (row: z.infer<typeof projectRow>): Project => ({
   title: row.title,
   textPrompt: row.text_prompt,
   description: row.description,
+  referenceImagePath: row.reference_image_path,
+  selected: { "first-frame": row.selected_first_frame_id, "last-frame": row.selected_last_frame_id },
   createdAt: toIso(row.created_at),
   updatedAt: row.updated_at,
 });

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { type AddressRules, checkUrl } from "../../../../shared/webhooks/check-url.ts";
-import type { AttemptResult, Delivery } from "../queue/database.ts";
+import type { AttemptResult, Delivery } from "../lanes/database.ts";
 import { createCheckedLookup } from "./checked-lookup.ts";
 import { eventHeaders } from "./event-headers.ts";
 import { createPost, type Post, type Posted } from "./post.ts";
@@ -30,7 +30,8 @@ export function createAttempt({
     const ended = now();
     return {
       id: delivery.id,
-      lease_token: delivery.leaseToken,
+      attempt: delivery.attempt,
+      lane_token: delivery.laneToken,
       started_at: new Date(started).toISOString(),
       duration_ms: Math.max(0, Math.round(ended - started)),
       status_code: posted.statusCode,

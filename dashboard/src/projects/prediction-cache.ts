@@ -1,0 +1,175 @@
+import { type InfiniteData, type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import {
+  hasEnded,
+  type ListedProject,
+  type Output,
+  type Prediction,
+  type PredictionPage,
+  type PredictionStatus,
+  type ProjectPage,
+  type ProjectWithPredictions,
+  type Step,
+} from "../../../client/index.ts";
+import { useKeyframe } from "../services.ts";
+
+/** Writes a prediction to every cached query that contains it. */
+export function storePrediction(queries: QueryClient, given: Prediction): void {
+  const prediction = steadyPrediction(given);
+  const { projectId, step } = prediction;
+  queries.setQueryData<ProjectWithPredictions>(
+    projectKeys.one(projectId),
+    (project) => project && withPrediction(project, prediction),
+  );
+  queries.setQueriesData<InfiniteData<ProjectPage>>(
+    { queryKey: projectKeys.lists },
+    (list) => list && { ...list, pages: list.pages.map((page) => pageWithPrediction(page, prediction)) },
+  );
+  queries.setQueryData<InfiniteData<PredictionPage>>(
+    projectKeys.predictions(projectId, step),
+    (history) =>
+      history && {
+        ...history,
+        pages: history.pages.map((page, at) => historyWithPrediction(page, prediction, at === 0)),
+      },
+  );
+  queries.setQueryData<Prediction>(
+    projectKeys.prediction(prediction.predictionId),
+    (known) => known && (laterPrediction(known, prediction) ?? known),
+  );
+}
+
+function withPrediction<Given extends Pick<ProjectWithPredictions, "predictions">>(
+  project: Given,
+  prediction: Prediction,
+): Given {
+  const latest = laterPrediction(project.predictions[prediction.step], prediction);
+  return { ...project, predictions: { ...project.predictions, [prediction.step]: latest } };
+}
+
+function pageWithPrediction(page: ProjectPage, prediction: Prediction): ProjectPage {
+  const projects = page.projects.map((project) => {
+    const { projectId, predictions } = project;
+    return projectId === prediction.projectId && predictions
+      ? withPrediction({ ...project, predictions }, prediction)
+      : project;
+  });
+  return { ...page, projects };
+}
+
+/** A prediction missing from the history was just started: it comes first. */
+function historyWithPrediction(page: PredictionPage, prediction: Prediction, isFirst: boolean): PredictionPage {
+  const { predictions } = page;
+  const isThere = predictions.some(({ predictionId }) => predictionId === prediction.predictionId);
+  if (isThere) {
+    const kept = predictions.map((known) =>
+      known.predictionId === prediction.predictionId ? (laterPrediction(known, prediction) ?? prediction) : known,
+    );
+    return { ...page, predictions: kept };
+  }
+  const isNewest = isFirst && (predictions[0]?.createdAt ?? "") < prediction.createdAt;
+  return isNewest ? { ...page, predictions: [prediction, ...predictions] } : page;
+}
+
+export const projectKeys = {
+  lists: ["projects"] as const,
+  list: (search: string) => ["projects", search] as const,
+  one: (projectId: string) => ["project", projectId] as const,
+  predictions: (projectId: string, step: Step) => ["predictions", projectId, step] as const,
+  prediction: (predictionId: string | null) => ["prediction", predictionId] as const,
+  watch: (predictionId: string) => ["watch", predictionId] as const,
+};
+
+export const isRunning = (prediction: Prediction | null | undefined): prediction is Prediction =>
+  prediction != null && !hasEnded(prediction);
+
+export const runningOf = ({ predictions }: Pick<ListedProject, "predictions">): Prediction[] =>
+  Object.values(predictions ?? {}).filter(isRunning);
+
+/** State never moves backwards. */
+const ORDER: Record<PredictionStatus, number> = {
+  queued: 0,
+  starting: 1,
+  processing: 2,
+  succeeded: 3,
+  failed: 3,
+  canceled: 3,
+};
+
+/**
+ * The later of two states of a step. Answers overtake each other: a read that began earlier must not undo a start or an end.
+ */
+export function laterPrediction(before: Prediction | null, now: Prediction | null): Prediction | null {
+  if (before === null || now === null) return now ?? before;
+  if (before.predictionId !== now.predictionId) return before.createdAt > now.createdAt ? before : now;
+  return ORDER[before.status] > ORDER[now.status] ? before : now;
+}
+
+/** A signed URL is replaced when it expires within this time. */
+const LEAST_LEFT_MS = 10 * 60_000;
+
+const kept = new Map<string, Output>();
+
+/**
+ * Each read signs URLs anew. An unchanged file keeps its URL until that expires: otherwise the browser reloads it and a video
+ * starts over.
+ */
+function steadyOutput(output: Output): Output {
+  const before = kept.get(output.path);
+  const isGood = before?.sha256 === output.sha256 && Date.parse(before.expiresAt) - Date.now() > LEAST_LEFT_MS;
+  if (isGood) return before;
+  kept.set(output.path, output);
+  return output;
+}
+
+/** For a URL that failed to load: the next read replaces it. */
+const forgetOutput = ({ path }: Output): void => void kept.delete(path);
+
+export const steadyPrediction = (prediction: Prediction): Prediction =>
+  prediction.output === null ? prediction : { ...prediction, output: steadyOutput(prediction.output) };
+
+const steadyOrNone = (prediction: Prediction | null): Prediction | null =>
+  prediction === null ? null : steadyPrediction(prediction);
+
+export function steadyProject<Given extends Pick<ListedProject, "predictions">>(project: Given): Given {
+  const { predictions } = project;
+  if (predictions === undefined) return project;
+  const steady = {
+    "first-frame": steadyOrNone(predictions["first-frame"]),
+    "last-frame": steadyOrNone(predictions["last-frame"]),
+    video: steadyOrNone(predictions.video),
+  };
+  return { ...project, predictions: steady };
+}
+
+/** For a file that fails to load: its URL may have expired, so it is read once more. `isBroken`: that failed too. */
+export function useRenewOutput(prediction: Prediction) {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  const [failures, setFailures] = useState(0);
+  const [round, setRound] = useState(0);
+  const renew = () => {
+    if (prediction.output !== null) forgetOutput(prediction.output);
+    keyframe.readPrediction(prediction).then(
+      (fresh) => {
+        storePrediction(queries, fresh);
+        setRound((before) => before + 1);
+      },
+      () => setFailures(2),
+    );
+  };
+  return {
+    /** React key: forces a reload even when the new URL equals the old one (signed in the same second). */
+    round,
+    isBroken: failures > 1,
+    onLoaded: () => setFailures(0),
+    onFailed: () => {
+      setFailures(failures + 1);
+      if (failures === 0) renew();
+    },
+    tryAgain: () => {
+      setFailures(1);
+      renew();
+    },
+  };
+}

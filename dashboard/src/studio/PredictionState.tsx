@@ -1,0 +1,49 @@
+import { Group, Text } from "@mantine/core";
+import { useEffect, useState } from "react";
+import type { Prediction } from "../../../client/index.ts";
+import classes from "../projects/status.module.css";
+import { StatusIcon, statusWords } from "../projects/status.tsx";
+import { clockTime } from "../ui/Time.tsx";
+
+type Props = { prediction: Prediction | null; isCanceling: boolean };
+
+/** Status and duration in one line of fixed height. */
+export function PredictionState({ prediction, isCanceling }: Props) {
+  return (
+    <Group gap={6} wrap="nowrap" mih={22} className={classes.status} data-status={prediction?.status}>
+      <StatusIcon prediction={prediction} size={16} />
+      <Text span size="sm">
+        {prediction === null ? "Not generated yet" : isCanceling ? "Canceling…" : statusWords(prediction)}
+      </Text>
+      {prediction !== null && (
+        <Text span size="sm" c="dimmed">
+          · <PredictionClock prediction={prediction} />
+        </Text>
+      )}
+    </Group>
+  );
+}
+
+/** Time since the start. Not announced to screen readers: it changes every second. */
+function PredictionClock({ prediction: { createdAt, completedAt } }: { prediction: Prediction }) {
+  const now = useNow(completedAt === null);
+  const end = completedAt === null ? now : Date.parse(completedAt);
+  const length = clockTime(end - Date.parse(createdAt));
+  return (
+    <span style={{ fontVariantNumeric: "tabular-nums" }} role="timer" aria-live="off">
+      {completedAt === null ? length : `took ${length}`}
+    </span>
+  );
+}
+
+/** The time in ms, updated each second while `isTicking`. */
+function useNow(isTicking: boolean): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    if (!isTicking) return;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [isTicking]);
+  return now;
+}

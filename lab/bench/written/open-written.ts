@@ -1,0 +1,51 @@
+import { freePort } from "../../../local/network.ts";
+import { type FunctionProcess, startFunction } from "../processes.ts";
+import type { BenchStack } from "../stack.ts";
+import type { BenchUser } from "../users.ts";
+
+/** The function of function.ts, with the tables and the bucket that it needs. Asked directly, as `api` is. */
+export async function openWritten(stack: BenchStack): Promise<FunctionProcess & { url: string }> {
+  const { sql, simulator, keys, url } = stack;
+  if (!simulator) throw new Error("There is no simulator on this stack.");
+  await sql.unsafe(`
+    create table public.written_projects (
+      id uuid primary key default gen_random_uuid(), owner_id uuid not null references auth.users on delete cascade,
+      title text not null, text_prompt text not null, created_at timestamptz not null default now());
+    create table public.written_predictions (
+      id uuid primary key default gen_random_uuid(), owner_id uuid not null references auth.users on delete cascade,
+      project_id uuid not null references public.written_projects on delete cascade, prompt text not null, status text not null,
+      provider_id text, path text, created_at timestamptz not null default now());
+    create index on public.written_projects (owner_id);
+    create index on public.written_predictions (owner_id);
+    create index on public.written_predictions (project_id);
+    alter table public.written_projects enable row level security;
+    alter table public.written_predictions enable row level security;
+    create policy own on public.written_projects to authenticated using (owner_id = (select auth.uid()));
+    create policy own on public.written_predictions to authenticated using (owner_id = (select auth.uid()));
+    grant select, insert on public.written_projects, public.written_predictions to authenticated;
+    insert into storage.buckets (id, name, public) values ('written', 'written', false)`);
+  const [model] = await sql<{ model: string; extras: Record<string, unknown> }[]>`
+    select model, extras from keyframe.models where step = 'first-frame' and is_default`;
+  if (!model) throw new Error("There is no default model for first frames.");
+  const port = freePort();
+  const file = new URL("function.ts", import.meta.url).pathname;
+  const env = {
+    SUPABASE_URL: url,
+    PUBLISHABLE_KEY: keys.publishableKey,
+    SECRET_KEY: keys.secretKey,
+    REPLICATE_URL: `${simulator.url}/v1`,
+    REPLICATE_API_TOKEN: keys.replicateToken,
+    MODEL: model.model,
+    INPUT: JSON.stringify(model.extras),
+  };
+  const child = await startFunction({ port, args: ["run", "-A", "--cached-only", file], env });
+  return { ...child, url: `http://127.0.0.1:${port}/written` };
+}
+
+/** A project for each user, in their order. */
+export async function makeWrittenProjects({ sql }: BenchStack, users: BenchUser[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    insert into public.written_projects (owner_id, title, text_prompt)
+    select id, 'Bench', 'A harbour at dawn' from unnest(${users.map(({ id }) => id)}::uuid[]) id returning id`;
+  return rows.map(({ id }) => id);
+}

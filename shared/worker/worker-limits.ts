@@ -1,0 +1,39 @@
+/** Milliseconds, except the counts. */
+export type WorkerLimits = {
+  /** How long one run claims. With workMs and giveUpAfterMs far below the platform's limit of 150 s. */
+  maxRunMs: number;
+  maxOpen: number;
+  /** After this the signal of a piece of work aborts; after abortGraceMs more it counts as ended. */
+  workMs: number;
+  abortGraceMs: number;
+  /** How long the worker keeps claiming after its last work: new work then starts without a kick. */
+  idleGraceMs: number;
+  /** The longest pause between two claims. With nothing due it is spent in the database. */
+  claimEveryMs: number;
+  /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
+  heartbeatMs: number;
+  /** Results wait this long after a call for others, unless there are recordAt of them or nothing is open. */
+  recordAfterMs: number;
+  recordAt: number;
+  /** The longest pause between two calls while the last work ends: leases are renewed with each. */
+  renewEveryMs: number;
+  /** The pause after a failed call. It doubles with each failure, up to maxRetryDelayMs. */
+  retryDelayMs: number;
+  maxRetryDelayMs: number;
+  giveUpAfterMs: number;
+};
+
+/** What both workers have in common. */
+export const COMMON_LIMITS = {
+  maxRunMs: 30_000,
+  abortGraceMs: 5_000,
+  idleGraceMs: 2_000,
+  claimEveryMs: 100,
+  heartbeatMs: 300,
+  recordAfterMs: 20,
+  recordAt: 40,
+  renewEveryMs: 5_000,
+  retryDelayMs: 250,
+  maxRetryDelayMs: 2_000,
+  giveUpAfterMs: 20_000,
+};

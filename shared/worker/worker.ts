@@ -1,0 +1,150 @@
+import { describeError, type Log } from "../platform/log.ts";
+import { type Clock, createSignal } from "./clock.ts";
+import { createDeadline } from "./deadline.ts";
+import type { WorkerLimits } from "./worker-limits.ts";
+
+export type WorkerSettings<Item> = {
+  /**
+   * Claims work, records a heartbeat and returns what to start, at most `room()` items. With nothing due it may wait up to waitMs.
+   * `more`: probably more is due.
+   */
+  claim(room: () => number, heartbeatMs: number, waitMs: number): Promise<{ items: Item[]; more: boolean }>;
+  work(item: Item, signal: AbortSignal): Promise<void>;
+  /** Names the item in a log line. */
+  identify(item: Item): Record<string, string>;
+  /** For work whose results are recorded in batches, with each claim. */
+  results?: {
+    count(): number;
+    /** Records them without claiming. */
+    record(): Promise<void>;
+    /** Claimed items that can start now that another has ended. */
+    next(): Item[];
+  };
+  log: Log;
+  clock: Clock;
+  limits: WorkerLimits;
+};
+
+/**
+ * Creates the worker of a process. Each call is a kick: it starts a run, or makes the present run claim once more. Work never waits for
+ * other work, and one call of the database is open at a time. The returned promise never rejects. It resolves when nothing is due, all
+ * work has ended, and its results are recorded or, while the database is away, kept for the next run.
+ */
+export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promise<void> {
+  const { claim, work, identify, results, log, clock, limits } = settings;
+  const signal = createSignal(clock);
+  const within = createDeadline(limits.workMs, clock);
+  let running: Promise<void> | null = null;
+  let kicked = false;
+  let open = 0;
+  let idleUntil = 0;
+  let calledAt = 0;
+  let failures = 0;
+  let failingSince = 0;
+  const room = () => Math.max(0, limits.maxOpen - open);
+  const unrecorded = () => results?.count() ?? 0;
+  const isBusy = () => open > 0 || unrecorded() > 0;
+
+  function start(item: Item): void {
+    const abort = new AbortController();
+    let isOpen = true;
+    open += 1;
+    function end(): void {
+      if (!isOpen) return;
+      isOpen = false;
+      open -= 1;
+      cancel();
+      results?.next().forEach(start);
+      signal.notify();
+    }
+    const cancel = within(() => {
+      abort.abort(new DOMException("The work took too long.", "TimeoutError"));
+      clock.after(limits.abortGraceMs, () => {
+        if (isOpen) log.error("work_hangs", identify(item));
+        end();
+      });
+    });
+    void work(item, abort.signal)
+      .catch((error) => log.error("work_failed", { ...identify(item), reason: describeError(error) }))
+      .then(end);
+  }
+
+  /** Null after a failure and a pause. Throws when another try makes no sense now. */
+  async function call<Answer>(ask: () => Promise<Answer>): Promise<Answer | null> {
+    kicked = false;
+    try {
+      const answer = await ask();
+      failures = 0;
+      calledAt = clock.now();
+      return answer;
+    } catch (error) {
+      log.error("call_failed", { reason: describeError(error), unrecorded: unrecorded(), open });
+      if (failures === 0) failingSince = clock.now();
+      const ms = Math.min(limits.retryDelayMs * 2 ** failures++, limits.maxRetryDelayMs);
+      if (open === 0 && (unrecorded() === 0 || clock.now() - failingSince >= limits.giveUpAfterMs)) throw error;
+      await new Promise<void>((resolve) => void clock.after(ms, resolve));
+      return null;
+    }
+  }
+
+  /** Waits until `end`, a kick, or results that are worth a call; at the end of a run also until the last work has ended. */
+  async function pause(end: number, isEnding = false): Promise<void> {
+    while (!kicked) {
+      const count = unrecorded();
+      if (open === 0 ? count > 0 || isEnding : count >= limits.recordAt) return;
+      const left = (count > 0 ? Math.min(end, calledAt + limits.recordAfterMs) : end) - clock.now();
+      if (left <= 0) return;
+      await signal.wait(left);
+    }
+  }
+
+  /** True when more is probably due. */
+  async function claimAndStart(heartbeatMs: number, waitMs: number): Promise<boolean> {
+    const mayWait = room() > 0 && unrecorded() === 0;
+    const claimed = await call(() => claim(room, heartbeatMs, mayWait ? waitMs : 0));
+    claimed?.items.forEach(start);
+    if (claimed?.more || isBusy()) idleUntil = clock.now() + limits.idleGraceMs;
+    return claimed?.more ?? false;
+  }
+
+  async function run(): Promise<void> {
+    const end = clock.now() + limits.maxRunMs;
+    const isClaiming = () => clock.now() < Math.min(end, idleUntil);
+    do {
+      while (isClaiming()) {
+        const next = clock.now() + limits.claimEveryMs;
+        if (!(await claimAndStart(limits.heartbeatMs, limits.claimEveryMs))) await pause(next);
+      }
+      // Work committed under the last heartbeat is visible once it has expired, and later work kicks: the final claim misses none.
+      const expired = clock.now() + limits.heartbeatMs + limits.claimEveryMs;
+      while (clock.now() < expired && !isClaiming()) {
+        await pause(expired);
+        kicked = false; // the final claim answers it
+        if (results && unrecorded() > 0) await call(results.record);
+      }
+      if (!isClaiming()) await claimAndStart(0, 0);
+    } while (isClaiming());
+    while (!kicked && isBusy()) {
+      await pause(clock.now() + limits.renewEveryMs, true);
+      if (results && !kicked) await call(results.record);
+    }
+  }
+
+  return async () => {
+    kicked = true;
+    idleUntil = clock.now() + limits.idleGraceMs;
+    signal.notify();
+    // A kick after the final claim starts another run.
+    while (kicked || running !== null) {
+      running ??= run()
+        .catch((error) => {
+          kicked = false;
+          log.error("worker_stopped", { reason: describeError(error) });
+        })
+        .finally(() => {
+          running = null;
+        });
+      await running;
+    }
+  };
+}

@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { codeOf } from "../support/db-refusal.ts";
+import { addReference, liftRateLimits, start } from "../support/db-user.ts";
+import { untilSomebodyWaits } from "../support/db-waiting.ts";
+import { call } from "../support/db-webhooks.ts";
+
+// What a project offers for its next predictions: selected frames and a reference image.
+let db: ClonedDatabase;
+let world: World;
+beforeAll(async () => {
+  db = await cloneDatabase();
+  await liftRateLimits(db);
+});
+beforeEach(async () => {
+  world = await addWorld(db);
+});
+afterAll(() => db.drop());
+
+const change = (changes: object, versions?: string[], of = world) =>
+  call<{ project: Record<string, unknown> }>(db, of.owner, "update_project", {
+    project_id: of.project,
+    changes,
+    ...(versions === undefined ? {} : { versions }),
+  });
+const project = async ({ project: id } = world) => (await db.sql`select * from keyframe.projects where id = ${id}`)[0];
+const frame = async (step: "first-frame" | "last-frame" = "first-frame", of = world) =>
+  (await seedPrediction(db.sql, of, { step, status: "succeeded" })).id;
+
+describe("a selected frame", () => {
+  test("a take of the project → kept, until it is changed or null", async () => {
+    const [first, last] = [await frame(), await frame("last-frame")];
+    await change({ selected_first_frame_id: first, selected_last_frame_id: last });
+    await change({ title: "Quay" });
+    expect(await project()).toMatchObject({
+      selected_first_frame_id: first,
+      selected_last_frame_id: last,
+      title: "Quay",
+    });
+    await change({ selected_first_frame_id: null });
+    expect(await project()).toMatchObject({ selected_first_frame_id: null, selected_last_frame_id: last });
+  });
+
+  test("of another project, of another step, or unknown → not_found; that runs or failed → frame_not_ready", async () => {
+    const neighbour = { ...world, project: await addProject(db, world.owner) };
+    const wrong = [await frame("first-frame", neighbour), await frame("last-frame"), crypto.randomUUID()];
+    for (const id of wrong) expect(await codeOf(change({ selected_first_frame_id: id }))).toBe("not_found");
+    for (const status of ["queued", "storing", "failed", "canceled"] as const) {
+      const { id } = await seedPrediction(db.sql, world, { status });
+      expect(await codeOf(change({ selected_first_frame_id: id }))).toBe("frame_not_ready");
+    }
+    expect(await project()).toMatchObject({ selected_first_frame_id: null });
+  });
+
+  test("through the Data API → the same guard", async () => {
+    const foreign = await frame("first-frame", await addWorld(db));
+    const patch = db.as(
+      { role: "authenticated", sub: world.owner },
+      (sql) => sql`update keyframe.projects set selected_first_frame_id = ${foreign} where id = ${world.project}`,
+    );
+    expect(await codeOf(patch)).toBe("not_found");
+  });
+
+  test("→ what a video and a last frame build on, before the latest; named frames come first", async () => {
+    const [older, newer, last] = [await frame(), await frame(), await frame("last-frame")];
+    const inputs = async (wanted: Parameters<typeof start>[2]) => {
+      const { prediction } = await start(db, world, wanted);
+      return [prediction.first_frame_prediction_id, prediction.last_frame_prediction_id];
+    };
+    expect((await inputs({ step: "video" }))[0]).not.toBe(older);
+    await change({ selected_first_frame_id: older, selected_last_frame_id: last });
+    const newest = await frame("last-frame");
+    expect(await inputs({ step: "video" })).toEqual([older, last]);
+    expect(await inputs({ step: "last-frame" })).toEqual([older, null]);
+    expect(await inputs({ step: "video", firstFrame: newer, lastFrame: newest })).toEqual([newer, newest]);
+  });
+
+  test("both deleted at once → null, and the version of the project moves", async () => {
+    const [first, last] = [await frame(), await frame("last-frame")];
+    await change({ selected_first_frame_id: first, selected_last_frame_id: last });
+    const before = await project();
+    await db.sql`delete from keyframe.predictions where project_id = ${world.project}`;
+    const after = await project();
+    expect(after).toMatchObject({ selected_first_frame_id: null, selected_last_frame_id: null });
+    expect(after?.updated_at > before?.updated_at).toBe(true);
+  });
+
+  test("deleted while somebody selects it → the selection waits and finds none", async () => {
+    const id = await frame();
+    const selecting = await db.sql.begin(async (deletion) => {
+      await deletion`delete from keyframe.predictions where id = ${id}`;
+      const waiting = codeOf(change({ selected_first_frame_id: id }));
+      await untilSomebodyWaits(db.sql);
+      return { waiting };
+    });
+    expect(await selecting.waiting).toBe("not_found");
+  });
+
+  test("its project is deleted → goes with it", async () => {
+    await change({ selected_first_frame_id: await frame() });
+    await db.sql`delete from keyframe.projects where id = ${world.project}`;
+    expect(await project()).toBeUndefined();
+  });
+});
+
+describe("a reference image of a project", () => {
+  const removals = async () =>
+    (await db.sql`select 'projects/' || name as path from keyframe_private.file_removals`).map(({ path }) => path);
+
+  test("of somebody else, unknown or of another shape → refused", async () => {
+    const foreign = await addReference(db, (await addWorld(db)).owner);
+    for (const path of [foreign, "projects/none.png"]) {
+      expect(await codeOf(change({ reference_image_path: path }))).toBe("not_found");
+    }
+    expect(await codeOf(change({ reference_image_path: "../secret" }))).toBe("invalid_request");
+  });
+
+  test("→ is not used by a start that does not name it", async () => {
+    await change({ reference_image_path: await addReference(db, world.owner) });
+    expect((await start(db, world)).prediction.reference_image_path).toBeNull();
+  });
+
+  test("that no prediction uses → not removed as unused, however old; once its project is deleted → removed", async () => {
+    const path = await addReference(db, world.owner);
+    await change({ reference_image_path: path });
+    await db.sql`update storage.objects set created_at = now() - interval '1 year' where 'projects/' || name = ${path}`;
+    await db.sql`select keyframe_private.queue_unused_references()`;
+    expect(await removals()).not.toContain(path);
+    await db.sql`delete from keyframe.projects where id = ${world.project}`;
+    expect(await removals()).toContain(path);
+  });
+
+  test("another project has it too → stays while one of them does", async () => {
+    const path = await addReference(db, world.owner);
+    const neighbour = { ...world, project: await addProject(db, world.owner) };
+    await change({ reference_image_path: path });
+    await change({ reference_image_path: path }, undefined, neighbour);
+    await seedPrediction(db.sql, world, { status: "succeeded", columns: { reference_image_path: path } });
+    await db.sql`delete from keyframe.projects where id = ${world.project}`;
+    expect(await removals()).not.toContain(path);
+    await db.sql`delete from keyframe.projects where id = ${neighbour.project}`;
+    expect(await removals()).toContain(path);
+  });
+
+  test("whose removal is queued → taken back; whose removal is under way → not_found", async () => {
+    const [queued, leased] = [await addReference(db, world.owner), await addReference(db, world.owner)];
+    const nameOf = (path: string) => path.slice("projects/".length);
+    await db.sql`insert into keyframe_private.file_removals (bucket, name) values ('projects', ${nameOf(queued)})`;
+    await db.sql`
+      insert into keyframe_private.file_removals (bucket, name, lease_token) values ('projects', ${nameOf(leased)}, gen_random_uuid())`;
+    await change({ reference_image_path: queued });
+    expect(await removals()).not.toContain(queued);
+    expect(await codeOf(change({ reference_image_path: leased }))).toBe("not_found");
+  });
+});
+
+describe("update_project with versions", () => {
+  const version = async () =>
+    (
+      await db.sql<{ at: string }[]>`
+      select to_char(updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at
+      from keyframe.projects where id = ${world.project}`
+    )[0]?.at ?? "";
+
+  test("the current one → changed; the one before → precondition_failed and nothing changes", async () => {
+    const before = await version();
+    await change({ title: "One" }, [before]);
+    expect(await codeOf(change({ title: "Two" }, [before]))).toBe("precondition_failed");
+    expect(await project()).toMatchObject({ title: "One" });
+    await change({ title: "Two" }, [before, await version()]);
+    expect(await codeOf(change({ title: "Three" }, []))).toBe("precondition_failed");
+  });
+
+  test("an old one with the values that the project has → no error: the answer of the first try was lost", async () => {
+    const before = await version();
+    await change({ title: "One" }, [before]);
+    expect((await change({ title: "One" }, [before])).project).toMatchObject({ title: "One" });
+  });
+
+  test("twenty at once with the same version → one succeeds", async () => {
+    const before = await version();
+    const codes = await Promise.all(
+      Array.from({ length: 20 }, (_, at) =>
+        change({ title: `Title ${at}` }, [before]).then(
+          () => "changed",
+          (error: Error) => error.message,
+        ),
+      ),
+    );
+    expect(codes.filter((code) => code === "changed")).toHaveLength(1);
+    expect(codes.filter((code) => code === "precondition_failed")).toHaveLength(19);
+  });
+
+  test("a transaction that began before the last change → still moves the version on", async () => {
+    await db.sql.begin(async (earlier) => {
+      await earlier`select now()`;
+      await change({ title: "Meanwhile" });
+      const before = await version();
+      await earlier`update keyframe.projects set title = 'Earlier' where id = ${world.project}`;
+      const [row] =
+        await earlier`select updated_at > ${before}::timestamptz + interval '0.5 ms' as moved from keyframe.projects where id = ${world.project}`;
+      expect(row?.moved).toBe(true);
+    });
+  });
+
+  test("another user's project → not_found, with or without a version", async () => {
+    const stranger = { ...(await addWorld(db)), project: world.project };
+    expect(await codeOf(change({ title: "Mine" }, undefined, stranger))).toBe("not_found");
+    expect(await codeOf(change({ title: "Mine" }, [], stranger))).toBe("not_found");
+  });
+});
+
+test("list_projects with search → those whose title contains it, in any case; % and _ are plain characters", async () => {
+  for (const title of ["Harbour 100%", "HARBOUR two", "Quay"]) {
+    await db.sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, ${title}, 'p')`;
+  }
+  const found = async (search: string) => {
+    const { projects } = await call<{ projects: { title: string }[] }>(db, world.owner, "list_projects", { search });
+    return projects.map(({ title }) => title);
+  };
+  expect((await found("harbour")).sort()).toEqual(["HARBOUR two", "Harbour", "Harbour 100%"]);
+  expect(await found("100%")).toEqual(["Harbour 100%"]);
+  expect(await found("_")).toEqual([]);
+});

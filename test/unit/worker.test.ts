@@ -1,0 +1,269 @@
+import { describe, expect, test } from "vitest";
+import { COMMON_LIMITS as L } from "../../shared/worker/worker-limits.ts";
+import { GENERATE_LIMITS, LEASE_SECONDS } from "../../supabase/functions/keyframe-generate/limits.ts";
+import { makeQueue } from "./worker-queue.ts";
+
+const REQUEST_MS = 15_000;
+
+test("the limits → a run ends well before the platform's 150 s, and a heartbeat outlasts two claims", () => {
+  const run = L.maxRunMs + L.heartbeatMs + L.claimEveryMs + L.giveUpAfterMs;
+  expect(run + 2 * REQUEST_MS).toBeLessThan(100_000);
+  expect(run + GENERATE_LIMITS.workMs + L.abortGraceMs).toBeLessThan(140_000);
+  expect(GENERATE_LIMITS.workMs + L.abortGraceMs).toBeLessThan(LEASE_SECONDS * 1000);
+  expect(2 * L.claimEveryMs).toBeLessThan(L.heartbeatMs);
+});
+
+describe("a kick while idle", () => {
+  test.each([
+    ["each waits 100 ms in the database", false],
+    ["another worker waits in the database → one every 100 ms", true],
+  ])("nothing due → claims for 2 s, %s, with a heartbeat; the final claim ends it", async (_, isTaken) => {
+    const { kick, calls, runUntil } = makeQueue({ isTaken });
+    await runUntil(kick());
+    const claims = calls.slice(0, -1);
+    expect(claims.length).toBeGreaterThanOrEqual(18);
+    expect(claims.length).toBeLessThanOrEqual(21);
+    expect(claims.every(({ heartbeatMs, waitMs }) => heartbeatMs === L.heartbeatMs && waitMs === L.claimEveryMs)).toBe(
+      true,
+    );
+    expect(calls.at(-1)).toMatchObject({ heartbeatMs: 0, waitMs: 0 });
+    // Only after the last heartbeat has expired, so that it finds what relied on it.
+    expect(calls.at(-1)?.at).toBeGreaterThan((claims.at(-1)?.at ?? 0) + L.claimEveryMs + L.heartbeatMs);
+  });
+
+  test("work is committed during the idle grace → it starts at once, without a kick, and the grace begins again", async () => {
+    const queue = makeQueue({});
+    queue.clock.after(1_050, () => queue.add(1));
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.get(1)).toBeLessThanOrEqual(1_060);
+    expect(queue.calls.at(-1)?.at).toBeGreaterThan(1_050 + L.idleGraceMs);
+  });
+
+  test("work is committed while another worker waits in the database → it starts with the next claim", async () => {
+    const queue = makeQueue({ isTaken: true });
+    queue.clock.after(1_050, () => queue.add(1));
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.get(1)).toBeLessThanOrEqual(1_050 + L.claimEveryMs + 10);
+  });
+});
+
+describe("a kick while running", () => {
+  test("two at once → one run", async () => {
+    const { kick, calls, runUntil } = makeQueue({});
+    await runUntil(Promise.all([kick(), kick()]));
+    expect(calls.filter(({ heartbeatMs }) => heartbeatMs === 0)).toHaveLength(1);
+  });
+
+  test("during a pause → a claim at once", async () => {
+    const queue = makeQueue({ isTaken: true });
+    queue.clock.after(1_030, () => {
+      queue.add(1);
+      void queue.kick();
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.get(1)).toBe(1_035);
+  });
+
+  test("while the last work ends after the maximum run time → claiming begins at once, not after that work", async () => {
+    const queue = makeQueue({ due: 1, work: (id) => (id === 1 ? 60_000 : 10) });
+    queue.clock.after(40_000, () => {
+      queue.add(1);
+      void queue.kick();
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.get(2)).toBe(40_005);
+  });
+});
+
+describe("a kick during the last claim", () => {
+  test("its row was committed just after the transaction → another claim follows: it is not left for the sweep", async () => {
+    let kicks = 0;
+    const queue = makeQueue({
+      fault: ({ heartbeatMs }) => {
+        if (heartbeatMs > 0 || kicks++ > 0) return undefined;
+        queue.clock.after(1, () => {
+          queue.add(1);
+          void queue.kick();
+        });
+        return undefined;
+      },
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.size).toBe(1);
+  });
+
+  test("the last claim itself finds work → it is done, and claiming goes on", async () => {
+    let added = 0;
+    const queue = makeQueue({
+      fault: ({ heartbeatMs }) => {
+        if (heartbeatMs === 0 && added++ === 0) queue.add(1);
+        return undefined;
+      },
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.size).toBe(1);
+    expect(queue.calls.filter(({ heartbeatMs }) => heartbeatMs === 0)).toHaveLength(2);
+  });
+
+  test("a kick before the heartbeat has expired → the worker goes on claiming", async () => {
+    const queue = makeQueue({});
+    queue.clock.after(2_200, () => void queue.kick());
+    await queue.runUntil(queue.kick());
+    expect(queue.calls.some(({ at, heartbeatMs }) => at === 2_200 && heartbeatMs > 0)).toBe(true);
+  });
+});
+
+describe("much work", () => {
+  test("more than there is room for → never more than maxOpen at once, one call at a time, and all is done", async () => {
+    const queue = makeQueue({ due: 120, limits: { maxOpen: 25 }, work: (id) => 5 + (id % 50) });
+    await queue.runUntil(queue.kick());
+    expect(queue.mostOpen()).toBe(25);
+    expect(queue.mostCalling()).toBe(1);
+    expect(queue.startedAt.size).toBe(120);
+  });
+
+  test("slow work → quick work behind it starts at once", async () => {
+    const queue = makeQueue({ due: 1, work: (id) => (id === 1 ? REQUEST_MS : 10) });
+    queue.clock.after(9_000, () => queue.add(1));
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.get(2)).toBeLessThan(9_010);
+  });
+
+  test("the last of it ends after the maximum run time → the run ends with it", async () => {
+    const queue = makeQueue({ due: 1, limits: { maxRunMs: 1_000 }, work: () => 8_000 });
+    await queue.runUntil(queue.kick());
+    expect(queue.now()).toBe(8_005);
+  });
+
+  test("without end → no heartbeat after the maximum run time; what is open ends", async () => {
+    const queue = makeQueue({ hasResults: true, fault: () => void queue.add(8) as undefined, work: () => 50 });
+    await queue.runUntil(queue.kick());
+    const claims = queue.calls.filter(({ room }) => room !== null);
+    expect(claims.at(-1)).toMatchObject({ heartbeatMs: 0 });
+    expect(claims.at(-1)?.at).toBeLessThan(L.maxRunMs + L.heartbeatMs + 3 * L.claimEveryMs);
+    expect(queue.recorded.size).toBe(queue.startedAt.size);
+  });
+});
+
+describe("results", () => {
+  test("a hundred, quick → each is recorded once, in batches, and one call is open at a time", async () => {
+    const queue = makeQueue({ due: 100, hasResults: true, claimAtOnce: 100, work: (id) => 3 + (id % 17) });
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.size).toBe(100);
+    expect(queue.mostCalling()).toBe(1);
+    expect(queue.calls.filter(({ results }) => results.length > 0).length).toBeLessThanOrEqual(5);
+  });
+
+  test("one with nothing else open → recorded at once", async () => {
+    const queue = makeQueue({ due: 1, hasResults: true });
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.get(1)).toBe(18); // claimed in 5 ms, done in 10, recorded 3 later
+  });
+
+  test("one beside slow work → recorded when the call that waits in the database returns", async () => {
+    const queue = makeQueue({ due: 1, hasResults: true, work: (id) => (id === 1 ? REQUEST_MS : 10) });
+    queue.clock.after(1_000, () => queue.add(1));
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.get(2)).toBeLessThan(1_000 + 10 + L.claimEveryMs + L.recordAfterMs + 20);
+  });
+
+  test("slow work after the maximum run time → a call at least every 5 s, so that leases are renewed", async () => {
+    const queue = makeQueue({ hasResults: true, limits: { maxRunMs: 1_000 }, due: 1, work: () => REQUEST_MS });
+    await queue.runUntil(queue.kick());
+    const calls = queue.calls.map(({ at }) => at);
+    expect(Math.max(...calls.slice(1).map((at, i) => at - (calls[i] ?? 0)))).toBeLessThanOrEqual(L.renewEveryMs + 10);
+    expect(queue.recorded.size).toBe(1);
+  });
+
+  test("they come while the last heartbeat expires → recorded without a new heartbeat", async () => {
+    const queue = makeQueue({ hasResults: true, due: 1, limits: { maxRunMs: 300 }, work: () => 500 });
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.get(1)).toBeLessThan(530);
+    expect(queue.calls.filter(({ at }) => at > 400).every(({ heartbeatMs }) => heartbeatMs === 0)).toBe(true);
+  });
+});
+
+describe("work that fails", () => {
+  test("it throws → logged with its name, the others go on", async () => {
+    const queue = makeQueue({
+      due: 3,
+      work: (id) => {
+        if (id === 2) throw new Error("the database is away");
+        return 10;
+      },
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.size).toBe(3);
+    expect(queue.lines.map((line) => JSON.parse(line))).toMatchObject([
+      { event: "work_failed", id: "2", level: "error" },
+    ]);
+  });
+
+  test("it hangs → its signal aborts after workMs; it is given up after a grace, its room is free and the run ends", async () => {
+    const queue = makeQueue({
+      due: 2,
+      limits: { workMs: 20_000, maxOpen: 1 },
+      work: (id) => (id === 1 ? Number.POSITIVE_INFINITY : 10),
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.aborted).toEqual([20_005]);
+    expect(queue.startedAt.get(2)).toBeGreaterThanOrEqual(25_005);
+    expect(queue.events()).toEqual(["work_hangs"]);
+  });
+
+  test("it ends when its signal aborts → nothing is logged", async () => {
+    const queue = makeQueue({ due: 1, limits: { workMs: 1_000 }, work: () => 1_500 });
+    await queue.runUntil(queue.kick());
+    expect(queue.events()).toEqual([]);
+  });
+});
+
+describe("the database is away", () => {
+  const away = () => {
+    throw new Error("no connection to https://db.test/?key=secret");
+  };
+
+  test("with nothing open → logged without the address, the run ends, and the next kick begins anew", async () => {
+    let isAway = true;
+    const queue = makeQueue({ due: 1, fault: () => (isAway ? away() : undefined) });
+    await queue.runUntil(queue.kick());
+    expect(queue.calls).toHaveLength(1);
+    expect(queue.events()).toEqual(["call_failed", "worker_stopped"]);
+    expect(queue.lines.join()).not.toContain("secret");
+    isAway = false;
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.size).toBe(1);
+  });
+
+  test("while work is open → calls with growing pauses, and its results are recorded when it is back", async () => {
+    const queue = makeQueue({
+      due: 100,
+      claimAtOnce: 100,
+      hasResults: true,
+      work: (id) => id * 20,
+      fault: ({ at }) => (at > 0 && at < 8_000 ? away() : undefined),
+    });
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.size).toBe(100);
+    expect(queue.calls.filter(({ at }) => at < 8_000).length).toBeLessThan(12);
+  });
+
+  test("the answer of a recording gets lost → the results are sent again", async () => {
+    const queue = makeQueue({ due: 8, hasResults: true, fault: (_, count) => (count === 2 ? "lost" : undefined) });
+    await queue.runUntil(queue.kick());
+    expect(queue.calls[2]?.results).toEqual(queue.calls[1]?.results);
+    expect(queue.recorded.size).toBe(8);
+  });
+
+  test("for good → the run gives up after 20 s; the next one records what it kept", async () => {
+    let isAway = true;
+    const queue = makeQueue({ due: 8, hasResults: true, fault: ({ at }) => (isAway && at > 0 ? away() : undefined) });
+    await queue.runUntil(queue.kick());
+    expect(queue.now()).toBeGreaterThan(L.giveUpAfterMs);
+    expect(queue.now()).toBeLessThan(2 * L.giveUpAfterMs);
+    expect(queue.recorded.size).toBe(0);
+    isAway = false;
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.size).toBe(8);
+  });
+});
