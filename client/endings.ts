@@ -1,4 +1,4 @@
-import type { Output, Prediction } from "../shared/contract/predictions.ts";
+import type { Output, Prediction } from "./types.ts";
 
 export type SucceededPrediction = Prediction & { status: "succeeded"; output: Output };
 

@@ -1,4 +1,31 @@
-import type { ErrorCode, ErrorDetail } from "../shared/http/errors.ts";
+const ERROR_CODES = [
+  "invalid_json",
+  "invalid_request",
+  "unauthorized",
+  "not_found",
+  "method_not_allowed",
+  "request_timeout",
+  "frame_not_ready",
+  "generation_in_progress",
+  "generation_ended",
+  "precondition_failed",
+  "payload_too_large",
+  "unsupported_media_type",
+  "idempotency_mismatch",
+  "unsupported_input",
+  "rate_limited",
+  "internal",
+  "unavailable",
+  "schema_outdated",
+] as const;
+
+/** The codes of the service. */
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+export const isErrorCode = (code: string): code is ErrorCode => ERROR_CODES.some((known) => known === code);
+
+/** One invalid field: `path` is its dotted name, `message` a sentence. */
+export type ErrorDetail = { path: string; message: string };
 
 /**
  * The codes of the service, and those of the client:

@@ -1,15 +1,13 @@
-import type { Step } from "../shared/contract/fields.ts";
-import type { BodyInput } from "../shared/contract/operations/index.ts";
-import type { Prediction } from "../shared/contract/predictions.ts";
 import { type CallOptions, type Outcome, operate, outcomeOf, requestOf, type StartOptions } from "./operate.ts";
 import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
+import type { BodyOf, Prediction, Step } from "./types.ts";
 import { type Poll, type PollHeaders, type PredictionRef, type WaitOptions, waitFor } from "./wait-for.ts";
 
 export type StepBody = {
-  "first-frame": BodyInput<"startFirstFrame">;
-  "last-frame": BodyInput<"startLastFrame">;
-  video: BodyInput<"startVideo">;
+  "first-frame": BodyOf<"startFirstFrame">;
+  "last-frame": BodyOf<"startLastFrame">;
+  video: BodyOf<"startVideo">;
 };
 
 /** How many seconds (1 to 25) the service may hold its answer: a start until the prediction ends, a read until its status changes. */

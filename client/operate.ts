@@ -1,9 +1,9 @@
-import type { AnswerOf } from "../shared/contract/operations/index.ts";
 import { type Answer, readRetryAfter } from "./read-answer.ts";
 import { send } from "./retry.ts";
-import { type AppOperationId, ROUTES } from "./routes.ts";
+import { ROUTES } from "./routes.ts";
 import type { Call } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
+import type { AnswerOf, OperationId } from "./types.ts";
 
 /** An aborted call rejects with the signal's reason. */
 export type CallOptions = { signal?: AbortSignal | undefined };
@@ -18,7 +18,7 @@ type ParametersOf<Path extends string> = Path extends `${string}:${infer Name}/$
     ? Name
     : never;
 
-type PathOf<Id extends AppOperationId> = Record<ParametersOf<(typeof ROUTES)[Id][1]>, string>;
+type PathOf<Id extends OperationId> = Record<ParametersOf<(typeof ROUTES)[Id][1]>, string>;
 
 export type Input = StartOptions & {
   query?: Record<string, string | number | undefined>;
@@ -32,7 +32,7 @@ export type Input = StartOptions & {
 export type Outcome<Data> = { data: Data; etag: string | null; retryAfterSeconds: number | null; held: boolean };
 
 /** Throws a TypeError for a value that cannot be put into a path or a header. */
-export function requestOf<Id extends AppOperationId>(
+export function requestOf<Id extends OperationId>(
   id: Id,
   path: PathOf<Id>,
   input: Input,
@@ -56,7 +56,7 @@ export function requestOf<Id extends AppOperationId>(
 }
 
 /** Calls one operation of the contract, with retries. */
-export async function operate<Id extends AppOperationId>(
+export async function operate<Id extends OperationId>(
   id: Id,
   path: PathOf<Id>,
   input: Input,

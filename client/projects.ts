@@ -1,28 +1,32 @@
-import type { BodyInput, QueryOf } from "../shared/contract/operations/index.ts";
-import type { Prediction, UploadedReferenceImage } from "../shared/contract/predictions.ts";
-import type { PredictionPage, Project, ProjectPage, ProjectWithPredictions } from "../shared/contract/projects.ts";
 import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
 import type { Settings } from "./settings.ts";
-
-export type ListedProject = ProjectPage["projects"][number];
+import type {
+  AnswerOf,
+  BodyOf,
+  ListedProject,
+  Prediction,
+  PredictionPage,
+  Project,
+  ProjectPage,
+  ProjectWithPredictions,
+  QueryOf,
+} from "./types.ts";
 
 /** 10 MiB over a slow line. */
 const UPLOAD_LIMIT_MS = 5 * 60_000;
 
 export function projectMethods(settings: Settings) {
-  const listProjects = async (
-    query: Partial<QueryOf<"listProjects">> = {},
-    options: CallOptions = {},
-  ): Promise<ProjectPage> => (await operate("listProjects", {}, { ...options, query }, settings)).data;
+  const listProjects = async (query: QueryOf<"listProjects"> = {}, options: CallOptions = {}): Promise<ProjectPage> =>
+    (await operate("listProjects", {}, { ...options, query }, settings)).data;
 
   const listPredictions = async (
     projectId: string,
-    query: Partial<QueryOf<"listPredictions">> = {},
+    query: QueryOf<"listPredictions"> = {},
     options: CallOptions = {},
   ): Promise<PredictionPage> => (await operate("listPredictions", { projectId }, { ...options, query }, settings)).data;
 
   return {
-    createProject: async (json: BodyInput<"createProject">, options: StartOptions = {}): Promise<Project> =>
+    createProject: async (json: BodyOf<"createProject">, options: StartOptions = {}): Promise<Project> =>
       (await operate("createProject", {}, { ...options, json }, settings)).data,
 
     /** One page, newest first; `nextCursor` is the `cursor` of the next one. */
@@ -30,7 +34,7 @@ export function projectMethods(settings: Settings) {
 
     /** Reads page by page: `for await (const project of keyframe.eachProject())`. */
     eachProject: (
-      query: Partial<QueryOf<"listProjects">> = {},
+      query: QueryOf<"listProjects"> = {},
       options: CallOptions = {},
     ): AsyncGenerator<ListedProject, void, undefined> =>
       eachRow(
@@ -46,7 +50,7 @@ export function projectMethods(settings: Settings) {
     /** With `unchangedSince` it is refused with `precondition_failed` when the project has changed since it was read. */
     changeProject: async (
       projectId: string,
-      json: BodyInput<"changeProject">,
+      json: BodyOf<"changeProject">,
       { unchangedSince, ...options }: CallOptions & { unchangedSince?: Pick<Project, "updatedAt"> | undefined } = {},
     ): Promise<Project> => {
       const headers = unchangedSince === undefined ? {} : { "if-match": `"${unchangedSince.updatedAt}"` };
@@ -62,7 +66,7 @@ export function projectMethods(settings: Settings) {
 
     eachPrediction: (
       projectId: string,
-      query: Partial<QueryOf<"listPredictions">> = {},
+      query: QueryOf<"listPredictions"> = {},
       options: CallOptions = {},
     ): AsyncGenerator<Prediction, void, undefined> =>
       eachRow(
@@ -75,7 +79,7 @@ export function projectMethods(settings: Settings) {
     uploadReferenceImage: async (
       image: Blob | Uint8Array | ArrayBuffer,
       options: StartOptions = {},
-    ): Promise<UploadedReferenceImage> => {
+    ): Promise<AnswerOf<"uploadReferenceImage">> => {
       // The type of Blob excludes a SharedArrayBuffer; its constructor does not.
       const bytes = image instanceof Blob ? image : new Blob([image as ArrayBuffer]);
       const input = { ...options, bytes, limitMs: UPLOAD_LIMIT_MS };

@@ -1,5 +1,4 @@
-import { type ErrorDetail, isErrorCode } from "../shared/http/errors.ts";
-import { KeyframeError, type KeyframeErrorFields } from "./error.ts";
+import { type ErrorDetail, isErrorCode, KeyframeError, type KeyframeErrorFields } from "./error.ts";
 
 /** `data` of the envelope; undefined for 304. */
 export type Answer = { data: unknown; headers: Headers };

@@ -1,11 +1,6 @@
-import type { OPERATIONS, OperationId } from "../shared/contract/operations/index.ts";
+import type { OperationId } from "./types.ts";
 
-/** Without the tag Service, which is for operators. */
-export type AppOperationId = {
-  [Id in OperationId]: (typeof OPERATIONS)[Id]["tag"] extends "Service" ? never : Id;
-}[OperationId];
-
-/** A copy, so that bundles contain no schema; its type requires it to equal the contract. */
+/** The method and path of each operation. */
 export const ROUTES = {
   createProject: ["POST", "/projects"],
   listProjects: ["GET", "/projects"],
@@ -33,6 +28,4 @@ export const ROUTES = {
   readDelivery: ["GET", "/webhooks/deliveries/:deliveryId/attempts"],
   redeliver: ["POST", "/webhooks/deliveries/:deliveryId/redeliver"],
   recoverWebhook: ["POST", "/webhooks/:webhookId/recover"],
-} as const satisfies {
-  [Id in AppOperationId]: readonly [(typeof OPERATIONS)[Id]["method"], (typeof OPERATIONS)[Id]["at"]];
-};
+} as const satisfies Record<OperationId, readonly ["GET" | "POST" | "PATCH" | "DELETE", `/${string}`]>;

@@ -8,7 +8,7 @@ export type Call = {
   /** Below the function's address, with its query. */
   path: string;
   headers: Record<string, string>;
-  body?: BodyInit;
+  body?: string | Blob;
   /** How long it may take, in ms, instead of requestTimeoutMs. */
   limitMs?: number;
   signal: AbortSignal | undefined;

@@ -1,10 +1,10 @@
-import type { Prediction } from "../shared/contract/predictions.ts";
 import { hasEnded } from "./endings.ts";
 import { KeyframeError } from "./error.ts";
 import type { CallOptions } from "./operate.ts";
 import { delayAfter, isTransient } from "./retry.ts";
 import type { Settings } from "./settings.ts";
 import { stopwatch } from "./clock.ts";
+import type { Prediction } from "./types.ts";
 
 export type PredictionRef = Pick<Prediction, "projectId" | "step" | "predictionId">;
 

@@ -1,25 +1,26 @@
-import type { AnswerOf, BodyInput, QueryOf } from "../shared/contract/operations/index.ts";
+import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
+import type { Settings } from "./settings.ts";
 import type {
+  AnswerOf,
+  BodyOf,
   CreatedWebhook,
   Delivery,
   DeliveryPage,
-  RecoveredDeliveries,
+  QueryOf,
   Webhook,
   WebhookSecret,
-} from "../shared/contract/webhooks.ts";
-import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
-import type { Settings } from "./settings.ts";
+} from "./types.ts";
 
 export function webhookMethods(settings: Settings) {
   const deliveries = async (
     webhookId: string,
-    query: Partial<QueryOf<"listDeliveries">> = {},
+    query: QueryOf<"listDeliveries"> = {},
     options: CallOptions = {},
   ): Promise<DeliveryPage> => (await operate("listDeliveries", { webhookId }, { ...options, query }, settings)).data;
 
   return {
     /** The result contains the signing secret. */
-    create: async (json: BodyInput<"createWebhook">, options: StartOptions = {}): Promise<CreatedWebhook> =>
+    create: async (json: BodyOf<"createWebhook">, options: StartOptions = {}): Promise<CreatedWebhook> =>
       (await operate("createWebhook", {}, { ...options, json }, settings)).data,
 
     list: async (options: CallOptions = {}): Promise<AnswerOf<"listWebhooks">> =>
@@ -28,7 +29,7 @@ export function webhookMethods(settings: Settings) {
     read: async (webhookId: string, options: CallOptions = {}): Promise<Webhook> =>
       (await operate("readWebhook", { webhookId }, options, settings)).data,
 
-    change: async (webhookId: string, json: BodyInput<"changeWebhook">, options: CallOptions = {}): Promise<Webhook> =>
+    change: async (webhookId: string, json: BodyOf<"changeWebhook">, options: CallOptions = {}): Promise<Webhook> =>
       (await operate("changeWebhook", { webhookId }, { ...options, json }, settings)).data,
 
     /** Also deletes its secrets and deliveries. Cannot be undone. */
@@ -42,7 +43,7 @@ export function webhookMethods(settings: Settings) {
     /** The new secret signs at once; the old one keeps signing for overlapHours (default 24). */
     rotate: async (
       webhookId: string,
-      json: BodyInput<"rotateSecret"> = {},
+      json: BodyOf<"rotateSecret"> = {},
       options: StartOptions = {},
     ): Promise<WebhookSecret> => (await operate("rotateSecret", { webhookId }, { ...options, json }, settings)).data,
 
@@ -55,7 +56,7 @@ export function webhookMethods(settings: Settings) {
 
     eachDelivery: (
       webhookId: string,
-      query: Partial<QueryOf<"listDeliveries">> = {},
+      query: QueryOf<"listDeliveries"> = {},
       options: CallOptions = {},
     ): AsyncGenerator<Delivery, void, undefined> =>
       eachRow(
@@ -74,9 +75,9 @@ export function webhookMethods(settings: Settings) {
     /** Sends again the events that failed or were missed since a time. */
     recover: async (
       webhookId: string,
-      json: BodyInput<"recoverWebhook">,
+      json: BodyOf<"recoverWebhook">,
       options: StartOptions = {},
-    ): Promise<RecoveredDeliveries> =>
+    ): Promise<AnswerOf<"recoverWebhook">> =>
       (await operate("recoverWebhook", { webhookId }, { ...options, json }, settings)).data,
   };
 }

@@ -8,12 +8,15 @@ import { stopSignals } from "../local/stack/command-line.ts";
 import { runMain } from "./command-line.ts";
 import { launchBrowser } from "./demo/browser.ts";
 import { ageData } from "./screenshots/age-data.ts";
+import { animate } from "./screenshots/animate.ts";
 import { makeFilms, makeWebhooks, sendTests } from "./screenshots/make-data.ts";
 import { takePictures } from "./screenshots/take-pictures.ts";
 
+/** A README loads it at once. */
+const MAX_ANIMATION_BYTES = 2_000_000;
 const FOLDER = join(PROJECT_ROOT, "docs", "screenshots");
 
-/** Takes the README's pictures, on a throw-away stack with films and webhook endpoints. */
+/** Takes the README's pictures and its animation, on a throw-away stack with films and webhook endpoints. */
 async function main(): Promise<number> {
   const signal = stopSignals();
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-screenshots-" });
@@ -27,7 +30,7 @@ async function main(): Promise<number> {
   }
 }
 
-async function photograph({ url, keys, demoUser, databaseUrl }: Stack): Promise<void> {
+async function photograph({ url, keys, demoUser, databaseUrl, simulator }: Stack): Promise<void> {
   const supabase = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
   const { data, error } = await supabase.auth.signInWithPassword(demoUser);
   if (error) throw error;
@@ -49,10 +52,25 @@ async function photograph({ url, keys, demoUser, databaseUrl }: Stack): Promise<
       { name: "docs", path: "/docs" },
     ];
     await takePictures({ browser, url, session, shots, folder: FOLDER });
+
+    await slowDown(simulator);
+    const film = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn, fog, one red boat" });
+    const animation = await animate({ browser, url, session, path: `/projects/${film.projectId}` });
+    if (animation.length > MAX_ANIMATION_BYTES) throw new Error(`The animation has ${animation.length} bytes.`);
+    await Deno.writeFile(join(FOLDER, "film.gif"), animation);
+    console.log(`${join(FOLDER, "film.gif")}  ${Math.round(animation.length / 1000)} kB`);
   } finally {
     await browser.close();
     await endpoints.stop();
   }
+}
+
+/** Runs take long enough to show their progress. */
+async function slowDown(simulator: Stack["simulator"]): Promise<void> {
+  const body = JSON.stringify({ run_ms: 1500 });
+  const response = await fetch(`${simulator?.url}/control/delays`, { method: "POST", body });
+  await response.body?.cancel();
+  if (!response.ok) throw new Error(`The simulator answered ${response.status}.`);
 }
 
 runMain(main);

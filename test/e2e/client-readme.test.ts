@@ -8,7 +8,7 @@ const example = readme.match(/^```js\n(.*?)^```$/ms)?.[1] ?? "";
 
 const MODULES: Record<string, Record<string, unknown>> = {
   "@supabase/supabase-js": { ...supabaseJs },
-  "./client/index.ts": { ...client },
+  "keyframe-client": { ...client },
 };
 
 /** What the example imports, by name. Throws for what does not exist. */

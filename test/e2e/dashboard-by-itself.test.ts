@@ -38,7 +38,8 @@ test("a delivery due within 90 s → its result is shown within seconds; one due
   });
   for (const [dueInMs, shownWithinMs] of [
     [80_000, 4_000],
-    [100_000, 31_000],
+    // The page's clock runs ahead by what the test lets pass; until the end more than 90 s are left.
+    [140_000, 31_000],
   ] as const) {
     const { webhookId } = await keyframe.webhooks.create({
       url: "http://127.0.0.1:65535/hook",

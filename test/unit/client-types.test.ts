@@ -1,7 +1,12 @@
 import { describe, expectTypeOf, test } from "vitest";
+import type { ROUTES } from "../../client/routes.ts";
+import type * as Client from "../../client/types.ts";
+import type * as Contract from "../../shared/contract/operations/index.ts";
+import type * as Errors from "../../shared/http/errors.ts";
 import {
   createKeyframeClient,
   type ErrorCode,
+  type ErrorDetail,
   KeyframeError,
   mustSucceed,
   type Output,
@@ -62,4 +67,39 @@ test("answers have the contract's types", () => {
   expectTypeOf<ErrorCode>().toExtend<KeyframeError["code"]>();
   // @ts-expect-error comparing with an unknown code is an error
   later(async () => new KeyframeError("timeout", "").code === "rate_limit");
+});
+
+/** The contract's operations without those for operators. */
+type AppOperationId = {
+  [Id in Contract.OperationId]: (typeof Contract.OPERATIONS)[Id]["tag"] extends "Service" ? never : Id;
+}[Contract.OperationId];
+
+/** Every property written out, so that types of the same shape are equal. `?: T` and `?: T | undefined` are one. */
+type Plain<T> = T extends readonly (infer Item)[]
+  ? Plain<Item>[]
+  : T extends object
+    ? { [Key in keyof T]: undefined extends T[Key] ? Plain<T[Key]> | undefined : Plain<T[Key]> }
+    : T;
+type NeverToUndefined<T> = [T] extends [never] ? undefined : T;
+type NeverToNone<T> = [T] extends [never] ? Record<never, never> : T;
+
+test("the client's copy of the contract → has every operation with its method, path, body, query and answer", () => {
+  expectTypeOf<Client.OperationId>().toEqualTypeOf<AppOperationId>();
+  expectTypeOf<typeof ROUTES>().toEqualTypeOf<{
+    readonly [Id in AppOperationId]: readonly [
+      (typeof Contract.OPERATIONS)[Id]["method"],
+      (typeof Contract.OPERATIONS)[Id]["at"],
+    ];
+  }>();
+  expectTypeOf<{ [Id in AppOperationId]: Plain<Client.AnswerOf<Id>> }>().toEqualTypeOf<{
+    [Id in AppOperationId]: Plain<Contract.AnswerOf<Id>>;
+  }>();
+  expectTypeOf<{ [Id in AppOperationId]: Plain<NeverToUndefined<Client.BodyOf<Id>>> }>().toEqualTypeOf<{
+    [Id in AppOperationId]: Plain<Contract.BodyInput<Id>>;
+  }>();
+  expectTypeOf<{ [Id in AppOperationId]: Plain<Partial<NeverToNone<Client.QueryOf<Id>>>> }>().toEqualTypeOf<{
+    [Id in AppOperationId]: Plain<Partial<Contract.QueryOf<Id>>>;
+  }>();
+  expectTypeOf<ErrorCode>().toEqualTypeOf<Errors.ErrorCode>();
+  expectTypeOf<ErrorDetail>().toEqualTypeOf<Errors.ErrorDetail>();
 });

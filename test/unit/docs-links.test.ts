@@ -7,9 +7,10 @@ const ROOT = new URL("../../", import.meta.url).pathname;
 const inFolder = async (folder: string) => (await readdir(join(ROOT, folder))).map((name) => `${folder}/${name}`);
 const pages = [
   ...["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "client/README.md", "examples/README.md"],
+  ...["examples/vite-react/README.md", "llms.txt"],
   ...(await inFolder("docs")),
   ...(await inFolder("docs/decisions")),
-].filter((path) => path.endsWith(".md"));
+].filter((path) => /\.(md|txt)$/.test(path));
 
 /** The text without its code blocks: what looks like a link there is code. */
 const proseOf = async (path: string) => (await readFile(path, "utf8")).replaceAll(/^```.*?^```/gms, "");

@@ -1,0 +1,219 @@
+// A copy of the contract's types, so that the package needs no schema library. The type check of test/unit/client-types.test.ts
+// requires them to equal shared/contract. Times are ISO 8601 in UTC, and ids are UUIDs.
+
+export type Step = "first-frame" | "last-frame" | "video";
+
+/** `succeeded`, `failed` and `canceled` are final. */
+export type PredictionStatus = "queued" | "starting" | "processing" | "succeeded" | "failed" | "canceled";
+
+export type Output = {
+  /** Signed; valid until expiresAt, at least for the next 15 minutes. */
+  url: string;
+  /** `<ownerId>/<projectId>/<predictionId>.<extension>` in the private bucket `keyframe-outputs`. */
+  path: string;
+  contentType: string;
+  bytes: number;
+  /** The SHA-256 of the file in lower-case hex. */
+  sha256: string;
+  /** Pixels. */
+  width: number;
+  height: number;
+  /** Only for a video. */
+  durationSeconds?: number | undefined;
+  expiresAt: string;
+};
+
+/** What a prediction was made with. A frame is null when there was none, or it is deleted since. */
+export type PredictionInput = {
+  /** The prompt of the request, or the project's textPrompt of that time. */
+  prompt: string;
+  referenceImagePath: string | null;
+  firstFramePredictionId: string | null;
+  lastFramePredictionId: string | null;
+  /** Of a video. Null: the model's default. */
+  durationSeconds: number | null;
+};
+
+/** One run of a step. */
+export type Prediction = {
+  predictionId: string;
+  projectId: string;
+  step: Step;
+  status: PredictionStatus;
+  /** From 0 to 1; null when unknown. */
+  progress: number | null;
+  /** While queued: 0 when it has a slot, 1 for the next in line; 1000 means 1000 or later. Otherwise null. */
+  queuePosition: number | null;
+  /** The provider's name of the model: `owner/name`. */
+  model: string;
+  input: PredictionInput;
+  /** How often it was submitted to the provider. */
+  attempt: number;
+  createdAt: string;
+  startedAt: string | null;
+  completedAt: string | null;
+  /** Null unless it succeeded. */
+  output: Output | null;
+  /** Null unless it failed. `retryable`: whether starting the step again can help. */
+  error: { code: string; message: string; retryable: boolean } | null;
+};
+
+export type Project = {
+  projectId: string;
+  title: string;
+  textPrompt: string;
+  description: string;
+  /** The image that apps offer for the next frames. A start uses it only when it sends referenceImagePath. */
+  referenceImagePath: string | null;
+  /** The frames that the next video and last frame are made from. Null: the latest that succeeded. */
+  selected: { "first-frame": string | null; "last-frame": string | null };
+  createdAt: string;
+  /** Moves with every change. */
+  updatedAt: string;
+};
+
+/** The latest prediction of each step; null where none was started. */
+export type LatestPredictions = Record<Step, Prediction | null>;
+export type ProjectWithPredictions = Project & { predictions: LatestPredictions };
+/** With predictions if the list was read with `include: "predictions"`. */
+export type ListedProject = Project & { predictions?: LatestPredictions | undefined };
+
+/** `nextCursor` is the `cursor` of the next page; null on the last one. */
+export type ProjectPage = { projects: ListedProject[]; nextCursor: string | null };
+export type PredictionPage = { predictions: Prediction[]; nextCursor: string | null };
+
+export type EventType = "project.created" | "generation.succeeded" | "generation.failed";
+
+/** An endpoint that receives events. */
+export type Webhook = {
+  webhookId: string;
+  url: string;
+  description: string;
+  /** Empty: all of them. */
+  eventTypes: string[];
+  enabled: boolean;
+  /** How many requests to it may be open at once. 1: one after the other, oldest event first. */
+  maxInFlight: number;
+  disabledAt: string | null;
+  /** by_owner: disabled by its owner. gone: it answered 410. failing: every attempt failed for five days. */
+  disabledReason: "by_owner" | "gone" | "failing" | null;
+  /** Since when every attempt failed, or when it was enabled again after the service had disabled it; null after a success. */
+  failingSince: string | null;
+  /** It has no owner and receives the events of all users. */
+  serviceWide: boolean;
+  createdAt: string;
+  updatedAt: string;
+};
+
+/** `secret`: the current signing secret of Standard Webhooks, `whsec_` and base64. */
+export type WebhookSecret = { secret: string };
+export type CreatedWebhook = Webhook & WebhookSecret;
+
+/** pending: to be sent or retried; delivered: answered with 2xx; exhausted: every attempt failed. */
+export type DeliveryStatus = "pending" | "delivered" | "exhausted";
+
+export type DeliveryAttempt = {
+  attempt: number;
+  startedAt: string;
+  durationMs: number;
+  statusCode: number | null;
+  /** http_status, timeout, connection, dns, tls, address, redirect or too_large. */
+  error: string | null;
+  /** The first 1 KiB of the answer. */
+  responseExcerpt: string | null;
+};
+
+/** One event for one endpoint. */
+export type Delivery = {
+  deliveryId: string;
+  webhookId: string;
+  /** The webhook-id of every attempt. */
+  eventId: string;
+  eventType: string;
+  status: DeliveryStatus;
+  attempts: number;
+  /** Null unless pending. */
+  nextAttemptAt: string | null;
+  lastAttemptAt: string | null;
+  lastStatusCode: number | null;
+  lastError: string | null;
+  createdAt: string;
+  completedAt: string | null;
+  attemptLog: DeliveryAttempt[];
+};
+
+export type DeliveryPage = { deliveries: Delivery[]; nextCursor: string | null };
+
+type Page = { limit?: number | undefined; cursor?: string | undefined };
+type Read = { query: { projectId: string; predictionId?: string | undefined }; answer: Prediction };
+type FirstFrame = { projectId: string; referenceImagePath?: string | undefined; prompt?: string | undefined };
+type Endpoint = {
+  description?: string | undefined;
+  eventTypes?: EventType[] | undefined;
+  enabled?: boolean | undefined;
+  maxInFlight?: number | undefined;
+};
+type NoFields = Record<string, never>;
+
+/** What each operation takes and answers. */
+export type Operations = {
+  createProject: {
+    body: { title: string; textPrompt: string; description?: string | undefined };
+    answer: Project;
+  };
+  listProjects: {
+    query: Page & {
+      include?: "predictions" | undefined;
+      /** Only projects whose title contains this, in any case. */
+      search?: string | undefined;
+    };
+    answer: ProjectPage;
+  };
+  readProject: { answer: ProjectWithPredictions };
+  changeProject: {
+    body: {
+      title?: string | undefined;
+      textPrompt?: string | undefined;
+      description?: string | undefined;
+      referenceImagePath?: string | null | undefined;
+      /** A step that is absent stays as it is. */
+      selected?: { "first-frame"?: string | null | undefined; "last-frame"?: string | null | undefined } | undefined;
+    };
+    answer: Project;
+  };
+  deleteProject: { answer: Project };
+  listPredictions: { query: Page & { step?: Step | undefined }; answer: PredictionPage };
+  uploadReferenceImage: { answer: { referenceImagePath: string } };
+  startFirstFrame: { body: FirstFrame; answer: Prediction };
+  startLastFrame: { body: FirstFrame & { firstFramePredictionId?: string | undefined }; answer: Prediction };
+  startVideo: {
+    body: {
+      projectId: string;
+      prompt?: string | undefined;
+      durationSeconds?: number | undefined;
+      firstFramePredictionId?: string | undefined;
+      lastFramePredictionId?: string | undefined;
+    };
+    answer: Prediction;
+  };
+  readFirstFrame: Read;
+  readLastFrame: Read;
+  readVideo: Read;
+  cancelPrediction: { body: { projectId: string; predictionId: string }; answer: Prediction };
+  createWebhook: { body: Endpoint & { url: string }; answer: CreatedWebhook };
+  listWebhooks: { answer: { webhooks: Webhook[] } };
+  readWebhook: { answer: Webhook };
+  changeWebhook: { body: Endpoint & { url?: string | undefined }; answer: Webhook };
+  deleteWebhook: { answer: Webhook };
+  revealSecret: { answer: WebhookSecret };
+  rotateSecret: { body: { overlapHours?: number | undefined }; answer: WebhookSecret };
+  testWebhook: { body: NoFields; answer: Delivery };
+  listDeliveries: { query: Page & { status?: DeliveryStatus | undefined }; answer: DeliveryPage };
+  redeliver: { body: NoFields; answer: Delivery };
+  recoverWebhook: { body: { since: string }; answer: { recovered: number } };
+};
+
+export type OperationId = keyof Operations;
+export type AnswerOf<Id extends OperationId> = Operations[Id]["answer"];
+export type BodyOf<Id extends OperationId> = Operations[Id] extends { body: infer Body } ? Body : never;
+export type QueryOf<Id extends OperationId> = Operations[Id] extends { query: infer Query } ? Query : never;

@@ -1,0 +1,30 @@
+import { join } from "node:path";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+
+/** Packs client/ as npm publishes it, and unpacks the tarball into the app's node_modules. */
+export async function installClient(app: string): Promise<void> {
+  const sources = join(PROJECT_ROOT, "client");
+  // Of its own, because its build replaces dist/ while another one may be packing.
+  const copy = await Deno.makeTempDir({ prefix: "keyframe-client-" });
+  try {
+    for await (const { name, isFile } of Deno.readDir(sources)) {
+      if (isFile) await Deno.copyFile(join(sources, name), join(copy, name));
+    }
+    await run("npm", ["pack", "--silent"], copy);
+    const { version } = JSON.parse(await Deno.readTextFile(join(copy, "package.json")));
+    const installed = join(app, "node_modules/keyframe-client");
+    await Deno.remove(installed, { recursive: true }).catch(() => undefined);
+    await Deno.mkdir(installed, { recursive: true });
+    await run("tar", ["-xzf", `keyframe-client-${version}.tgz`, "-C", installed, "--strip-components", "1"], copy);
+  } finally {
+    await Deno.remove(copy, { recursive: true });
+  }
+}
+
+async function run(program: string, args: string[], cwd: string): Promise<void> {
+  const PATH = `${join(PROJECT_ROOT, "node_modules/.bin")}:${Deno.env.get("PATH")}`;
+  const { success, stdout, stderr } = await new Deno.Command(program, { args, cwd, env: { PATH } }).output();
+  if (success) return;
+  const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("\n");
+  throw new Error(`${program} ${args[0]} failed:\n${said}`);
+}
