@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { test } from "vitest";
 import { openDatabase } from "../support/api-database.ts";
 import { startStuck } from "../support/api-stuck.ts";
 import { signUp } from "../support/api-user.ts";
