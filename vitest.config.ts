@@ -1,8 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// In CI a test that fails is run once more, and the report says so: thousands of tests against real processes on two busy
-// cores meet a scheduling accident now and then. On a person's machine it fails at once.
-const patience = { testTimeout: 30_000, hookTimeout: 90_000, retry: Deno.env.get("CI") ? 1 : 0 };
+const patience = { testTimeout: 30_000, hookTimeout: 90_000 };
 
 // Every answer of the API that any test gets is held against openapi.json.
 const setupFiles = ["test/support/openapi-setup.ts"];
@@ -11,7 +9,27 @@ const setupFiles = ["test/support/openapi-setup.ts"];
 // package-lock.json puts it; a second one of ours would take the place of `tsc`.
 const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript/lib/typescript.js", import.meta.url);
 
-export default defineConfig({
+const project = (name: string, include: string, more: object) => ({
+  test: { name, include: [`test/${include}/**/*.test.ts`], setupFiles, ...patience, ...more },
+});
+const withStack = { globalSetup: ["test/support/global-setup.ts"] };
+const unit = project("unit", "{unit,conformance}", {
+  alias: { typescript: typescript5.pathname },
+  server: { deps: { inline: ["openapi-typescript"] } },
+});
+const stack = project("stack", "{db,api,e2e,faults,security}", withStack);
+const lab = project("lab", "lab", withStack);
+const tools = project("tools", "tools", {});
+
+/** What runs with `--mode`; "test" is Vitest's own default. */
+const MODES: Record<string, ReturnType<typeof project>[]> = {
+  test: [unit, stack],
+  lab: [lab],
+  tools: [tools],
+  all: [unit, stack, lab, tools],
+};
+
+export default defineConfig(({ mode }) => ({
   test: {
     globalSetup: ["test/support/openapi-summary.ts"],
     // More workers than the two cores of the machines this has to pass on: most tests wait for a server most of the time.
@@ -19,26 +37,6 @@ export default defineConfig({
     // postgres.js asks a new connection for its array types outside of any promise that its user could catch. The gateway
     // passes over that (local/platform/main.ts); here, where tests kill Postgres under it, it must not fail the run.
     onUnhandledError: (error) => !("query" in error && String(error.query).includes("typarray")),
-    projects: [
-      {
-        test: {
-          name: "unit",
-          include: ["test/unit/**/*.test.ts", "test/conformance/**/*.test.ts"],
-          setupFiles,
-          alias: { typescript: typescript5.pathname },
-          server: { deps: { inline: ["openapi-typescript"] } },
-          ...patience,
-        },
-      },
-      {
-        test: {
-          name: "stack",
-          include: ["test/{db,api,e2e,faults,security}/**/*.test.ts"],
-          globalSetup: ["test/support/global-setup.ts"],
-          setupFiles,
-          ...patience,
-        },
-      },
-    ],
+    projects: MODES[mode] ?? [],
   },
-});
+}));

@@ -25,6 +25,7 @@ export const ROUTES = {
   rotateSecret: ["POST", "/webhooks/:webhookId/secret/rotate"],
   testWebhook: ["POST", "/webhooks/:webhookId/test"],
   listDeliveries: ["GET", "/webhooks/:webhookId/deliveries"],
+  readDelivery: ["GET", "/webhooks/deliveries/:deliveryId/attempts"],
   redeliver: ["POST", "/webhooks/deliveries/:deliveryId/redeliver"],
   recoverWebhook: ["POST", "/webhooks/:webhookId/recover"],
 } as const satisfies Record<OperationId, readonly ["GET" | "POST" | "PATCH" | "DELETE", `/${string}`]>;

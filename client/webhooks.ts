@@ -65,6 +65,9 @@ export function webhookMethods(settings: Settings) {
         query.cursor,
       ),
 
+    readDelivery: async (deliveryId: string, options: CallOptions = {}): Promise<Delivery> =>
+      (await operate("readDelivery", { deliveryId }, options, settings)).data,
+
     /** Sends a delivery again, whatever its outcome. */
     redeliver: async (deliveryId: string, options: StartOptions = {}): Promise<Delivery> =>
       (await operate("redeliver", { deliveryId }, { ...options, json: {} }, settings)).data,

@@ -21,5 +21,20 @@ export default defineConfig({
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
     chunkSizeWarningLimit: 2000, // Swagger UI, which only the API reference loads
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        // By default each component that pages share is a file of its own: 60 requests for a page.
+        codeSplitting: {
+          groups: [
+            { name: "contract", test: /[\\/](zod|shared[\\/]contract)[\\/]/, priority: 2 },
+            { name: "first", tags: ["$initial"], priority: 2 },
+            { name: "shared", test: /node_modules|[\\/](app|ui|client)[\\/]/, minShareCount: 2, priority: 1 },
+            { name: "films", test: /[\\/](projects|studio)[\\/]/, minShareCount: 2 },
+            { name: "webhooks", test: /[\\/]webhooks[\\/]/, minShareCount: 2 },
+            { name: "session", test: /[\\/]session[\\/]/, minShareCount: 2 },
+          ],
+        },
+      },
+    },
   },
 });

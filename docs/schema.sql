@@ -360,7 +360,7 @@ comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at wh
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
 CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, next_attempt_at) WITH (deduplicate_items=off) WHERE (status = 'pending'::keyframe.delivery_status);
-CREATE INDEX webhook_deliveries_endpoint_id_status_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, status, created_at, id);
+CREATE INDEX webhook_deliveries_endpoint_id_status_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, status, event_type, created_at, id);
 CREATE INDEX webhook_deliveries_owner_id_idx ON keyframe.webhook_deliveries USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 alter table keyframe.webhook_deliveries enable row level security;
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
@@ -923,7 +923,7 @@ comment on function keyframe.test_webhook_endpoint(uuid,text,text) is 'Sends web
 grant execute on function keyframe.test_webhook_endpoint(uuid,text,text) to authenticated;
 grant execute on function keyframe.test_webhook_endpoint(uuid,text,text) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe.list_webhook_deliveries(endpoint_id uuid, status keyframe.delivery_status DEFAULT NULL::keyframe.delivery_status, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid)
+CREATE OR REPLACE FUNCTION keyframe.list_webhook_deliveries(endpoint_id uuid, status keyframe.delivery_status DEFAULT NULL::keyframe.delivery_status, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, event_type text DEFAULT NULL::text)
  RETURNS jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -934,16 +934,18 @@ declare
   endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
   listed jsonb;
 begin
-  -- Walks the index once for each wanted status, at most a page each: a few exhausted among a million are found as quickly as
-  -- many. Without a cursor it starts at infinity, so that every plan is such a walk.
+  -- Walks the index once for each wanted status and event type, at most a page each: a few exhausted among a million are found as
+  -- quickly as many. Without a cursor it starts at infinity, so that every plan is such a walk.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
   from (
     select w.delivery
     from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
       else array[list_webhook_deliveries.status] end) as wanted (status)
+    cross join unnest(case when list_webhook_deliveries.event_type is null then keyframe_private.event_types()
+      else array[list_webhook_deliveries.event_type] end) as asked (event_type)
     cross join lateral (
       select d as delivery from keyframe.webhook_deliveries d
-      where d.endpoint_id = endpoint.id and d.status = wanted.status and (d.created_at, d.id)
+      where d.endpoint_id = endpoint.id and d.status = wanted.status and d.event_type = asked.event_type and (d.created_at, d.id)
         < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
       order by d.created_at desc, d.id desc
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
@@ -954,9 +956,26 @@ begin
   return jsonb_build_object('deliveries', listed, 'rate', rate);
 end
 $function$;
-comment on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid) is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
-grant execute on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid) to authenticated;
-grant execute on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid) to service_role;
+comment on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid,text) is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
+grant execute on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid,text) to authenticated;
+grant execute on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.read_webhook_delivery(delivery_id uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+begin
+  return jsonb_build_object(
+    'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
+end
+$function$;
+comment on function keyframe.read_webhook_delivery(uuid) is 'One delivery of the caller with its attempts.';
+grant execute on function keyframe.read_webhook_delivery(uuid) to authenticated;
+grant execute on function keyframe.read_webhook_delivery(uuid) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe.redeliver_webhook(delivery_id uuid, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS jsonb
@@ -2448,47 +2467,18 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.mark_starting(prediction uuid, provider_prediction text, poll_after interval)
+CREATE OR REPLACE FUNCTION keyframe_private.mark_running(prediction uuid, wanted keyframe.prediction_status, run text, next_after interval, done real, output_url text)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
   update keyframe.predictions p
-  set status = 'starting', provider_prediction_id = provider_prediction, started_at = now(), unanswered_since = null,
-      lease_token = null, failures = 0, retry_reason = null, next_attempt_at = now() + poll_after, updated_at = now()
-  where p.id = prediction and p.status = 'queued';
-  return found;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.mark_processing(prediction uuid, provider_prediction text, done real, poll_after interval)
- RETURNS boolean
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  update keyframe.predictions p
-  set status = 'processing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
-      unanswered_since = null, progress = greatest(p.progress, done), lease_token = null, failures = 0, retry_reason = null,
-      next_attempt_at = now() + poll_after, updated_at = now()
-  where p.id = prediction and p.status in ('queued', 'starting', 'processing');
-  return found;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.mark_storing(prediction uuid, provider_prediction text, output_url text)
- RETURNS boolean
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  update keyframe.predictions p
-  set status = 'storing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
-      unanswered_since = null, provider_output_url = output_url, progress = 1, lease_token = null, failures = 0,
-      retry_reason = null, next_attempt_at = now(), deadline_at = greatest(p.deadline_at, now() + interval '50 minutes'),
-      updated_at = now()
-  where p.id = prediction and p.status in ('queued', 'starting', 'processing');
+  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()), unanswered_since = null,
+      progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
+      next_attempt_at = now() + next_after, updated_at = now(),
+      deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
+  where p.id = prediction and p.is_active and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
   return found;
 end
 $function$;
@@ -2676,13 +2666,13 @@ declare
   moved boolean;
 begin
   moved := case provider_status
-    when 'starting' then keyframe_private.mark_starting(row_now.id, run, poll_after)
+    when 'starting' then keyframe_private.mark_running(row_now.id, 'starting', run, poll_after, null, null)
     when 'processing' then (row_now.status <> 'processing' or coalesce(progress > coalesce(row_now.progress, 0), false))
-      and keyframe_private.mark_processing(row_now.id, run, progress, poll_after)
+      and keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null)
     when 'succeeded' then case
       when row_now.status = 'storing' then false
       when output_url is null then keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
-      else keyframe_private.mark_storing(row_now.id, run, output_url) end
+      else keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url) end
     when 'failed' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_failed',
       coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt, or run the step again.'), true)
     when 'canceled' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_canceled',
@@ -3515,6 +3505,9 @@ CREATE OR REPLACE FUNCTION keyframe_private.refuse_used_id()
  SET search_path TO ''
 AS $function$
 begin
+  if auth.uid() is not null then
+    return null; -- users cannot choose an identifier
+  end if;
   if exists (
     select from keyframe.webhook_events v
     where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
@@ -3980,7 +3973,11 @@ AS $function$
 begin
   return to_jsonb(delivery) - 'retries_from' || jsonb_build_object('attempt_log', coalesce((
     select jsonb_agg(to_jsonb(a) - array['id', 'delivery_id', 'owner_id'] order by a.attempt)
-    from keyframe.webhook_attempts a where a.delivery_id = delivery.id), '[]'));
+    from keyframe.webhook_attempts a where a.delivery_id = delivery.id), '[]')) || (
+    select jsonb_build_object('body', v.payload::text, 'project_id', v.project_id, 'prediction_id', v.prediction_id, 'project_title', p.title)
+    from keyframe.webhook_events v
+    left join keyframe.projects p on p.id = v.project_id and p.owner_id = v.owner_id
+    where v.id = delivery.event_id);
 end
 $function$;
 

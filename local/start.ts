@@ -62,7 +62,7 @@ Keyframe is ready after ${(tookMs / 1000).toFixed(1)} s.
   API               ${url}/functions/v1/api
   Supabase URL      ${url}
   Publishable key   ${keys.publishableKey}
-  Studio            ${url}/studio
+  Studio            ${url}/studio   its tables; for SQL: npm run sql
   Docs              ${url}/docs
   Mail              ${url}/mail   emails from Auth, such as password reset links
   Database          ${options.databaseUrl === undefined ? stack.databaseUrl : withoutPassword(options.databaseUrl)}

@@ -1,5 +1,4 @@
 import "@mantine/core/styles.css";
-import "@mantine/notifications/styles.css";
 import { createRoot } from "react-dom/client";
 import "./app/app.css";
 import { App } from "./app/App.tsx";

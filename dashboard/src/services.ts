@@ -9,18 +9,12 @@ export type Services = {
   keyframe: KeyframeClient;
   /** A client for one upload that reports its progress. */
   keyframeUploading: (onUploaded: OnUploaded) => KeyframeClient;
-  /** Data API and Storage as the user. Loaded on first use: sign-in needs only auth-js. */
-  openSupabase: () => Promise<DataClient>;
+  /** Data API and Storage as the user. Three requests do not need supabase-js, which is 33 kB. */
+  callPlatform: CallPlatform;
 };
 
-export type DataClient = Awaited<ReturnType<typeof createDataClient>>;
-
-async function createDataClient({ supabaseUrl, publishableKey }: Config, accessToken: () => Promise<string | null>) {
-  const { createClient } = await import("@supabase/supabase-js").catch(() => {
-    throw new KeyframeError("network", "A part of the dashboard could not be loaded.");
-  });
-  return createClient(supabaseUrl, publishableKey, { db: { schema: "keyframe" }, accessToken });
-}
+/** A GET, or with `json` a POST, of a path below the project's URL. Rejects as the typed client does. */
+export type CallPlatform = (path: string, options?: { json?: unknown; signal?: AbortSignal }) => Promise<unknown>;
 
 export function createServices(config: Config): Services {
   const { supabaseUrl, publishableKey } = config;
@@ -45,15 +39,36 @@ export function createServices(config: Config): Services {
   const keyframe = createKeyframeClient(options);
   const keyframeUploading: Services["keyframeUploading"] = (onUploaded) =>
     createKeyframeClient({ ...options, fetch: sendWithProgress(onUploaded) });
-  let supabase: Promise<DataClient> | undefined;
-  const openSupabase = () => {
-    supabase ??= createDataClient(config, getToken).catch((error) => {
-      supabase = undefined; // the next call tries again
-      throw error;
+  const callPlatform: CallPlatform = async (path, { json, signal } = {}) => {
+    const token = (await getToken()) ?? publishableKey;
+    const response = await fetch(supabaseUrl + path, {
+      method: json === undefined ? "GET" : "POST",
+      headers: {
+        apikey: publishableKey,
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+        "accept-profile": "keyframe",
+        "content-profile": "keyframe",
+      },
+      body: json === undefined ? null : JSON.stringify(json),
+      signal: signal ?? null,
+    }).catch((cause: unknown) => {
+      signal?.throwIfAborted();
+      throw new KeyframeError("network", "No answer came.", { cause: String(cause) });
     });
-    return supabase;
+    const answer: unknown = await response.json().catch(() => null);
+    if (!response.ok) throw refusalOf(response.status, answer);
+    return answer;
   };
-  return { config, auth, keyframe, keyframeUploading, openSupabase };
+  return { config, auth, keyframe, keyframeUploading, callPlatform };
+}
+
+/** The service's own refusals carry their code as message. */
+function refusalOf(status: number, answer: unknown): KeyframeError {
+  const told = typeof answer === "object" && answer !== null && "message" in answer ? String(answer.message) : "";
+  const code =
+    status === 401 ? "unauthorized" : told === "rate_limited" ? told : status >= 502 ? "unavailable" : "internal";
+  return new KeyframeError(code, told || `The service answered ${status}.`, { status });
 }
 
 /** supabase-js's name, so that another page of this origin finds the session. */

@@ -3,7 +3,14 @@ import { z } from "zod";
 import { removePostgresData } from "../postgres/server-user.ts";
 
 const FILE = "stack.lock";
-const recordSchema = z.object({ pid: z.number(), url: z.string(), ready: z.boolean(), simulated: z.boolean() });
+const recordSchema = z.object({
+  pid: z.number(),
+  url: z.string(),
+  /** Host, port and database, once it runs. */
+  database: z.string().optional(),
+  ready: z.boolean(),
+  simulated: z.boolean(),
+});
 
 /** The content of the lock file. */
 type RunningStack = z.infer<typeof recordSchema>;

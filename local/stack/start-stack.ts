@@ -133,7 +133,8 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
   if (options.dashboard) await stage("Dashboard", () => dashboard);
   const demoUser = await stage("Demo user", () => ensureDemoUser(url, keys));
   signal?.throwIfAborted();
-  claim.announce({ url, ready: true, simulated: provider === undefined });
+  const { host, pathname } = new URL(migrationUrl);
+  claim.announce({ url, database: host + pathname, ready: true, simulated: provider === undefined });
   return {
     url,
     keys,

@@ -68,7 +68,7 @@ export type PredictionStatus = z.infer<typeof predictionStatus>;
 
 export const output = z
   .object({
-    url: z.url().meta({ description: "Signed; valid until expiresAt. Each read returns a new one." }),
+    url: z.url().meta({ description: "Signed; valid until expiresAt, at least for the next 15 minutes." }),
     path: z.string().meta({
       description: "<ownerId>/<projectId>/<predictionId>.<extension> in the private bucket keyframe-outputs.",
     }),

@@ -76,6 +76,9 @@ export const SAMPLE_DELIVERY = {
   webhookId: SAMPLE.webhookId,
   eventId: SAMPLE.eventId,
   eventType: "generation.succeeded",
+  projectId: SAMPLE.projectId,
+  projectTitle: SAMPLE_PROJECT.title,
+  predictionId: SAMPLE.firstFrameId,
   status: "delivered",
   attempts: 1,
   nextAttemptAt: null,
@@ -92,6 +95,13 @@ export const SAMPLE_DELIVERY = {
       statusCode: 204,
       error: null,
       responseExcerpt: "",
+      requestHeaders: {
+        "webhook-id": SAMPLE.eventId,
+        "webhook-timestamp": "1795262409",
+        "content-type": "application/json",
+        "user-agent": "Keyframe-Webhooks/1",
+      },
     },
   ],
+  body: '{"type":"generation.succeeded","timestamp":"2026-11-21T12:00:09.500Z","data":{}}',
 };

@@ -83,7 +83,14 @@ export const deliveryStatus = z
     description: "pending: to be sent or retried; delivered: answered with 2xx; exhausted: every attempt failed.",
   });
 
-export const listDeliveriesQuery = z.strictObject({ status: deliveryStatus.optional(), ...pageQuery });
+export const listDeliveriesQuery = z.strictObject({
+  status: deliveryStatus.optional(),
+  eventType: z
+    .enum([...EVENT_TYPES, "webhook.test"], { error: `Must be one of ${EVENT_TYPES.join(", ")}, webhook.test.` })
+    .optional()
+    .meta({ description: "Only deliveries of this event." }),
+  ...pageQuery,
+});
 
 export const webhookPath = z.strictObject({ webhookId: id });
 export const deliveryPath = z.strictObject({ deliveryId: id });
@@ -139,6 +146,17 @@ export const deliveryAttempt = z
     statusCode: z.int().nullable(),
     error: z.string().nullable(),
     responseExcerpt: z.string().nullable(),
+    requestHeaders: z
+      .object({
+        "webhook-id": id,
+        "webhook-timestamp": z.string(),
+        "content-type": z.string(),
+        "user-agent": z.string(),
+      })
+      .meta({
+        description:
+          "The headers of the request, without `webhook-signature`. Signatures are not stored: for five minutes, whoever reads one could send the request again.",
+      }),
   })
   .meta({ id: "DeliveryAttempt" });
 
@@ -149,6 +167,9 @@ export const delivery = z
     webhookId: id,
     eventId: id,
     eventType: z.string(),
+    projectId: id.nullable().meta({ description: "The project of the event; null for `webhook.test`." }),
+    projectTitle: z.string().nullable().meta({ description: "Its present title; null when the project was deleted." }),
+    predictionId: id.nullable().meta({ description: "The prediction of the event; null for other events." }),
     status: deliveryStatus,
     attempts: z.int(),
     nextAttemptAt: time.nullable(),
@@ -158,6 +179,7 @@ export const delivery = z
     createdAt: time,
     completedAt: time.nullable(),
     attemptLog: z.array(deliveryAttempt),
+    body: z.string().meta({ description: "The body of every attempt, byte for byte as it is signed and sent." }),
   })
   .meta({ id: "Delivery", examples: [SAMPLE_DELIVERY] });
 export type Delivery = z.infer<typeof delivery>;

@@ -16,8 +16,11 @@ create index provider_runs_prediction_id_idx on keyframe_private.provider_runs (
 create index provider_runs_seen_at_idx on keyframe_private.provider_runs (seen_at);
 alter table keyframe_private.provider_runs enable row level security;
 
--- queued → starting: the provider accepted the run.
-create function keyframe_private.mark_starting(prediction uuid, provider_prediction text, poll_after interval)
+-- queued → starting → processing → storing, as the run does: also several at once, and processing → processing with more progress.
+-- The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
+create function keyframe_private.mark_running(
+  prediction uuid, wanted keyframe.prediction_status, run text, next_after interval, done real, output_url text
+)
 returns boolean
 language plpgsql
 volatile
@@ -25,45 +28,11 @@ set search_path = ''
 as $$
 begin
   update keyframe.predictions p
-  set status = 'starting', provider_prediction_id = provider_prediction, started_at = now(), unanswered_since = null,
-      lease_token = null, failures = 0, retry_reason = null, next_attempt_at = now() + poll_after, updated_at = now()
-  where p.id = prediction and p.status = 'queued';
-  return found;
-end
-$$;
-
--- queued, starting → processing, or processing → processing with more progress.
-create function keyframe_private.mark_processing(prediction uuid, provider_prediction text, done real, poll_after interval)
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  update keyframe.predictions p
-  set status = 'processing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
-      unanswered_since = null, progress = greatest(p.progress, done), lease_token = null, failures = 0, retry_reason = null,
-      next_attempt_at = now() + poll_after, updated_at = now()
-  where p.id = prediction and p.status in ('queued', 'starting', 'processing');
-  return found;
-end
-$$;
-
--- queued, starting, processing → storing: the output can be copied now. The provider keeps it for an hour, so a run that ends late
--- still gets 50 minutes for copying.
-create function keyframe_private.mark_storing(prediction uuid, provider_prediction text, output_url text)
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  update keyframe.predictions p
-  set status = 'storing', provider_prediction_id = provider_prediction, started_at = coalesce(p.started_at, now()),
-      unanswered_since = null, provider_output_url = output_url, progress = 1, lease_token = null, failures = 0,
-      retry_reason = null, next_attempt_at = now(), deadline_at = greatest(p.deadline_at, now() + interval '50 minutes'),
-      updated_at = now()
-  where p.id = prediction and p.status in ('queued', 'starting', 'processing');
+  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()), unanswered_since = null,
+      progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
+      next_attempt_at = now() + next_after, updated_at = now(),
+      deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
+  where p.id = prediction and p.is_active and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
   return found;
 end
 $$;

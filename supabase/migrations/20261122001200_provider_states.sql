@@ -95,13 +95,13 @@ declare
   moved boolean;
 begin
   moved := case provider_status
-    when 'starting' then keyframe_private.mark_starting(row_now.id, run, poll_after)
+    when 'starting' then keyframe_private.mark_running(row_now.id, 'starting', run, poll_after, null, null)
     when 'processing' then (row_now.status <> 'processing' or coalesce(progress > coalesce(row_now.progress, 0), false))
-      and keyframe_private.mark_processing(row_now.id, run, progress, poll_after)
+      and keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null)
     when 'succeeded' then case
       when row_now.status = 'storing' then false
       when output_url is null then keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
-      else keyframe_private.mark_storing(row_now.id, run, output_url) end
+      else keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url) end
     when 'failed' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_failed',
       coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt, or run the step again.'), true)
     when 'canceled' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_canceled',

@@ -80,9 +80,9 @@ comment on column keyframe.webhook_deliveries.last_error is 'Why the last attemp
 -- dead ones each time.
 create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at) with (deduplicate_items = off)
   where status = 'pending';
--- For the pages of an endpoint's list, of one status or all three merged. Ascending and read backwards: inserts in ascending
+-- For the pages of an endpoint's list, of one status and event type or several merged. Ascending and read backwards: inserts in ascending
 -- order leave full pages, in descending order half-empty ones.
-create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, created_at, id);
+create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 
 alter table keyframe.webhook_deliveries enable row level security;
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
@@ -199,6 +199,9 @@ security definer
 set search_path = ''
 as $$
 begin
+  if auth.uid() is not null then
+    return null; -- users cannot choose an identifier
+  end if;
   if exists (
     select from keyframe.webhook_events v
     where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')

@@ -1,6 +1,6 @@
--- Functions that api calls for the deliveries of an endpoint: test, list, send again. Definer, like those for endpoints.
+-- Functions that api calls for the deliveries of an endpoint: test, list, read, send again. Definer, like those for endpoints.
 
--- A delivery with its attempts, as its owner sees it.
+-- A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.
 create function keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
 returns jsonb
 language plpgsql
@@ -10,7 +10,11 @@ as $$
 begin
   return to_jsonb(delivery) - 'retries_from' || jsonb_build_object('attempt_log', coalesce((
     select jsonb_agg(to_jsonb(a) - array['id', 'delivery_id', 'owner_id'] order by a.attempt)
-    from keyframe.webhook_attempts a where a.delivery_id = delivery.id), '[]'));
+    from keyframe.webhook_attempts a where a.delivery_id = delivery.id), '[]')) || (
+    select jsonb_build_object('body', v.payload::text, 'project_id', v.project_id, 'prediction_id', v.prediction_id, 'project_title', p.title)
+    from keyframe.webhook_events v
+    left join keyframe.projects p on p.id = v.project_id and p.owner_id = v.owner_id
+    where v.id = delivery.event_id);
 end
 $$;
 
@@ -81,7 +85,7 @@ comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one
 -- Newest first. The next page follows (before_created_at, before_id).
 create function keyframe.list_webhook_deliveries(
   endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20,
-  before_created_at timestamptz default null, before_id uuid default null
+  before_created_at timestamptz default null, before_id uuid default null, event_type text default null
 )
 returns jsonb
 language plpgsql
@@ -94,16 +98,18 @@ declare
   endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
   listed jsonb;
 begin
-  -- Walks the index once for each wanted status, at most a page each: a few exhausted among a million are found as quickly as
-  -- many. Without a cursor it starts at infinity, so that every plan is such a walk.
+  -- Walks the index once for each wanted status and event type, at most a page each: a few exhausted among a million are found as
+  -- quickly as many. Without a cursor it starts at infinity, so that every plan is such a walk.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
   from (
     select w.delivery
     from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
       else array[list_webhook_deliveries.status] end) as wanted (status)
+    cross join unnest(case when list_webhook_deliveries.event_type is null then keyframe_private.event_types()
+      else array[list_webhook_deliveries.event_type] end) as asked (event_type)
     cross join lateral (
       select d as delivery from keyframe.webhook_deliveries d
-      where d.endpoint_id = endpoint.id and d.status = wanted.status and (d.created_at, d.id)
+      where d.endpoint_id = endpoint.id and d.status = wanted.status and d.event_type = asked.event_type and (d.created_at, d.id)
         < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
       order by d.created_at desc, d.id desc
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
@@ -115,6 +121,22 @@ begin
 end
 $$;
 comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
+
+create function keyframe.read_webhook_delivery(delivery_id uuid)
+returns jsonb
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+begin
+  return jsonb_build_object(
+    'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
+end
+$$;
+comment on function keyframe.read_webhook_delivery is 'One delivery of the caller with its attempts.';
 
 -- Sends one delivery again, whatever its outcome, with the retry schedule from its beginning.
 create function keyframe.redeliver_webhook(delivery_id uuid, idempotency_key text default null, request_hash text default null)
@@ -202,6 +224,7 @@ comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of t
 
 grant execute on function
   keyframe.test_webhook_endpoint(uuid, text, text),
-  keyframe.list_webhook_deliveries(uuid, keyframe.delivery_status, integer, timestamptz, uuid),
+  keyframe.list_webhook_deliveries(uuid, keyframe.delivery_status, integer, timestamptz, uuid, text),
+  keyframe.read_webhook_delivery(uuid),
   keyframe.redeliver_webhook(uuid, text, text), keyframe.recover_webhook_endpoint(uuid, timestamptz, text, text)
 to authenticated, service_role;

@@ -84,13 +84,13 @@ test("another user with the right ETag → 404", async () => {
   expect((await readReply(response)).error?.code).toBe("not_found");
 });
 
-test("one that succeeded, with the ETag → 304 while its address is good; a new read has the same row under another address", async () => {
+test("one that succeeded, with the ETag → 304 while its address is good; a read without it has an address that downloads", async () => {
   const { tag, data } = await read(done);
   await expectUnchanged(await send(done, { "if-none-match": tag }), tag);
   await download(data);
 });
 
-test("one that succeeded, with the ETag of an answer whose address has run out, or is about to → 200 with a fresh one", async () => {
+test("one that succeeded, with the ETag of an answer whose address has run out, or is about to → 200 with a valid one", async () => {
   const { tag } = await read(done);
   const now = Math.floor(Date.now() / 1000);
   for (const expires of [0, now - 1, now + 30]) {

@@ -14,7 +14,7 @@ import { watchFunction } from "../support/security-memory.ts";
 // A failure prints the smallest request it could find and a seed: KEYFRAME_FUZZ_SEED=<seed> sends the same requests again.
 // The long run, KEYFRAME_FUZZ_RUNS=100000, allows two seconds, and the function no more than a fifth more memory.
 
-const USUAL_RUNS = 10_000;
+const USUAL_RUNS = 3_000;
 const RUNS = Number(Deno.env.get("KEYFRAME_FUZZ_RUNS") ?? USUAL_RUNS);
 const isLong = RUNS > USUAL_RUNS;
 const LONGEST_MS = 240_000 * Math.max(1, RUNS / USUAL_RUNS);
@@ -34,7 +34,7 @@ const takesInput = places.filter(
 const isForTheProject = ({ described: { security } }: Place) =>
   security.length === 1 && security[0]?.secretKey !== undefined;
 const others = places.filter((place) => !takesInput.includes(place));
-const OF_OTHERS = 100;
+const OF_OTHERS = 20;
 const share = Math.ceil((RUNS - others.length * OF_OTHERS) / takesInput.length);
 
 beforeAll(async () => {

@@ -46,6 +46,7 @@ const PREPARE: Record<string, () => Promise<Real>> = {
   rotateSecret: asItIs,
   testWebhook: asItIs,
   listDeliveries: asItIs,
+  readDelivery: asItIs,
   redeliver: asItIs,
   recoverWebhook: asItIs,
   readHealth: nothing,

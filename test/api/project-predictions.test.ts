@@ -65,7 +65,9 @@ test("page by page, of all or of one step → each once, though many share a mom
     ["2026-01-01T00:00:00.000003Z", "first-frame"],
   ] as const) {
     const world = { owner: user.id, project: crowded };
-    await seedPrediction(sql, world, { status: "canceled", step, columns: { created_at: at } });
+    const { id } = await seedPrediction(sql, world, { status: "canceled", step });
+    // As text: postgres.js would cut a timestamptz to milliseconds.
+    await sql`update keyframe.predictions set created_at = ${at}::text::timestamptz where id = ${id}`;
   }
   for (const step of [null, "first-frame", "last-frame"]) {
     const rows = await sql<{ id: string }[]>`

@@ -10,20 +10,22 @@ import { OPERATION_IDS, prepare, REQUESTS, type Scene, setScene } from "../suppo
 
 const sql = openDatabase();
 const calls: string[] = [];
-const app = createApiApp({
-  fetcher: (input, init) => {
-    const request = new Request(input, init);
-    calls.push(`${request.method} ${new URL(request.url).pathname}`);
-    return fetch(request);
-  },
-});
+const startApp = () =>
+  createApiApp({
+    fetcher: (input, init) => {
+      const request = new Request(input, init);
+      calls.push(`${request.method} ${new URL(request.url).pathname}`);
+      return fetch(request);
+    },
+  });
 
 let scene: Scene;
 beforeAll(async () => {
   scene = await setScene(sql);
 });
 
-async function send(path: string, options: CallOptions = {}): Promise<Response> {
+/** By default to a function that has just started and has kept nothing. */
+async function send(path: string, options: CallOptions = {}, app = startApp()): Promise<Response> {
   calls.length = 0;
   return await app.fetch(new Request(`http://api.test${path}`, requestInit({ token: scene.user.token, ...options })));
 }
@@ -76,6 +78,13 @@ test.each(POSTS)("%s with an Idempotency-Key, and when replayed → as many call
 
 test("GET of a prediction that succeeded → one call, and one that signs its output", async () => {
   expect(await callsOf(statusOf(scene.finishedId))).toEqual({ status: 200, calls: [rpc("read_prediction"), SIGN] });
+});
+
+test("GET of a prediction whose output was signed minutes ago → one call", async () => {
+  const app = startApp();
+  await send(statusOf(scene.finishedId), {}, app);
+  const { status } = await send(statusOf(scene.finishedId), {}, app);
+  expect([status, calls]).toEqual([200, [rpc("read_prediction")]]);
 });
 
 test("GET of one that succeeded, with a current ETag → 304 after one call: nothing is signed", async () => {

@@ -213,6 +213,7 @@ test("every SQL function of the service → refused to users and without a sessi
     "rotate_webhook_secret",
     "test_webhook_endpoint",
     "list_webhook_deliveries",
+    "read_webhook_delivery",
     "redeliver_webhook",
     "recover_webhook_endpoint",
     "webhook_health",

@@ -25,7 +25,8 @@ const platform = await createPlatform({
   storageFolder,
   functions: {},
 });
-const app = createApiApp({ fetcher: (input, init) => platform.fetch(new Request(input, init)) });
+/** A function that has just started and has kept no signed URL. */
+const startApp = () => createApiApp({ fetcher: (input, init) => platform.fetch(new Request(input, init)) });
 const sql = openDatabase();
 afterAll(async () => {
   await platform.close();
@@ -36,7 +37,7 @@ afterAll(async () => {
 let scene: Scene;
 beforeAll(async () => {
   scene = await setScene(sql);
-  await app.fetch(new Request("http://api.test/api/health")); // the gateway reads the schema before its first answer
+  await startApp().fetch(new Request("http://api.test/api/health")); // the gateway reads the schema before its first answer
 });
 /** What PostgREST does around a call as well: the transaction, who calls, and what the function has said of the answer. */
 const AROUND = [
@@ -49,7 +50,7 @@ const AROUND = [
 async function statementsOf(id: OperationId): Promise<string[]> {
   const { path, options } = await prepare(id, scene);
   door.statements.length = 0;
-  const reply = await readReply(await app.fetch(new Request(`http://api.test${path}`, requestInit(options))));
+  const reply = await readReply(await startApp().fetch(new Request(`http://api.test${path}`, requestInit(options))));
   expect(reply.status).toBe(OPERATIONS[id].status);
   return [...door.statements];
 }

@@ -58,10 +58,11 @@ test("a first frame that succeeded → its output downloads, with the stated siz
   expect(started).toBeLessThanOrEqual(completed ?? Number.NaN);
 });
 
-test("each read signs a fresh address, good for an hour; an altered one is refused", async () => {
+test("reads in a row → the same signed address, valid for an hour at first; an altered one is refused", async () => {
   const done = await user.finish(await user.start("first-frame", { projectId }));
   const again = await user.read("first-frame", projectId, done.predictionId);
   const { url, expiresAt } = outputSchema.parse(again.output);
+  expect(url).toBe(done.output?.url);
   const minutes = (Date.parse(expiresAt) - Date.now()) / 60_000;
   expect(minutes).toBeGreaterThan(58);
   expect(minutes).toBeLessThanOrEqual(60.1);

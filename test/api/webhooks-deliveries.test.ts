@@ -17,6 +17,7 @@ const quiet = async (fields: Record<string, unknown> = {}) =>
 /**
  * Deliveries of one moment each, as many as `moments` says; those of one moment differ in their id alone.
  * Their events are of today, or the pruning of old events would take them away meanwhile.
+ * Times go as text, because postgres.js would cut a timestamptz to milliseconds.
  */
 async function deliver(webhookId: string, moments: [at: string, count: number][], status = "exhausted") {
   for (const [at, count] of moments) {
@@ -26,8 +27,8 @@ async function deliver(webhookId: string, moments: [at: string, count: number][]
         select 'webhook.test', ${user.id}, ${webhookId}, '{}' from generate_series(1, ${count}::int)
         returning id)
       insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, created_at, completed_at)
-      select id, ${webhookId}, ${user.id}, 'webhook.test', ${status}::keyframe.delivery_status, 0, ${at}::timestamptz,
-        case when ${status} <> 'pending' then ${at}::timestamptz end
+      select id, ${webhookId}, ${user.id}, 'webhook.test', ${status}::keyframe.delivery_status, 0, ${at}::text::timestamptz,
+        case when ${status} <> 'pending' then ${at}::text::timestamptz end
       from events`;
   }
 }
@@ -70,6 +71,12 @@ test("a delivery lists its attempts, first to last, with the beginning of each a
   const { deliveries, nextCursor } = await listDeliveries(user, webhookId);
   expect(nextCursor).toBeNull();
   expect(deliveries).toMatchObject([{ deliveryId, status: "exhausted", nextAttemptAt: null }]);
+  const headers = (at: string) => ({
+    "webhook-id": deliveries[0]?.eventId,
+    "webhook-timestamp": String(Date.parse(at) / 1000),
+    "content-type": "application/json",
+    "user-agent": "Keyframe-Webhooks/1",
+  });
   expect(deliveries[0]?.attemptLog).toEqual([
     {
       attempt: 1,
@@ -78,6 +85,7 @@ test("a delivery lists its attempts, first to last, with the beginning of each a
       statusCode: 500,
       error: "http_status",
       responseExcerpt: "Ooops",
+      requestHeaders: headers("2026-01-01T00:00:00Z"),
     },
     {
       attempt: 2,
@@ -86,8 +94,27 @@ test("a delivery lists its attempts, first to last, with the beginning of each a
       statusCode: null,
       error: "timeout",
       responseExcerpt: null,
+      requestHeaders: headers("2026-01-01T00:00:05Z"),
     },
   ]);
+  const read = await user.call(`/api/webhooks/deliveries/${deliveryId}/attempts`);
+  expect(exactDelivery.parse(dataOf(read, 200))).toEqual(deliveries[0]);
+});
+
+test("what a delivery is about → its project, by title until that is deleted; eventType → those alone", async () => {
+  const webhookId = await quiet();
+  await user.call(`/api/webhooks/${webhookId}`, { method: "PATCH", json: { enabled: true } });
+  const projectId = await user.createProject();
+  await user.post(`/api/webhooks/${webhookId}/test`, {});
+  const only = async (eventType: string) => (await listDeliveries(user, webhookId, { eventType })).deliveries;
+  const [created, ...others] = await only("project.created");
+  expect(others).toEqual([]);
+  const { title } = JSON.parse(created?.body ?? "").data;
+  expect(created).toMatchObject({ projectId, projectTitle: title, predictionId: null });
+  expect(await only("webhook.test")).toMatchObject([{ projectId: null, projectTitle: null, predictionId: null }]);
+  expect(await only("generation.failed")).toEqual([]);
+  await user.call(`/api/projects/${projectId}`, { method: "DELETE" });
+  expect(await only("project.created")).toMatchObject([{ projectId, projectTitle: null }]);
 });
 
 test("page after page → every delivery once, newest first, though many share a moment or differ by a microsecond", async () => {

@@ -43,6 +43,7 @@ const ROUTES: Record<string, (by: Manager, ids: Ids) => ReturnType<User["call"]>
     by.post(`/api/webhooks/${webhookId}/secret/rotate`, { overlapHours: 0 }),
   "POST :id/test": (by, { webhookId }) => by.post(`/api/webhooks/${webhookId}/test`, {}),
   "GET :id/deliveries": (by, { webhookId }) => by.call(`/api/webhooks/${webhookId}/deliveries`),
+  "GET deliveries/:id/attempts": (by, { deliveryId }) => by.call(`/api/webhooks/deliveries/${deliveryId}/attempts`),
   "POST :id/recover": (by, { webhookId }) =>
     by.post(`/api/webhooks/${webhookId}/recover`, { since: "2020-01-01T00:00:00Z" }),
   "POST deliveries/:id/redeliver": (by, { deliveryId }) =>
@@ -78,12 +79,15 @@ describe.each(Object.entries(CASES))("%s", (_who, give) => {
   );
 });
 
-test("the same requests by who manages them → none is 404", async () => {
-  const routes = Object.entries(ROUTES).filter(([name]) => name.startsWith("GET"));
-  expect(routes.length).toBe(3);
-  for (const [, call] of routes) {
-    expect((await call(owner, ofOwner)).status).toBe(200);
-    expect((await call(project, ofProject)).status).toBe(200);
+test("the same requests by who manages them → each succeeds", async () => {
+  const isDelete = ([name]: [string, unknown]) => name.startsWith("DELETE");
+  const routes = Object.entries(ROUTES).toSorted((a, b) => Number(isDelete(a)) - Number(isDelete(b)));
+  const managed: [Manager, Ids][] = [
+    [owner, await settled(owner, (await register(owner)).webhookId)],
+    [project, await settled(project, (await registerServiceWide({ eventTypes: ["generation.failed"] })).webhookId)],
+  ];
+  for (const [manager, ids] of managed) {
+    for (const [name, call] of routes) expect([name, (await call(manager, ids)).error]).toEqual([name, null]);
   }
 });
 

@@ -1,6 +1,6 @@
 import type postgres from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { addEndpoint, seedDeliveries } from "../support/db-webhooks.ts";
@@ -8,11 +8,10 @@ import { addEndpoint, seedDeliveries } from "../support/db-webhooks.ts";
 // What has ended is many, what is active few: every look must read the few alone.
 
 const MANY = 20_000;
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 let endpoint: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
   endpoint = await addEndpoint(db.sql, world.owner);
   const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
@@ -54,7 +53,6 @@ beforeAll(async () => {
   });
   await db.sql`vacuum analyze net._http_response, keyframe.predictions, keyframe.webhook_deliveries, keyframe.webhook_events, keyframe_private.provider_runs, cron.job_run_details`;
 });
-afterAll(() => db.drop());
 
 /** Rows of the widest scan that a statement made, and its plan for a failure. */
 async function widest(work: (sql: postgres.Sql) => Promise<unknown>): Promise<[rows: number, plans: string]> {

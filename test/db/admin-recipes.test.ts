@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { runStatements } from "../../tools/sql/run-statements.ts";
 import { fillIn, readRecipes } from "../support/admin-recipes.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim } from "../support/db-calls.ts";
 import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 import { addReference, start } from "../support/db-user.ts";
@@ -18,29 +19,25 @@ import {
 
 const recipes = await readRecipes();
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
   await db.sql`
     select vault.create_secret('whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', 'keyframe_kick_secret'),
       vault.create_secret('http://127.0.0.1:9/functions/v1', 'keyframe_functions_url')`;
 });
-afterAll(() => db.drop());
 
 /** Runs a recipe and gives the rows of its last statement, as Studio shows them. */
 async function run(title: string, values: Record<string, string> = {}): Promise<Row[]> {
   const recipe = recipes.find((one) => one.title === title);
   if (!recipe) throw new Error(`There is no recipe ${title}.`);
   const text = fillIn(recipe.sql, values);
-  const results = await db.sql.begin(async (sql) => {
+  const { results } = await db.sql.begin(async (sql) => {
     await sql.unsafe("set local role postgres");
-    return { value: await sql.unsafe(text).simple() };
+    return { results: await runStatements(sql, text) };
   });
-  // Of several statements a list of results comes back, of one its rows.
-  const value = results.value as unknown as Row[] | Row[][];
-  return Array.isArray(value[0]) ? ((value as Row[][]).at(-1) ?? []) : (value as Row[]);
+  return (results.at(-1)?.rows ?? []) as Row[];
 }
 
 const read = async (id: string): Promise<Row> => {

@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { addEndpoint, clearWebhooks, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
 
 const VIEWS = ["admin_queue", "admin_webhook_health", "admin_usage"];
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   await db.sql`delete from keyframe.predictions`;
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
 const lease = () => crypto.randomUUID();

@@ -1,21 +1,19 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 
 // owners_waiting: who has a prediction in line, in the falling order of the owners, from anywhere on. The sweep admits by it.
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
 });
 afterEach(async () => {
   await db.sql`truncate keyframe.predictions`;
   await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
 });
-afterAll(() => db.drop());
 
 const NOUGHT = "00000000-0000-0000-0000-000000000000";
 const idOf = (number: number) => `${number.toString(16).padStart(8, "0")}${NOUGHT.slice(8)}`;

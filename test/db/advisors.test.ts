@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { z } from "zod";
 import { supabaseCli } from "../../local/stack/apply-migrations.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { migrationUrlOf } from "../support/db-migration-url.ts";
 
 const report = z.object({
@@ -25,11 +25,7 @@ const EXCEPTIONS: Record<string, (finding: Finding) => boolean> = {
   rls_enabled_no_policy: ({ metadata }) => metadata.schema === "keyframe_private",
 };
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
-afterAll(() => db.drop());
+const db = useDatabase();
 
 async function findings(): Promise<string[]> {
   const args = [

@@ -1,15 +1,11 @@
 import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 
 const page = await readFile(new URL("../../docs/architecture.md", import.meta.url), "utf8");
 const section = (title: string) => page.split(/^## /m).find((one) => one.startsWith(title)) ?? "";
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
-afterAll(() => db.drop());
+const db = useDatabase();
 
 /** `before update or delete`, as the catalogue says it. */
 const TIMING = `

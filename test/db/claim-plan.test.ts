@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim } from "../support/db-calls.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let busy: World;
 let other: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   busy = await addWorld(db);
   other = await addWorld(db);
   const { id } = await seedPrediction(db.sql, busy, {
@@ -27,7 +26,6 @@ beforeAll(async () => {
   });
   await db.sql`analyze keyframe.predictions, keyframe.models, keyframe_private.provider_runs`;
 });
-afterAll(() => db.drop());
 
 test("10,000 waiting predictions of one owner → another owner's is claimed at once, through the index of what is due", async () => {
   const { id } = await seedPrediction(db.sql, other, { columns: { attempt: 0, lease_token: null } });

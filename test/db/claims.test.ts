@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim, makeDue, readRow } from "../support/db-calls.ts";
 import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
 });
 beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.file_removals`;
 });
-afterAll(() => db.drop());
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 const unclaimed = (columns: Row = {}) => ({ columns: { attempt: 0, lease_token: null, ...columns } });

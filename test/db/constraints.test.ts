@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld, type SeedOptions, seedPrediction, type World } from "../support/db-predictions.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
@@ -90,13 +90,11 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   response_excerpt_has_at_most_1_kib: `insert into keyframe.webhook_attempts (delivery_id, attempt, started_at, duration_ms, status_code, response_excerpt) values (gen_random_uuid(), 1, now(), 1, 200, repeat('x', 1023) || 'é')`,
 };
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 describe("a row that breaks", () => {
   test.each(Object.entries(BROKEN_PREDICTIONS))("%s → is refused by it", async (name, options) => {

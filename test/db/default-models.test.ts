@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld } from "../support/db-predictions.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
@@ -8,11 +8,7 @@ import { untilSomebodyWaits } from "../support/db-waiting.ts";
 
 // What an administrator does in Studio: each statement is a transaction of its own.
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
-afterAll(() => db.drop());
+const db = useDatabase();
 
 const SHIPPED = {
   "first-frame": "google/nano-banana",

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim, providerSays, readRow, runsToCancel } from "../support/db-calls.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
@@ -7,17 +7,15 @@ import { liftRateLimits } from "../support/db-user.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
 
 // No paid run without a row, also when the prediction goes while a submit of it has no answer.
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
 });
 beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.file_removals`;
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 const SINCE = new Date(Date.now() - 60_000);
 const inAMinute = () => new Date(Date.now() + 60_000);

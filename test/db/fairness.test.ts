@@ -1,20 +1,18 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim, complete, providerSays, readRow } from "../support/db-calls.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { liftRateLimits, start } from "../support/db-user.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
 });
 afterEach(async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
   await db.sql`delete from keyframe.predictions`;
 });
-afterAll(() => db.drop());
 
 const cancel = (world: World, id: string) =>
   db.as(

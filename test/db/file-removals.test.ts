@@ -1,23 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { MEDIA_EXTENSIONS } from "../../shared/media/media.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim, complete, fail, type Task } from "../support/db-calls.ts";
 import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 import { codeOf } from "../support/db-refusal.ts";
 import { addReference, liftRateLimits, start } from "../support/db-user.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
 });
 beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.file_removals, keyframe_private.provider_runs`;
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 type Removal = { file: string; seconds: number; failures: number; leased: boolean };
 /** What is to be removed, by name, and in how many seconds. */

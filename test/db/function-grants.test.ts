@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 
 const USER = ["authenticated"];
@@ -30,6 +30,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe.rotate_webhook_secret": { roles: BOTH, definer: true },
   "keyframe.test_webhook_endpoint": { roles: BOTH, definer: true },
   "keyframe.list_webhook_deliveries": { roles: BOTH, definer: true },
+  "keyframe.read_webhook_delivery": { roles: BOTH, definer: true },
   "keyframe.redeliver_webhook": { roles: BOTH, definer: true },
   "keyframe.recover_webhook_endpoint": { roles: BOTH, definer: true },
   // What the dashboard calls through the Data API.
@@ -156,9 +157,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.lock_slots": { roles: [] },
   "keyframe_private.mark_canceled": { roles: [] },
   "keyframe_private.mark_failed": { roles: [] },
-  "keyframe_private.mark_processing": { roles: [] },
-  "keyframe_private.mark_starting": { roles: [] },
-  "keyframe_private.mark_storing": { roles: [] },
+  "keyframe_private.mark_running": { roles: [] },
   "keyframe_private.record_heartbeat": { roles: [] },
   "keyframe_private.require_default": { roles: [] },
   "keyframe_private.require_frame": { roles: [] },
@@ -169,11 +168,7 @@ const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
   "keyframe_private.replace_default": { roles: [] },
 };
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
-afterAll(() => db.drop());
+const db = useDatabase();
 
 type Found = {
   name: string;

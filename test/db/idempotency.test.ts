@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld, type World } from "../support/db-predictions.ts";
 import { codeOf } from "../support/db-refusal.ts";
 import { create, liftRateLimits, start } from "../support/db-user.ts";
@@ -7,16 +7,14 @@ import { create, liftRateLimits, start } from "../support/db-user.ts";
 const HASH = "a".repeat(64);
 const OTHER_HASH = "b".repeat(64);
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
 });
 beforeEach(async () => {
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 const countPredictions = async () =>
   (await db.sql`select from keyframe.predictions where owner_id = ${world.owner}`).length;

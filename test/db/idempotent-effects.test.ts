@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import type { Row } from "../support/db-predictions.ts";
 import { codeOf, refusalOf } from "../support/db-refusal.ts";
 import {
@@ -15,10 +15,9 @@ import { call, clearWebhooks, readDelivery, seedDeliveries } from "../support/db
 
 // Every POST with an Idempotency-Key: one effect, however often and however many at once; a replay returns the first answer.
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let scene: Scene;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
 });
 beforeEach(async () => {
@@ -26,7 +25,6 @@ beforeEach(async () => {
   await db.sql`delete from keyframe_private.idempotency_keys`;
   scene = await addScene(db, await db.addUser());
 });
-afterAll(() => db.drop());
 
 const KEY = { idempotency_key: "once", request_hash: "a".repeat(64) };
 const OTHER = { idempotency_key: "once", request_hash: "b".repeat(64) };

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { readRow } from "../support/db-calls.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { codeOf, refusalOf } from "../support/db-refusal.ts";
 import { addReference, start, type Wanted } from "../support/db-user.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
 beforeEach(async () => {
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 const frame = (
   step: "first-frame" | "last-frame" = "first-frame",

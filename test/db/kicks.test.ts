@@ -1,7 +1,7 @@
 import { Webhook } from "standardwebhooks";
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim, complete, pollLater, providerSays } from "../support/db-calls.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
@@ -10,10 +10,9 @@ import { liftRateLimits, start } from "../support/db-user.ts";
 const { kickSecret } = inject("stack");
 const FUNCTIONS_URL = "http://127.0.0.1:9/functions/v1";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
   await fillVault(db.sql, { keyframe_functions_url: FUNCTIONS_URL, keyframe_kick_secret: kickSecret });
 });
@@ -22,7 +21,6 @@ beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.last_kicks, keyframe_private.provider_runs`;
   await db.sql`truncate net.http_request_queue`;
 });
-afterAll(() => db.drop());
 
 type Kick = { method: string; url: string; headers: Record<string, string>; body: string; timeout: number };
 const kicks = () => db.sql<Kick[]>`

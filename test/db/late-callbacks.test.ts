@@ -1,18 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim, makeDue, providerSays, readRow, retryLater, runsToCancel } from "../support/db-calls.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
 });
 afterEach(async () => {
   await db.sql`truncate keyframe_private.provider_runs, keyframe_private.provider_callbacks`;
 });
-afterAll(() => db.drop());
 
 const newRun = () => `run-${crypto.randomUUID()}`;
 

@@ -1,19 +1,15 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { installExtensions } from "../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { applyMigrations } from "../../local/stack/apply-migrations.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { readCatalogue } from "../support/db-catalogue.ts";
 import { migrationUrlOf } from "../support/db-migration-url.ts";
 import { addWorld, seedPrediction } from "../support/db-predictions.ts";
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
-afterAll(() => db.drop());
+const db = useDatabase();
 
 test("applied a second time → nothing changes, neither the schema nor what an administrator has set, nor a user's rows", async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = 9`;

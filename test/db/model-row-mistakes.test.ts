@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
 
 // What an administrator may get wrong in a row of models, and the name of the rule that says so.
 
-let db: ClonedDatabase;
+const db = useDatabase();
 beforeAll(async () => {
-  db = await cloneDatabase();
   await db.sql`
     insert into keyframe.models
       (step, model, reference_field, max_references, reference_is_list, first_frame_field, last_frame_field,
@@ -15,7 +14,6 @@ beforeAll(async () => {
     values ('video', 'test/full', 'reference_images', 3, true, 'image', 'last_frame', true, '{"mode": "pro"}',
        'duration', '{5,10}', '{"mode": "std", "resolution": "1080p"}')`;
 });
-afterAll(() => db.drop());
 
 /** The rule that refuses this change of the full row, or of an image model's; "none" when it goes in. */
 async function ruleAgainst(change: string, step: string): Promise<string> {

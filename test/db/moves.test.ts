@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld, columnsIn, STATUSES, type Status, seedPrediction, type World } from "../support/db-predictions.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
@@ -15,13 +15,11 @@ const LEGAL: Record<Status, Status[]> = {
   canceled: [],
 };
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 for (const from of STATUSES) {
   for (const to of STATUSES) {

@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type ServiceFigures, serviceFigures } from "../../shared/contract/service.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
 import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.last_kicks`;
 });
-afterAll(() => db.drop());
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { readRow } from "../support/db-calls.ts";
 import { addProject, addWorld, type World } from "../support/db-predictions.ts";
 import { codeOf } from "../support/db-refusal.ts";
 import { start } from "../support/db-user.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
 beforeEach(async () => {
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 describe("read_prediction", () => {
   const read = (step: string, prediction: string | null, reader = world) =>

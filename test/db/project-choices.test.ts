@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { codeOf } from "../support/db-refusal.ts";
 import { addReference, liftRateLimits, start } from "../support/db-user.ts";
@@ -7,16 +7,14 @@ import { untilSomebodyWaits } from "../support/db-waiting.ts";
 import { call } from "../support/db-webhooks.ts";
 
 // What a project offers for its next predictions: selected frames and a reference image.
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
 });
 beforeEach(async () => {
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 const change = (changes: object, versions?: string[], of = world) =>
   call<{ project: Record<string, unknown> }>(db, of.owner, "update_project", {

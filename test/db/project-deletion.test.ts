@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ClonedDatabase, useDatabase } from "../support/clone-database.ts";
 import { runsToCancel } from "../support/db-calls.ts";
 import { addProject, addWorld, isOver, STATUSES, seedPrediction, type World } from "../support/db-predictions.ts";
 import { codeOf, refusalOf } from "../support/db-refusal.ts";
@@ -7,16 +7,14 @@ import { addReference, liftRateLimits, start } from "../support/db-user.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
 import { call } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
 });
 beforeEach(async () => {
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 const remove = (owner = world.owner, project = world.project) =>
   call<{ project: { id: string; title: string } }>(db, owner, "delete_project", { project_id: project });

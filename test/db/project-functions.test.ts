@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 import { codeOf } from "../support/db-refusal.ts";
 import { call } from "../support/db-webhooks.ts";
@@ -7,17 +7,13 @@ import { call } from "../support/db-webhooks.ts";
 type Project = Row & { id: string; created_at: string; predictions?: Row[] };
 type Args = Parameters<typeof call>[3];
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 let stranger: World;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
 beforeEach(async () => {
   world = await addWorld(db);
   stranger = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 const list = (args: Args = {}, owner = world.owner) =>
   call<{ projects: Project[]; rate: Row | null }>(db, owner, "list_projects", args);

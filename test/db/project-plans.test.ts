@@ -1,17 +1,16 @@
 import type postgres from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim } from "../support/db-calls.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { addReference } from "../support/db-user.ts";
 
 const MANY = 10_000;
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 let crowded: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
   crowded = { ...world, project: await addProject(db, world.owner) };
   const { id } = await seedPrediction(db.sql, crowded, {
@@ -36,7 +35,6 @@ beforeAll(async () => {
   });
   await db.sql`analyze keyframe.projects, keyframe.predictions, keyframe_private.file_removals`;
 });
-afterAll(() => db.drop());
 
 /** The plans of a user's calls; seven times, for later calls of a session may run with a plan made for any arguments. */
 const plansAsUser = (statement: string, args: (string | null)[]) =>

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld, seedPrediction } from "../support/db-predictions.ts";
 import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
-afterAll(() => db.drop());
+const db = useDatabase();
 
 /** The specification: what differs from Postgres' defaults, and for which table. The migrations say why. */
 const PARAMETERS: Record<string, string[]> = {

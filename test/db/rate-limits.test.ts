@@ -1,20 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld, type World } from "../support/db-predictions.ts";
 import { codeOf, refusalOf } from "../support/db-refusal.ts";
 import { create, start } from "../support/db-user.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
 beforeEach(async () => {
   world = await addWorld(db);
   await db.sql`update keyframe_private.rate_limits set capacity = 3, per_second = 0.1`;
 });
 afterEach(() => db.sql`truncate keyframe_private.rate_buckets`);
-afterAll(() => db.drop());
 
 const upload = (owner: string) =>
   db.as({ role: "authenticated", sub: owner }, async (sql) => {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim, complete, providerSays } from "../support/db-calls.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { addScene, makeRequest, REQUESTS, type Scene } from "../support/db-requests.ts";
@@ -9,16 +9,14 @@ import { addEndpoint, exchange, resultOf } from "../support/db-webhooks.ts";
 
 // A token's row stays locked to the end of its transaction. A transaction that waits for one must hold nothing that its holder may need.
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let scene: Scene;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
 });
 beforeEach(async () => {
   scene = await addScene(db, await db.addUser());
 });
-afterAll(() => db.drop());
 
 const TABLES = [
   "keyframe.projects",

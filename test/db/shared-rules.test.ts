@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { EVENT_TYPES } from "../../shared/contract/webhooks.ts";
 import { isErrorCode } from "../../shared/http/errors.ts";
 import { IMAGE_LIMIT_BYTES } from "../../supabase/functions/api/http/read-upload.ts";
 import { MAX_OUTPUT_BYTES } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 
 // Rules that Postgres and TypeScript both need: each is written once on either side, and these tests compare the two.
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
-afterAll(() => db.drop());
+const db = useDatabase();
 
 test("the types of events in SQL → are those of the contract, and webhook.test", async () => {
   const [row] = await db.sql<{ types: string[] }[]>`select keyframe_private.event_types() as types`;

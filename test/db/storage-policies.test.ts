@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: string;
 let other: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   owner = await db.addUser();
   other = await db.addUser();
   await db.sql`
@@ -16,7 +15,6 @@ beforeAll(async () => {
       ('keyframe-outputs', ${`${owner}/p/1.png`}, null),
       ('keyframe-outputs', ${`${other}/p/1.mp4`}, null)`;
 });
-afterAll(() => db.drop());
 
 const read = (role: string, sub?: string) =>
   db.as(sub ? { role, sub } : { role }, async (sql) => {

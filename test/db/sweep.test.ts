@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim, providerSays, readRow } from "../support/db-calls.ts";
 import { addWorld, type Row, type Status, seedPrediction, type World } from "../support/db-predictions.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
   await fillVault(db.sql, {
     keyframe_functions_url: "http://127.0.0.1:9/functions/v1",
@@ -18,7 +17,6 @@ beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.provider_runs, keyframe_private.file_removals`;
   await db.sql`truncate net.http_request_queue`;
 });
-afterAll(() => db.drop());
 
 const soon = () => new Date(Date.now() + 60_000);
 const past = () => new Date(Date.now() - 1_000);

@@ -1,6 +1,6 @@
 import type { TransactionSql } from "postgres";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
@@ -99,11 +99,10 @@ const UPDATE_COLUMNS: Record<string, string[]> = {
   ],
 };
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: World;
 let other: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   owner = await addWorld(db);
   other = await addWorld(db);
   await seedPrediction(db.sql, owner, { status: "succeeded" });
@@ -116,7 +115,6 @@ beforeAll(async () => {
     await sendNext(db.sql, { status_code: 500 });
   }
 });
-afterAll(() => db.drop());
 
 /** Becomes somebody for the rest of the transaction, as PostgREST does. */
 async function become(sql: TransactionSql, who: Who): Promise<void> {

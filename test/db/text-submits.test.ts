@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim, providerSays, readRow, retryLater, runsToCancel, type Saying } from "../support/db-calls.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
 
 // A run in the provider's list with only an equal text belongs to a prediction if no other one submitted that text.
-let db: ClonedDatabase;
+const db = useDatabase();
 let ours: World;
 let theirs: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   ours = await addWorld(db);
 });
 beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.text_submits`;
   theirs = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 /** A prediction that `generate` has just been handed, to submit it. */
 async function submit(world: World, columns: Row = {}): Promise<{ id: string; lease: string }> {

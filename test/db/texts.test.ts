@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { startVideoBody } from "../../shared/contract/predictions.ts";
 import { createProjectBody } from "../../shared/contract/projects.ts";
 import { createWebhookBody } from "../../shared/contract/webhooks.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld, type World } from "../support/db-predictions.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
@@ -10,13 +10,11 @@ import { rolledBack } from "../support/db-rolled-back.ts";
 // The rules for texts exist twice: in the contract, for the API, and in checks, for the Data
 // API. They must say the same.
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 type Schema = { safeParse(value: unknown): { success: boolean } };
 const project = createProjectBody.shape;
@@ -111,26 +109,26 @@ test.each<[what: string, value: string, takenBy: string[]]>([
   expect(outcomes).toEqual(ALL.map((name) => [name, takenBy.includes(name), takenBy.includes(name)]));
 });
 
-const LAST = 0x10ffff;
-const isCharacter = (point: number) => point > 0 && (point < 0xd800 || point > 0xdfff);
+// All of the planes with assigned letters and signs, the tags, the ends of each plane, and every 101st of the rest.
+const POINTS = Array.from({ length: 0x10ffff }, (_, at) => at + 1).filter(
+  (point) =>
+    (point < 0xd800 || point > 0xdfff) &&
+    (point < 0x20000 || (point >= 0xe0000 && point < 0xe1000) || (point & 0xffff) >= 0xfffe || point % 101 === 0),
+);
 
 test.each([
   ["title", project.title, "keyframe_private.has_visible_character(c) and keyframe_private.is_one_line(c)"],
   ["textPrompt", project.textPrompt, "keyframe_private.has_visible_character(c) and keyframe_private.is_plain_text(c)"],
   ["description of an endpoint", lines.description, "keyframe_private.is_one_line(c)"],
   ["description of a project", project.description, "keyframe_private.is_plain_text(c)"],
-])(
-  "each character of Unicode alone as %s → contract and checks agree",
-  async (_name, schema, check) => {
-    const [row] = await db.sql.unsafe<{ refused: number[] }[]>(`
-    select array_agg(i order by i) filter (where not (${check})) as refused
-    from (select i, chr(i) as c from generate_series(1, ${LAST}) i where i not between ${0xd800} and ${0xdfff}) as each`);
-    const refused: number[] = [];
-    for (let point = 1; point <= LAST; point++) {
-      if (isCharacter(point) && !schema.safeParse(String.fromCodePoint(point)).success) refused.push(point);
-    }
-    expect(refused).toEqual(row?.refused);
-    expect(refused.length).toBeLessThan(6000);
-  },
-  60_000,
-);
+])("a character of Unicode alone as %s → contract and checks agree", async (_name, schema, check) => {
+  const [row] = await db.sql.unsafe<{ refused: number[] }[]>(
+    `select array_agg(i order by i) filter (where not (${check})) as refused
+     from (select i, chr(i) as c from unnest($1::int[]) i) as each`,
+    [POINTS],
+  );
+  const refused = POINTS.filter((point) => !schema.safeParse(String.fromCodePoint(point)).success);
+  expect(refused).toEqual(row?.refused);
+  expect(refused.length).toBeGreaterThan(30);
+  expect(refused.length).toBeLessThan(6000);
+});

@@ -1,6 +1,6 @@
 import type { TransactionSql } from "postgres";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addWorld, type Seeded, STATUSES, type Status, seedPrediction, type World } from "../support/db-predictions.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
@@ -176,13 +176,11 @@ const EXPECTED: Record<keyof typeof ATTEMPTS, Record<Status, Outcome>> = {
   },
 };
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 describe.each(Object.entries(ATTEMPTS))("%s", (name, attempt) => {
   for (const from of STATUSES) {

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 
 // A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still searched for.
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   world = await addWorld(db);
 });
 beforeEach(() => db.sql`truncate keyframe.predictions, keyframe_private.unanswered_submits`);
-afterAll(() => db.drop());
 
 const RECENTLY = new Date(Date.now() - 60_000);
 

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim } from "../support/db-calls.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
@@ -7,10 +7,9 @@ import { addReference, liftRateLimits, start } from "../support/db-user.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
 
 // A reference image that no prediction uses has an end: a month after its upload, or with its owner's account.
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
 });
 beforeEach(async () => {
@@ -21,7 +20,6 @@ beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.file_removals`;
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 const DAY = 24 * 3_600_000;
 const upload = async (days: number, owner: string | null = world.owner, name = `${crypto.randomUUID()}.png`) => {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim, complete, fail, providerSays, readRow } from "../support/db-calls.ts";
 import { addProject, addWorld, type World } from "../support/db-predictions.ts";
 import { refusalOf } from "../support/db-refusal.ts";
@@ -8,17 +8,15 @@ import { untilSomebodyWaits } from "../support/db-waiting.ts";
 
 // Events are unique by the id of their project or prediction. One that lives a second time would get none.
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
 });
 beforeEach(async () => {
   await db.sql`truncate keyframe.projects, keyframe.webhook_events, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.file_removals cascade`;
   world = await addWorld(db);
 });
-afterAll(() => db.drop());
 
 const eventsOf = async (id: string) =>
   (

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { codeOf, refusalOf } from "../support/db-refusal.ts";
 import { addEndpoint, type Caller, call, clearWebhooks, seedDeliveries } from "../support/db-webhooks.ts";
 
@@ -19,16 +19,14 @@ const FUNCTIONS: Record<string, (endpoint: string, delivery: string) => Args> = 
   recover_webhook_endpoint: (endpoint_id) => ({ endpoint_id, since: new Date(0) }),
 };
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: string;
 let other: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   owner = await db.addUser();
   other = await db.addUser();
 });
 beforeEach(() => clearWebhooks(db.sql));
-afterAll(() => db.drop());
 
 const addFor = async (whose: string | null) => {
   const endpoint = await addEndpoint(db.sql, whose);

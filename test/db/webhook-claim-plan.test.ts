@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
 
 // 100,000 delivered, 10,000 due at one endpoint, and a few at ten others.
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let flood: string;
 const quiet: string[] = [];
 beforeAll(async () => {
-  db = await cloneDatabase();
   flood = await addEndpoint(db.sql, null);
   for (let i = 0; i < 10; i++) quiet.push(await addEndpoint(db.sql, null));
   const [id = ""] = await seedDeliveries(db.sql, flood, 1);
@@ -26,7 +25,6 @@ beforeAll(async () => {
   });
   await db.sql`analyze keyframe.webhook_deliveries, keyframe.webhook_events, keyframe.webhook_endpoints, keyframe.webhook_attempts`;
 });
-afterAll(() => db.drop());
 
 test("a claim among 100,000 delivered and 10,000 due → goes through the index of what is due, and reads a few rows", async () => {
   for (const endpoint of quiet) await seedDeliveries(db.sql, endpoint, 2);
@@ -50,7 +48,12 @@ test("a claim among 100,000 delivered and 10,000 due → goes through the index 
 test("recording a batch of 36 in it → finds each by its key", async () => {
   const { deliveries } = await exchange(db.sql);
   const results = deliveries.map((delivery) => resultOf(delivery, { status_code: 200 }));
-  const plans = await plansOf(db.url, (sql) => exchange(sql, { results, maxLanes: 0 }));
+  let recorded = 0;
+  const plans = await plansOf(db.url, async (sql) => {
+    ({ recorded } = await exchange(sql, { results, maxLanes: 0 }));
+  });
+  expect(recorded).toBe(36);
+  expect(plans.some((plan) => plan.includes("webhook_deliveries_pkey"))).toBe(true);
   for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_deliveries");
 });
 

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { codeOf } from "../support/db-refusal.ts";
 import { addScene, makeRequest, type Scene } from "../support/db-requests.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
 import { exchange, resultOf } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
-afterAll(() => db.drop());
+const db = useDatabase();
 
 /** What came of a request that was made while a deletion was not yet committed. */
 async function whileDeleting<T>(statement: string, request: () => Promise<T>): Promise<PromiseSettledResult<T>> {

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import type { Row } from "../support/db-predictions.ts";
 import { addEndpoint, call, clearWebhooks, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: string;
 let endpoint: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   owner = await db.addUser();
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, owner);
 });
-afterAll(() => db.drop());
 
 const later = (hours: number) => new Date(Date.now() + hours * 3_600_000);
 const ended = (status: "delivered" | "exhausted", columns: object = {}) => ({
@@ -73,6 +71,18 @@ describe("list_webhook_deliveries", () => {
   test("of one status → only those", async () => {
     const [failed] = [await seed(ended("exhausted")), await seed(ended("delivered")), await seed()];
     expect((await list({ status: "exhausted" })).map(({ id }) => id)).toEqual([failed]);
+  });
+
+  test("of one event type → only those, of every status or of one", async () => {
+    const [failed, sent] = [
+      await seed(ended("exhausted", { event_type: "webhook.test" })),
+      await seed({ event_type: "webhook.test" }),
+    ];
+    await seed(ended("exhausted"));
+    const ids = async (args: Record<string, string>) => (await list(args)).map(({ id }) => id).toSorted();
+    expect(await ids({ event_type: "webhook.test" })).toEqual([failed, sent].toSorted());
+    expect(await ids({ event_type: "webhook.test", status: "exhausted" })).toEqual([failed]);
+    expect(await ids({ event_type: "generation.failed" })).toEqual([]);
   });
 
   test("a page of 100 and the row that shows another page → 101 rows", async () => {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { liftRateLimits } from "../support/db-user.ts";
 import {
   addEndpoint,
@@ -17,16 +17,12 @@ import {
 const START = new Date("2026-03-01T00:00:00Z");
 const days = (count: number, seconds = 0) => new Date(START.getTime() + (count * 86_400 + seconds) * 1000);
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let endpoint: string;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, null);
 });
-afterAll(() => db.drop());
 
 /** One more delivery is attempted at this moment. */
 async function attempt(outcome: Outcome, at: Date): Promise<void> {

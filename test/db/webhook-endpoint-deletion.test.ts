@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { codeOf } from "../support/db-refusal.ts";
 import { addScene, makeRequest, type Scene } from "../support/db-requests.ts";
@@ -16,17 +16,15 @@ import {
   sendNext,
 } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let scene: Scene;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   scene = await addScene(db, await db.addUser());
 });
-afterAll(() => db.drop());
 
 const remove = (endpoint: string, caller: Caller = scene.caller) =>
   call(db, caller, "delete_webhook_endpoint", { endpoint_id: endpoint });
@@ -100,6 +98,7 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
     "rotate_webhook_secret",
     "test_webhook_endpoint",
     "list_webhook_deliveries",
+    "read_webhook_delivery",
     "redeliver_webhook",
     "recover_webhook_endpoint",
   ])("then %s → not_found", async (name) => {

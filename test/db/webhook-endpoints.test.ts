@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import type { Row } from "../support/db-predictions.ts";
 import { codeOf, refusalOf } from "../support/db-refusal.ts";
 import { liftRateLimits } from "../support/db-user.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
 import { addEndpoint, type Caller, call, clearWebhooks, readEndpoint } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await liftRateLimits(db);
   owner = await db.addUser();
 });
 beforeEach(() => clearWebhooks(db.sql));
-afterAll(() => db.drop());
 
 const URL = "https://receiver.example/hook";
 type Created = { endpoint: Row & { id: string }; secret: string; replayed: boolean; rate: Row | null };

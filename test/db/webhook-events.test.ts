@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { claim, complete, fail, makeDue, providerSays, readRow, retryLater } from "../support/db-calls.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
 import { create } from "../support/db-user.ts";
 import { addEndpoint, clearWebhooks } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
 beforeEach(async () => {
   world = await addWorld(db);
   await clearWebhooks(db.sql);
 });
-afterAll(() => db.drop());
 
 type Event = { id: string; type: string; owner_id: string; project_id: string; prediction_id: string | null };
 const events = () =>

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
+import { beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { addEndpoint, clearWebhooks, exchange, record, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let endpoint: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await fillVault(db.sql, {
     keyframe_functions_url: "http://127.0.0.1:9/functions/v1",
     keyframe_kick_secret: inject("stack").kickSecret,
@@ -17,7 +16,6 @@ beforeEach(async () => {
   endpoint = await addEndpoint(db.sql, null);
   await db.sql`truncate keyframe_private.worker_heartbeats, net.http_request_queue`;
 });
-afterAll(() => db.drop());
 
 const kicks = async () => (await db.sql`select from net.http_request_queue where url like '%/keyframe-deliver'`).count;
 

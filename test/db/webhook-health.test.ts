@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { addEndpoint, call, clearWebhooks, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
@@ -15,18 +15,16 @@ type Health = {
 };
 
 const HOUR_MS = 3_600_000;
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: string;
 let endpoint: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   owner = await db.addUser();
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, owner);
 });
-afterAll(() => db.drop());
 
 const ask = (caller: string, args: { endpoint_id?: string } = {}) => call<Health>(db, caller, "webhook_health", args);
 const read = async () => (await ask(owner)).endpoints.find(({ endpoint_id }) => endpoint_id === endpoint);

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { liftRateLimits } from "../support/db-user.ts";
 import {
   addEndpoint,
@@ -13,11 +13,10 @@ import {
 } from "../support/db-webhooks.ts";
 
 const HOUR_MS = 3_600_000;
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: string;
 let endpoint: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   owner = await db.addUser();
 });
 beforeEach(async () => {
@@ -25,7 +24,6 @@ beforeEach(async () => {
   await db.sql`delete from keyframe_private.webhook_hours`;
   endpoint = await addEndpoint(db.sql, owner, { max_in_flight: 100 });
 });
-afterAll(() => db.drop());
 
 type Counted = { endpoint: string; hour: string; delivered: number; retrying: number; exhausted: number };
 

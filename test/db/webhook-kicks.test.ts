@@ -1,7 +1,7 @@
 import { Webhook } from "standardwebhooks";
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 import { complete } from "../support/db-calls.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
 import { rolledBack } from "../support/db-rolled-back.ts";
@@ -10,11 +10,10 @@ import { addEndpoint, call, clearWebhooks, exchange, lease, seedDeliveries } fro
 const { kickSecret } = inject("stack");
 const FUNCTIONS_URL = "http://127.0.0.1:9/functions/v1";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
 let endpoint: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   await fillVault(db.sql, { keyframe_functions_url: FUNCTIONS_URL, keyframe_kick_secret: kickSecret });
 });
 beforeEach(async () => {
@@ -23,7 +22,6 @@ beforeEach(async () => {
   endpoint = await addEndpoint(db.sql, world.owner);
   await db.sql`truncate keyframe_private.worker_heartbeats, net.http_request_queue`;
 });
-afterAll(() => db.drop());
 
 type Kick = { url: string; headers: Record<string, string>; body: string };
 const kicks = () => db.sql<Kick[]>`

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -14,12 +14,8 @@ import {
   tokenOf,
 } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
+const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));
-afterAll(() => db.drop());
 
 const fromNow = (seconds: number) => new Date(Date.now() + seconds * 1000);
 const addEndpoints = (count: number, columns: object = {}) =>

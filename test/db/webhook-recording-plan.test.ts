@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
-afterAll(() => db.drop());
+const db = useDatabase();
 
 // Postgres keeps a function's plan for the life of a session: one made while the table was small must not read all of it later.
 test("recording, planned on a table with a few rows → through the primary key, no scan of all deliveries", async () => {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { untilSomebodyWaits } from "../support/db-waiting.ts";
 import {
@@ -16,12 +16,8 @@ import {
   tokenOf,
 } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
+const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));
-afterAll(() => db.drop());
 
 const record = (results: Result[]) => recordIn(db.sql, results);
 const attemptsOf = (id: string) => db.sql`

@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addEndpoint, clearWebhooks, readDelivery, seedDeliveries } from "../support/db-webhooks.ts";
 
 // A recovery that reaches back to the end of the retention meets what the pruning deletes at the same moment.
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: string;
 let endpoint: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   owner = await db.addUser();
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, owner, { created_at: ago(60 * DAY) });
 });
-afterAll(() => db.drop());
 
 const DAY = 86_400_000;
 const RETENTION = 30 * DAY;

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addProject, type Row } from "../support/db-predictions.ts";
 import {
   addEndpoint,
@@ -12,18 +12,16 @@ import {
   sendNext,
 } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: string;
 let endpoint: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   owner = await db.addUser();
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, owner);
 });
-afterAll(() => db.drop());
 
 const redeliver = async (delivery_id: string) =>
   (await call<{ delivery: Row }>(db, owner, "redeliver_webhook", { delivery_id })).delivery;

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addEndpoint, clearWebhooks, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let endpoint: string;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, null);
 });
-afterAll(() => db.drop());
 
 /** An event of so many days ago, with a delivery and an attempt. Returns the event's id. */
 async function addEvent(daysAgo: number): Promise<string> {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -16,16 +16,12 @@ const SCHEDULE = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * 
 const START = new Date("2026-03-01T00:00:00Z");
 const plus = (at: Date, seconds: number) => new Date(at.getTime() + seconds * 1000);
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let endpoint: string;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, null);
 });
-afterAll(() => db.drop());
 
 const seedAt = async (at: Date, columns: object = {}) =>
   (await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: at, ...columns }))[0] ?? "";

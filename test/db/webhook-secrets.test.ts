@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { codeOf, refusalOf } from "../support/db-refusal.ts";
 import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries } from "../support/db-webhooks.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let owner: string;
 let endpoint: string;
 beforeAll(async () => {
-  db = await cloneDatabase();
   owner = await db.addUser();
   await db.sql`select vault.create_secret('whsec_stays', 'keyframe_kick_secret')`;
 });
@@ -15,7 +14,6 @@ beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, owner);
 });
-afterAll(() => db.drop());
 
 const hoursFromNow = (hours: number) => new Date(Date.now() + hours * 3_600_000);
 

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { addEndpoint, clearWebhooks, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
 import { until } from "../support/until.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 let endpoint: string;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, null);
 });
-afterAll(() => db.drop());
 
 /** Far more than anything here takes: a call that takes so long has waited to its end. */
 const LONG_MS = 7_000;

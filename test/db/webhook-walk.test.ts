@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { beforeEach, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { plansOf } from "../support/db-plans.ts";
 import { addEndpoint, clearWebhooks, lease, seedDeliveries } from "../support/db-webhooks.ts";
 
 // endpoints_with_due: who has something due, in the falling order of the identifiers, from anywhere on.
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
+const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));
-afterAll(() => db.drop());
 
 const NOUGHT = "00000000-0000-0000-0000-000000000000";
 const idOf = (number: number) => `${String(number).padStart(8, "0")}${NOUGHT.slice(8)}`;

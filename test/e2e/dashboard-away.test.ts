@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { type Visit, visitDashboard } from "../support/dashboard-browser.ts";
+import { stepCard } from "../support/dashboard-film.ts";
 import { newPerson } from "../support/dashboard-person.ts";
 
 const visit = visitDashboard();
@@ -79,6 +80,29 @@ test("a form sent while the service is away → says so and keeps what was typed
   await follow(page, "Projects");
   await page.getByRole("article").getByText("Lost and found").first().waitFor();
   expect(await page.getByRole("heading", { level: 2, name: "Lost and found" }).count()).toBe(1);
+});
+
+test("a start that was carried out and answered 500 → clicked again, it runs once", async () => {
+  const { session, keyframe } = await newPerson();
+  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
+  const { page, watch } = await visit({ session });
+  watch.allow(/Failed to load resource/);
+  await page.goto(`/#/projects/${projectId}`);
+  const card = stepCard(page, "First frame");
+  const START = "**/functions/v1/api/projects/generate/first-frame";
+  await page.route(START, async (route) => {
+    if (route.request().method() !== "POST") return await route.fallback();
+    expect((await route.fetch()).status()).toBe(202);
+    const error = { code: "internal", message: "Something failed here.", requestId: "r" };
+    await route.fulfill({ status: 500, json: { success: false, data: null, error } });
+  });
+  const generate = card.getByRole("button", { name: /^(Generate|Run again)$/ });
+  await generate.click();
+  await card.getByRole("alert").waitFor();
+  await page.unroute(START);
+  await generate.click();
+  await card.getByText("Done").first().waitFor();
+  expect((await keyframe.listPredictions(projectId, { step: "first-frame" })).predictions).toHaveLength(1);
 });
 
 test("offline → a banner, and what was read stays; online again → it goes, and a page not loaded before is there", async () => {

@@ -1,9 +1,31 @@
-import { expect, inject, test } from "vitest";
+import { Buffer } from "node:buffer";
+import type { Locator } from "playwright-core";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { visitDashboard } from "../support/dashboard-browser.ts";
 import { newPerson } from "../support/dashboard-person.ts";
+import { openDatabase } from "../support/api-database.ts";
+import type { Step } from "../../shared/contract/fields.ts";
+import { startStuck } from "../support/api-stuck.ts";
+import { drawImage } from "../support/api-images.ts";
+import { furnish } from "../support/dashboard-tour.ts";
+import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.ts";
+import { answers } from "../support/flow-receiver-habits.ts";
 import { openApi, places } from "../support/openapi-document.ts";
 
 const visit = visitDashboard();
+/** Every operation is opened, executed and pasted, one after the other. */
+const SLOW_MS = 400_000;
+const sql = openDatabase();
+let receiver: FlowReceiver;
+let folder: string;
+beforeAll(async () => {
+  receiver = await startFlowReceiver(answers(204));
+  folder = await Deno.makeTempDir({ prefix: "keyframe-curl-" });
+});
+afterAll(async () => {
+  await receiver?.close();
+  await Deno.remove(folder, { recursive: true });
+});
 
 test("the API reference → every operation and event of openapi.json", async () => {
   const { page } = await visit({ session: (await newPerson()).session });
@@ -36,3 +58,89 @@ test("a request from the API reference → 200 with the signed-in user's project
   expect(curl).toContain(`${inject("stack").url}/functions/v1/api/projects`);
   expect(curl).toContain(`Authorization: Bearer ${session.access_token}`);
 });
+
+/** Somebody with everything the examples speak of. */
+async function filmMaker() {
+  const person = await newPerson();
+  const { keyframe } = person;
+  const { projectId, webhookId } = await furnish(person, receiver.url);
+  const { referenceImagePath } = await keyframe.uploadReferenceImage(await drawImage());
+  await keyframe.waitFor(await keyframe.generate("first-frame", { projectId, referenceImagePath }));
+  const user = {
+    start: (step: Step, body: object) => keyframe.generate(step, { projectId, ...body }),
+    read: (step: Step, _project: string, predictionId?: string) =>
+      keyframe.readPrediction({ step, projectId, predictionId: predictionId ?? "" }),
+  };
+  await startStuck(sql, user, "last-frame", projectId);
+  return { ...person, webhookId };
+}
+
+/** The commands that the page shows for an operation: one for each of its examples. Nothing is sent. */
+async function commandsOf(block: Locator, fill: (block: Locator) => Promise<void>): Promise<string[]> {
+  await block.locator(".opblock-summary-control").click();
+  await block.locator(".execute").waitFor();
+  await fill(block);
+  const choice = block.locator(".opblock-section-request-body select.examples-select-element");
+  const examples =
+    (await choice.count()) === 0
+      ? [null]
+      : await choice.locator("option").evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
+  const commands: string[] = [];
+  for (const example of examples) {
+    if (example !== null) await choice.selectOption(example);
+    await block.locator(".execute").click();
+    commands.push((await block.locator(".curl-command .curl").textContent()) ?? "");
+    if (example !== null) await block.locator(".btn-clear").click();
+  }
+  await block.locator(".opblock-summary-control").click();
+  return commands;
+}
+
+/** Pastes a command into a shell, beside an image to upload. */
+async function paste(command: string): Promise<{ status: number; answer: string }> {
+  const shell = new Deno.Command("bash", { args: ["-c", `${command} -s -w '\n%{http_code}'`], cwd: folder });
+  const lines = new TextDecoder().decode((await shell.output()).stdout).split("\n");
+  return { status: Number(lines.pop()), answer: lines.join("\n") };
+}
+
+test(
+  "every example of the page, pasted into a shell by a person with a film and an endpoint → success",
+  async () => {
+    const { session, keyframe, webhookId } = await filmMaker();
+    const { page } = await visit({ session });
+    await page.goto("/#/docs");
+    await page.locator(".authorize.locked").first().waitFor();
+    await page.route("**/functions/v1/api/**", (route) => route.fulfill({ json: {} }));
+    const photo = { name: "look.png", mimeType: "image/png", buffer: Buffer.from(await drawImage()) };
+    await Deno.writeFile(`${folder}/look.png`, photo.buffer);
+    const doomedProject = await keyframe.createProject({ title: "Doomed", textPrompt: "A" });
+    const doomedWebhook = await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] });
+
+    const results: [string, number][] = [];
+    const withSecretKey = ["readHealth", "readMetrics"];
+    const run = async (id: string, tag: string) => {
+      const fill = async (block: Locator) => {
+        if (id === "uploadReferenceImage") await block.locator("input[type=file]").setInputFiles(photo);
+        if (id === "deleteProject") await block.getByPlaceholder("projectId").fill(doomedProject.projectId);
+        if (id === "deleteWebhook") await block.getByPlaceholder("webhookId").fill(doomedWebhook.webhookId);
+      };
+      for (const command of await commandsOf(page.locator(`#operations-${tag}-${id}`), fill)) {
+        const { status, answer } = await paste(command);
+        results.push([id, status]);
+        if (status >= 300) console.error(command, answer);
+        if (id === "createWebhook") await keyframe.webhooks.delete(JSON.parse(answer).data.webhookId);
+        if (id === "changeWebhook") await keyframe.webhooks.change(webhookId, { enabled: true });
+      }
+    };
+    for (const { id, described } of places) if (!withSecretKey.includes(id)) await run(id, described.tags[0] ?? "");
+    await page.locator(".scheme-container .authorize, .auth-wrapper .authorize").first().click();
+    const secret = page.locator(".auth-container").filter({ hasText: "secretKey" });
+    await secret.locator("input").fill(inject("stack").secretKey);
+    await secret.getByRole("button", { name: "Apply credentials" }).click();
+    await page.locator(".close-modal").click();
+    for (const id of withSecretKey) await run(id, "Service");
+    expect(results.filter(([, status]) => status < 200 || status >= 300)).toEqual([]);
+    expect(results.length).toBeGreaterThan(places.length);
+  },
+  SLOW_MS,
+);

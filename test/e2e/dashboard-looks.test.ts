@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { axeFindings } from "../support/dashboard-axe.ts";
 import { visitDashboard } from "../support/dashboard-browser.ts";
 import { newPerson, type Person } from "../support/dashboard-person.ts";
@@ -29,44 +29,57 @@ beforeAll(async () => {
 });
 afterAll(() => receiver?.close());
 
-const tours = (): { who: Person | null; stops: Stop[]; isWhole: boolean }[] => [
-  { who: null, stops: signedOutTour, isWhole: true },
-  { who: newcomer, stops: emptyTour, isWhole: true },
-  { who: owner, stops: fullTour(belongings), isWhole: true },
-  { who: owner, stops: brokenTour(belongings), isWhole: false },
-];
+type Tour = { who: Person | null; stops: Stop[]; isWhole: boolean };
+const TOURS: Record<string, () => Tour> = {
+  "signed out": () => ({ who: null, stops: signedOutTour, isWhole: true }),
+  "with nothing yet": () => ({ who: newcomer, stops: emptyTour, isWhole: true }),
+  "with a film and an endpoint": () => ({ who: owner, stops: fullTour(belongings), isWhole: true }),
+  "while the service fails": () => ({ who: owner, stops: brokenTour(belongings), isWhole: false }),
+};
 
-/** Goes to every page in every state and collects what `look` finds there. */
-async function findings(options: { scheme?: "light" | "dark"; isPhone?: boolean }, look: Look): Promise<string[]> {
-  const found: string[] = [];
-  for (const { who, stops, isWhole } of tours()) {
-    const { page, watch } = await visit({ ...options, ...(who === null ? {} : { session: who.session }) });
+const DESK = { width: 1280, height: 800 };
+const PHONE = { width: 390, height: 844 };
+
+/** Ends when nothing is fading any more. */
+async function switchTo(page: Page, colorScheme: "light" | "dark"): Promise<void> {
+  await page.emulateMedia({ colorScheme });
+  await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor({ state: "attached" });
+  await page.evaluate(async () => {
+    const frame = () => new Promise(requestAnimationFrame);
+    const isFading = () => document.getAnimations().some((one) => one instanceof CSSTransition);
+    do await frame();
+    while (isFading());
+  });
+}
+
+/** Of a page as it stands: what axe finds in light and in dark, and whether a phone has to scroll sideways. */
+async function findings(page: Page): Promise<string[]> {
+  const found = await axeFindings(page);
+  await switchTo(page, "dark");
+  found.push(...(await axeFindings(page, ["color-contrast"])).map((finding) => `dark, ${finding}`));
+  await switchTo(page, "light");
+  await page.setViewportSize(PHONE);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  if (width > PHONE.width) found.push(`${width} px wide in a window of ${PHONE.width} px`);
+  await page.setViewportSize(DESK);
+  return found;
+}
+
+test.each(Object.entries(TOURS))(
+  "every page %s → axe finds nothing in light and in dark, and 390 px are wide enough",
+  async (_state, tour) => {
+    const { who, stops, isWhole } = tour();
+    const found: string[] = [];
+    const { page, watch } = await visit(who === null ? {} : { session: who.session });
     watch.allow(isWhole ? /status of 412/ : /Failed to load resource/);
     for (const { name, go } of stops) {
       await go(page);
       if (isWhole) await untilRead(page);
-      found.push(...(await look(page)).map((finding) => `${name}: ${finding}`));
+      found.push(...(await findings(page)).map((finding) => `${name}: ${finding}`));
     }
-  }
-  return found;
-}
-
-type Look = (page: Page) => Promise<string[]>;
-
-describe.each(["light", "dark"] as const)("%s", (scheme) => {
-  test("every page in every state → axe finds nothing", async () => {
-    expect(await findings({ scheme }, axeFindings)).toEqual([]);
-  });
-});
-
-test("every page 390 px wide → nothing to scroll sideways", async () => {
-  const tooWide: Look = (page) =>
-    page.evaluate(() => {
-      const { scrollWidth, clientWidth } = document.documentElement;
-      return scrollWidth > clientWidth ? [`${scrollWidth} px wide in a window of ${clientWidth} px`] : [];
-    });
-  expect(await findings({ isPhone: true }, tooWide)).toEqual([]);
-});
+    expect(found).toEqual([]);
+  },
+);
 
 test("a phone → the burger opens the pages, following one closes it and puts the focus on the page", async () => {
   const { page } = await visit({ session: newcomer.session, isPhone: true });

@@ -92,7 +92,7 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
   await list.getByText("No failed deliveries").waitFor();
   await filter("Delivered");
   await list.getByRole("button", { name: /Delivered.*project\.created/s }).click();
-  const facts = list.getByText("webhook-id");
+  const facts = list.getByText("webhook-id", { exact: true });
   await facts.waitFor();
   const place = async () => {
     const [panel, inside] = [await list.boundingBox(), await facts.boundingBox()];
@@ -131,4 +131,51 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
   const events = () =>
     receiver.arrivals.map(({ body }) => JSON.parse(body)).filter(({ data }) => data.title === "The missed one");
   await until("what was missed arrives", () => events().length === 1);
+});
+
+test("an open page follows what happens; a delivery shows its project, body and headers; sent again → the state is right at once", async () => {
+  let status = 500;
+  const repaired = await startFlowReceiver((response) => response.writeHead(status).end());
+  try {
+    const { session, keyframe } = await newPerson();
+    const { webhookId } = await keyframe.webhooks.create({
+      url: repaired.url,
+      description: "Repaired",
+      eventTypes: [],
+    });
+    const { page } = await visit({ session });
+    await page.goto(`/#/webhooks/${webhookId}`);
+    await page.getByText("No deliveries yet").first().waitFor();
+    await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
+    const list = page.getByRole("region", { name: "Deliveries" });
+    const row = list.getByRole("button", { name: /project\.created.*Harbour/s });
+    await row.getByText("Retrying").waitFor();
+    const health = page.getByRole("region", { name: "Last 24 hours" });
+    await health.getByText("Failing").waitFor();
+    await row.getByText("2 attempts").waitFor(); // the next one is minutes away
+
+    await list.getByText("Pending", { exact: true }).first().click();
+    await row.click();
+    status = 204;
+    await list.getByRole("button", { name: "Send again" }).click();
+    await row.getByText("Delivered").waitFor(); // though the list is of what is pending
+    await health.getByText("Healthy").waitFor();
+    const sent = repaired.arrivals.at(-1);
+    await list.getByText("Request headers").last().click();
+    const shown = (await list.locator("details pre").last().textContent()) ?? "";
+    const { deliveries } = await keyframe.webhooks.deliveries(webhookId);
+    for (const [name, value] of Object.entries(deliveries[0]?.attemptLog.at(-1)?.requestHeaders ?? {})) {
+      expect([name, sent?.headers[name]]).toEqual([name, value]);
+      expect(shown).toContain(`${name}: ${value}`);
+    }
+    expect(shown).not.toContain(sent?.headers["webhook-signature"] ?? "v1,");
+    await list.getByText(sent?.body ?? "", { exact: true }).waitFor();
+    expect(deliveries[0]?.body).toBe(sent?.body);
+    expect(await axeFindings(page)).toEqual([]);
+
+    await list.getByLabel("Filter by event").selectOption("webhook.test");
+    await list.getByText("Only deliveries of webhook.test are shown.").waitFor();
+  } finally {
+    await repaired.close();
+  }
 });

@@ -1,5 +1,6 @@
 import { loadImage } from "@napi-rs/canvas";
 import { createClient, FunctionsHttpError } from "@supabase/supabase-js";
+import { decodeJwt } from "jose";
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { type DemoStep, runDemo } from "../../tools/demo/run-demo.ts";
@@ -57,6 +58,14 @@ describe.concurrent("a film from project to video", () => {
     expect(forVideo).toMatchObject({ mode: "pro", duration: 5 });
     expect(forVideo?.start_image).toContain(first.ended.predictionId);
     expect(forVideo?.end_image).toContain(last.ended.predictionId);
+
+    // Signed URLs cannot be revoked, so the provider's end after an hour.
+    const urls = [forFirst?.image_input, forLast?.image_input, forVideo?.start_image, forVideo?.end_image].flat();
+    const lifetimes = urls.map((url) => {
+      const { iat, exp } = decodeJwt(new URL(String(url)).searchParams.get("token") ?? "");
+      return (exp ?? Number.NaN) - (iat ?? Number.NaN);
+    });
+    expect(lifetimes).toEqual(Array(5).fill(3600));
   });
 
   test("the demo against this stack → all of it holds, the video begins and ends with its frames", async () => {

@@ -1,16 +1,12 @@
 import type { TransactionSql } from "postgres";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../support/clone-database.ts";
 import { refusalOf } from "../support/db-refusal.ts";
 import { columnsOf, mayDelete, permitted, ROLES, TABLES, type Verb, VERBS } from "../support/security-columns.ts";
 
 // Each column by itself, tried as each role in Postgres. What rows a role sees: test/db/table-grants.test.ts.
 
-let db: ClonedDatabase;
-beforeAll(async () => {
-  db = await cloneDatabase();
-});
-afterAll(() => db.drop());
+const db = useDatabase();
 
 /** Privileges are checked before the first row, so a statement without rows shows them. `text` casts to anything. */
 const STATEMENT: Record<Verb, (table: string, column: string, type: string) => string> = {

@@ -14,6 +14,8 @@ let projects: string;
 beforeAll(async () => {
   [scene, stranger] = await Promise.all([setScene(sql), signUp()]);
   projects = `/projects?id=eq.${scene.projectId}`;
+  // So that it is found in whatever is read of this project.
+  await sql`update keyframe.projects set text_prompt = ${`Made by ${scene.user.id}`} where id = ${scene.projectId}`;
 });
 
 const SCHEMAS = [
@@ -96,8 +98,12 @@ test.each([
   for (const filter of filters) {
     const path = `/${table}?select=${select}${filter}`;
     const reply = await rest(stranger, "GET", path);
-    expect([path, reply.status, reply.text.includes(scene.user.id)]).toEqual([path, status, false]);
+    // A stranger has no rows of their own.
+    if (status === 200) expect([path, reply.status, reply.text]).toEqual([path, 200, "[]"]);
+    else expect([path, reply.status, reply.text.includes(scene.user.id)]).toEqual([path, status, false]);
     expect(isDenied(await rest("anon", "GET", path)) || (await rest("anon", "GET", path)).status >= 400).toBe(true);
+    // What the owner sees holds what is looked for above.
+    if (status === 200) expect((await rest(scene.user, "GET", path)).text).toContain(scene.user.id);
   }
 });
 

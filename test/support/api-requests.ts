@@ -125,6 +125,11 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
   },
   testWebhook: { path: webhook("/test"), calls: "test_webhook_endpoint", takes: "create" },
   listDeliveries: { path: webhook("/deliveries"), calls: "list_webhook_deliveries", takes: "read" },
+  readDelivery: {
+    path: ({ deliveryId }) => `/api/webhooks/deliveries/${deliveryId}/attempts`,
+    calls: "read_webhook_delivery",
+    takes: "read",
+  },
   redeliver: {
     path: ({ deliveryId }) => `/api/webhooks/deliveries/${deliveryId}/redeliver`,
     calls: "redeliver_webhook",

@@ -9,7 +9,12 @@ import { until } from "./until.ts";
  * Starts a prediction that has been handed to the provider and stays in `starting`: no callback comes, and the time to ask
  * the provider instead is put off by an hour. On a busy machine it may have been asked before that; then another one takes its place.
  */
-export async function startStuck(sql: postgres.Sql, user: User, step: Step, projectId: string): Promise<Prediction> {
+export async function startStuck(
+  sql: postgres.Sql,
+  user: Pick<User, "start" | "read">,
+  step: Step,
+  projectId: string,
+): Promise<Prediction> {
   for (let attempt = 1; attempt <= 5; attempt++) {
     const prompt = uniquePrompt("[[fault:callback_lost]]");
     const { predictionId } = await user.start(step, { projectId, prompt });

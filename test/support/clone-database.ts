@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { inject } from "vitest";
+import { afterAll, beforeAll, inject } from "vitest";
 import { onServer } from "./make-template.ts";
 
 export type Claims = { sub?: string; role: string };
@@ -16,7 +16,17 @@ export type ClonedDatabase = {
   drop(): Promise<void>;
 };
 
-/** Clones the template: some tens of milliseconds. Call it in beforeAll, and `drop` in afterAll. */
+/** A clone for one test file: there from its first hook on, dropped after its last test. */
+export function useDatabase(): ClonedDatabase {
+  const database = {} as ClonedDatabase; // filled before any hook or test can use it
+  beforeAll(async () => {
+    Object.assign(database, await cloneDatabase());
+  });
+  afterAll(() => database.drop?.());
+  return database;
+}
+
+/** Clones the template: some tens of milliseconds. */
 export async function cloneDatabase(): Promise<ClonedDatabase> {
   const { databaseUrl, templateUrl } = inject("stack");
   const name = `keyframe_clone_${crypto.randomUUID().replaceAll("-", "")}`;

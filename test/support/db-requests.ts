@@ -57,6 +57,7 @@ export const WEBHOOK_REQUESTS: Record<string, RequestOf> = {
   },
   test_webhook_endpoint: { takes: "create", post: true, args: ({ endpoint }) => ({ endpoint_id: endpoint }) },
   list_webhook_deliveries: { takes: "read", args: ({ endpoint }) => ({ endpoint_id: endpoint }) },
+  read_webhook_delivery: { takes: "read", args: ({ delivery }) => ({ delivery_id: delivery }) },
   redeliver_webhook: { takes: "change", post: true, args: ({ delivery }) => ({ delivery_id: delivery }) },
   recover_webhook_endpoint: {
     takes: "change",

@@ -23,6 +23,7 @@ const PATHS: [path: string, allow: string][] = [
   [`/webhooks/${ID}/test`, "POST, OPTIONS"],
   [`/webhooks/${ID}/deliveries`, "GET, HEAD, OPTIONS"],
   [`/webhooks/${ID}/recover`, "POST, OPTIONS"],
+  [`/webhooks/deliveries/${ID}/attempts`, "GET, HEAD, OPTIONS"],
   [`/webhooks/deliveries/${ID}/redeliver`, "POST, OPTIONS"],
   ["/health", "GET, HEAD, OPTIONS"],
   ["/openapi.json", "GET, HEAD, OPTIONS"],

@@ -40,7 +40,9 @@ test("calls of several callers at once through the one client → each with its 
 
 test("signed addresses for several callers at once → each with its own caller's token", async () => {
   const { storage, sent } = setUp(3);
-  await Promise.all(["token-a", "token-b", "token-c"].map((token) => storage.signGenerated(["a/b.png"], token)));
+  await Promise.all(
+    ["token-a", "token-b", "token-c"].map((token) => storage.signGenerated(["a/b.png"], { ownerId: token, token })),
+  );
   expect(sent.map(({ authorization }) => authorization)).toEqual([
     "Bearer token-a",
     "Bearer token-b",

@@ -6,7 +6,6 @@ import {
   OWNER,
   PROJECT,
   predictionRow,
-  projectOnWire,
   projectRow,
   signedFiles,
   startApi,
@@ -30,8 +29,6 @@ beforeEach(() => {
 const PROJECTS = "/api/projects";
 const PREDICTIONS = `/api/projects/${PROJECT}/predictions`;
 const idOf = (at: number) => `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`;
-const many = (count: number, row: (fields: { id: string }) => unknown) =>
-  Array.from({ length: count }, (_, at) => row({ id: idOf(at) }));
 const succeeded = (at: number, fields: Record<string, unknown> = {}) =>
   predictionRow({ ...succeededFields, id: idOf(at), output_path: fileOf(at), ...fields });
 const fileOf = (at: number) => `${OWNER}/${PROJECT}/${idOf(at)}.png`;
@@ -47,62 +44,10 @@ const signings = () =>
     .map(({ body }): string[] => JSON.parse(new TextDecoder().decode(body)).paths);
 
 describe.each([
-  ["GET /api/projects", PROJECTS, { with_predictions: false }, projectRow, "projects"],
-  ["GET /api/projects/:projectId/predictions", PREDICTIONS, { project_id: PROJECT }, predictionRow, "predictions"],
-])("%s", (_what, path, args, row, field) => {
+  ["GET /api/projects", PROJECTS],
+  ["GET /api/projects/:projectId/predictions", PREDICTIONS],
+])("%s", (_what, path) => {
   const list = (query: string) => api.call(`${path}${query}`);
-
-  test("the database is asked for one row more than the page holds, 20 by default", async () => {
-    await list("");
-    expect(lastArguments(api)).toEqual({ ...args, max_rows: 21 });
-    await list("?limit=1");
-    expect(lastArguments(api)).toEqual({ ...args, max_rows: 2 });
-    await list("?limit=100");
-    expect(lastArguments(api)).toEqual({ ...args, max_rows: 101 });
-  });
-
-  test("nothing → an empty page, and no next one", async () => {
-    expect(await dataOf(await list(""))).toEqual({ [field]: [], nextCursor: null });
-  });
-
-  test("exactly as many rows as asked for → all of them, and no next page", async () => {
-    rows = many(3, row);
-    const page = await dataOf(await list("?limit=3"));
-    expect([page[field].length, page.nextCursor]).toEqual([3, null]);
-  });
-
-  test("one more → it is not shown, and nextCursor goes on after the last that is, to the microsecond", async () => {
-    rows = many(3, row);
-    const page = await dataOf(await list("?limit=2"));
-    expect([page[field].length, page.nextCursor]).toEqual([2, expect.stringMatching(/^[A-Za-z0-9_-]+$/)]);
-    await list(`?limit=2&cursor=${page.nextCursor}`);
-    expect(lastArguments(api)).toEqual({
-      ...args,
-      max_rows: 3,
-      before_created_at: "2026-11-21T13:00:00.123456+01:00",
-      before_id: idOf(1),
-    });
-  });
-
-  test.each(["", ".1", ".12", ".123", ".1234", ".12345", ".123456"])(
-    "a time that Postgres writes with the fraction %j → the cursor brings it back as it is",
-    async (fraction) => {
-      const created_at = `2026-11-21T12:00:00${fraction}+00:00`;
-      rows = [{ ...row(), created_at }, row()];
-      const { nextCursor } = await dataOf(await list("?limit=1"));
-      await list(`?cursor=${nextCursor}`);
-      expect(lastArguments(api)).toMatchObject({ before_created_at: created_at });
-      expect(nextCursor).toMatch(/^[A-Za-z0-9_-]+$/);
-    },
-  );
-
-  test("a cursor of another list → a place in time like any other: it opens nothing", async () => {
-    rows = many(2, projectRow);
-    const { nextCursor } = await dataOf(await api.call(`${PROJECTS}?limit=1`));
-    rows = [];
-    expect(await dataOf(await list(`?cursor=${nextCursor}`))).toEqual({ [field]: [], nextCursor: null });
-    expect(lastArguments(api)).toMatchObject({ before_id: idOf(0) });
-  });
 
   const cursorOf = (text: string) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
   const time = "2026-11-21T12:00:00.123456+00:00";
@@ -156,12 +101,6 @@ test("sixty thousand parameters, all different or all the same → a small 400 i
 });
 
 describe("projects", () => {
-  test("on the wire, without predictions and without a call of Storage", async () => {
-    rows = [projectRow()];
-    expect(await dataOf(await api.call(PROJECTS))).toEqual({ projects: [projectOnWire], nextCursor: null });
-    expect(api.seen.map(({ path }) => path)).toEqual(["/rest/v1/rpc/list_projects"]);
-  });
-
   test("include=predictions → the latest of each step, null where none was started; one call signs all of the page", async () => {
     rows = [
       projectRow({ id: idOf(0), predictions: [succeeded(1), succeeded(2, { step: "video" })] }),

@@ -192,12 +192,17 @@ export const SAMPLES: Record<OperationId, Sample> = {
     rows: { delivery, replayed: false },
   },
   listDeliveries: {
-    path: `${webhook}/deliveries?status=exhausted&limit=1&cursor=${cursor}`,
+    path: `${webhook}/deliveries?status=exhausted&eventType=webhook.test&limit=1&cursor=${cursor}`,
     sql: {
       name: "list_webhook_deliveries",
-      args: { endpoint_id: WEBHOOK, status: "exhausted", max_rows: 2, ...after },
+      args: { endpoint_id: WEBHOOK, status: "exhausted", event_type: "webhook.test", max_rows: 2, ...after },
     },
     rows: { deliveries: [delivery, delivery] },
+  },
+  readDelivery: {
+    path: `/api/webhooks/deliveries/${DELIVERY}/attempts`,
+    sql: { name: "read_webhook_delivery", args: { delivery_id: DELIVERY } },
+    rows: { delivery },
   },
   redeliver: {
     path: `/api/webhooks/deliveries/${DELIVERY}/redeliver`,

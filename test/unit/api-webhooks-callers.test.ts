@@ -7,7 +7,7 @@ const answer = (body: object) => Response.json({ ...body, rate: null });
 const api = await startApi(({ path }) => {
   if (path.endsWith("/list_webhook_endpoints")) return answer({ endpoints: [] });
   if (path.endsWith("_secret")) return answer({ secret: SECRET });
-  if (/redeliver|test_/.test(path)) return answer({ delivery: deliveryRow() });
+  if (/redeliver|test_|read_webhook_delivery/.test(path)) return answer({ delivery: deliveryRow() });
   if (path.endsWith("/list_webhook_deliveries")) return answer({ deliveries: [] });
   if (path.endsWith("/recover_webhook_endpoint")) return answer({ recovered: 0 });
   return answer({ endpoint: endpointRow({ owner_id: null }), secret: SECRET, replayed: false });
@@ -56,6 +56,7 @@ describe("the project's secret key → the database is asked as the service role
     ["POST", `/api/webhooks/${WEBHOOK}/test`, undefined],
     ["GET", `/api/webhooks/${WEBHOOK}/deliveries`, undefined],
     ["POST", `/api/webhooks/${WEBHOOK}/recover`, { since: "2026-11-20T00:00:00Z" }],
+    ["GET", `/api/webhooks/deliveries/${DELIVERY}/attempts`, undefined],
     ["POST", `/api/webhooks/deliveries/${DELIVERY}/redeliver`, undefined],
   ])("%s %s", async (method, path, body) => {
     const response = await call({ apikey: SECRET_KEY }, path, method, body);

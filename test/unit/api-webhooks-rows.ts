@@ -1,4 +1,4 @@
-import { OWNER } from "./api-fixture.ts";
+import { OWNER, PROJECT } from "./api-fixture.ts";
 
 export const WEBHOOK = "3f0c6a7b-8801-4b1c-9a52-0d43d0ea4fe3";
 export const DELIVERY = "9d0b0a4f-6f3f-4c11-8d3f-1c525a0e4f6e";
@@ -45,6 +45,9 @@ export const deliveryRow = (fields: Record<string, unknown> = {}) => ({
   endpoint_id: WEBHOOK,
   owner_id: OWNER,
   event_type: "generation.succeeded",
+  project_id: PROJECT,
+  project_title: "Harbour",
+  prediction_id: null,
   status: "pending",
   attempts: 1,
   next_attempt_at: "2026-11-21T12:05:00+00:00",
@@ -63,6 +66,7 @@ export const deliveryRow = (fields: Record<string, unknown> = {}) => ({
       response_excerpt: "Oops",
     },
   ],
+  body: '{"type": "generation.succeeded"}',
   ...fields,
 });
 
@@ -72,6 +76,9 @@ export const deliveryOnWire = {
   webhookId: WEBHOOK,
   eventId: EVENT,
   eventType: "generation.succeeded",
+  projectId: PROJECT,
+  projectTitle: "Harbour",
+  predictionId: null,
   status: "pending",
   attempts: 1,
   nextAttemptAt: "2026-11-21T12:05:00.000Z",
@@ -88,6 +95,13 @@ export const deliveryOnWire = {
       statusCode: 500,
       error: "http_status",
       responseExcerpt: "Oops",
+      requestHeaders: {
+        "webhook-id": EVENT,
+        "webhook-timestamp": "1795262400",
+        "content-type": "application/json",
+        "user-agent": "Keyframe-Webhooks/1",
+      },
     },
   ],
+  body: '{"type": "generation.succeeded"}',
 };

@@ -124,6 +124,15 @@ const ROUTES: Route[] = [
     deliveryOnWire,
   ],
   [
+    "GET",
+    `/api/webhooks/deliveries/${DELIVERY}/attempts`,
+    undefined,
+    { delivery: deliveryRow() },
+    200,
+    { name: "read_webhook_delivery", args: { delivery_id: DELIVERY } },
+    deliveryOnWire,
+  ],
+  [
     "POST",
     `/api/webhooks/deliveries/${DELIVERY}/redeliver`,
     undefined,

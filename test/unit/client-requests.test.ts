@@ -129,6 +129,12 @@ const METHODS: [
     `/webhooks/${webhookId}/deliveries?status=exhausted&limit=1`,
   ],
   [
+    "webhooks.readDelivery",
+    ({ webhooks }) => webhooks.readDelivery(predictionId),
+    "readDelivery",
+    `/webhooks/deliveries/${predictionId}/attempts`,
+  ],
+  [
     "webhooks.redeliver",
     ({ webhooks }) => webhooks.redeliver(predictionId),
     "redeliver",

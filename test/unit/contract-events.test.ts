@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { webhookEvent } from "../../shared/contract/events.ts";
-import { documentedBodies } from "./receiver-fixture.ts";
+import { documentedBodies } from "../tools/receiver-fixture.ts";
 
 const byType = new Map(documentedBodies.map((body) => [JSON.parse(body).type, body]));
 

@@ -44,6 +44,15 @@ test("a file of assets → kept for good, since its name changes with what is in
   await answer.body?.cancel();
 });
 
+test("a file for a browser that accepts gzip → compressed; for any other → as it is", async () => {
+  const zipped = await ask("/assets/index-abc.js", { headers: { "accept-encoding": "gzip, br" } });
+  expect([zipped.headers.get("content-encoding"), zipped.headers.get("vary")]).toEqual(["gzip", "Accept-Encoding"]);
+  const plain = zipped.body?.pipeThrough(new DecompressionStream("gzip"));
+  expect(await new Response(plain).text()).toBe("1");
+  const whole = await ask("/assets/index-abc.js");
+  expect([whole.headers.get("content-encoding"), await whole.text()]).toEqual([null, "1"]);
+});
+
 test("/config.json → the publishable key and the demo user, never kept", async () => {
   const answer = await ask("/config.json");
   expect(await answer.json()).toEqual({ publishableKey: "sb_publishable_1", demoUser });

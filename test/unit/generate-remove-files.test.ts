@@ -119,6 +119,15 @@ test.each([401, 429, 503])("Storage answers %i, which is about no name → one r
   expect(storage.removals).toHaveLength(1);
 });
 
+test("Storage closes the connection without an answer → one request, and all are put off", async () => {
+  const silent = kit.serveRaw("");
+  const files = store(100);
+  const { calls } = await run({ files, storageUrl: silent.url });
+  await silent.stop();
+  expect(silent.connections()).toBe(1);
+  expect(calls).toEqual([["recordFilesRemoved", TASK, files]]);
+});
+
 test("the outcome cannot be recorded → the task fails, and its lease brings it back", async () => {
   const recordFilesRemoved = () => Promise.reject(new DatabaseError("record_files_removed", 503, ""));
   await expect(run({ database: { recordFilesRemoved } })).rejects.toThrow(DatabaseError);

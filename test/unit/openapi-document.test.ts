@@ -221,6 +221,7 @@ test("every example fits its schema", () => {
     for (const { value: example } of Object.values((value.examples ?? {}) as Record<string, { value: unknown }>)) {
       check(example, `${pointer}/schema`);
     }
+    if ("example" in value) check(value.example, `${pointer}/schema`);
   }
   for (const { pointer, schema } of schemas()) {
     for (const example of (schema.examples ?? []) as unknown[]) check(example, pointer);
@@ -229,6 +230,29 @@ test("every example fits its schema", () => {
   }
   expect(wrong).toEqual([]);
   expect(count).toBeGreaterThan(50);
+});
+
+test("every operation that answers with data shows an answer of its own: of its step, with its secret", () => {
+  const shown = new Map(
+    places.map(({ id, described }) => {
+      const [success] = Object.entries(described.responses).filter(([status]) => Number(status) < 300);
+      const content = (success?.[1] as Answer | undefined)?.content?.["application/json"] as {
+        example?: { data: object };
+      };
+      return [id, content?.example?.data] as const;
+    }),
+  );
+  const without = [...shown].filter(([, data]) => data === undefined).map(([id]) => id);
+  expect(without.toSorted()).toEqual(["readHealth", "readMetrics", "readOpenApi"]);
+  expect(shown.get("createWebhook")).toMatchObject({
+    url: expect.any(String),
+    secret: expect.stringMatching(/^whsec_/),
+  });
+  expect(shown.get("startVideo")).toMatchObject({ step: "video", status: "queued", output: null });
+  expect(shown.get("readLastFrame")).toMatchObject({ step: "last-frame", output: { contentType: "image/png" } });
+  expect(shown.get("readVideo")).toMatchObject({ step: "video", output: { contentType: "video/mp4" } });
+  expect(shown.get("cancelPrediction")).toMatchObject({ status: "canceled", output: null });
+  expect(shown.get("testWebhook")).toMatchObject({ eventType: "webhook.test", attempts: 0 });
 });
 
 test("every request to try fits its operation: path, query and body, with everything that is required", () => {

@@ -37,11 +37,9 @@ test("with delays → starting, then processing with growing progress in the log
   expect((await done).logs).toMatch(/100%\|█{10}\| 28\/28 [^\n]*\n$/);
 });
 
-test("no delays → succeeded within a second, first picture included", async () => {
+test("no delays → succeeded without the clock being moved", async () => {
   await start();
-  const began = performance.now();
   expect((await run(simulator, "quick")).status).toBe("succeeded");
-  expect(performance.now() - began).toBeLessThan(1000);
 });
 
 test("Cancel-After passed before the start → aborted, never started", async () => {

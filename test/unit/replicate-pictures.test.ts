@@ -72,7 +72,8 @@ describe("videos", () => {
   });
 });
 
-describe("outputs over HTTP", () => {
+// Films are really encoded, which is the machine's own speed.
+describe("outputs over HTTP", { timeout: 120_000 }, () => {
   let simulator: RunningSimulator;
   beforeAll(async () => {
     simulator = await startSimulator();

@@ -55,12 +55,16 @@ export async function get(simulator: RunningSimulator, id: string): Promise<Wire
   return await wire(await request(simulator, "GET", `/predictions/${id}`));
 }
 
-/** Waits until a prediction has ended. */
-export function ended(simulator: RunningSimulator, id: string): Promise<WirePrediction> {
-  return until(async () => {
-    const prediction = await get(simulator, id);
-    return ["starting", "processing"].includes(prediction.status) ? null : prediction;
-  });
+/** Waits until a prediction has ended. How long a film takes depends on the machine, so that only a stop in its progress is a failure. */
+export async function ended(simulator: RunningSimulator, id: string): Promise<WirePrediction> {
+  for (let seen = ""; ; ) {
+    const prediction = await until(async () => {
+      const now = await get(simulator, id);
+      return now.status + now.logs === seen ? null : now;
+    });
+    if (!["starting", "processing"].includes(prediction.status)) return prediction;
+    seen = prediction.status + prediction.logs;
+  }
 }
 
 /** Creates a prediction and waits until it has ended. */

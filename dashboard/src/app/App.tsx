@@ -1,7 +1,7 @@
 import { MantineProvider } from "@mantine/core";
-import { Notifications } from "@mantine/notifications";
+import { useNotifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { type Services, ServicesContext } from "../services.ts";
 import { SessionProvider } from "../session/SessionProvider.tsx";
 import type { AuthLink, TakenUp } from "../session/start-session.ts";
@@ -24,10 +24,27 @@ export function App({ services, link, takenUp }: Props) {
             <CrashBoundary>
               <Pages />
             </CrashBoundary>
-            <Notifications position="bottom-right" />
+            <Toasts />
           </SessionProvider>
         </QueryClientProvider>
       </ServicesContext>
     </MantineProvider>
+  );
+}
+
+/** Loaded with the first message; when that fails, no message is shown. */
+const LoadedToasts = lazy(() =>
+  import("./Toasts.tsx").then(
+    ({ Component }) => ({ default: Component }),
+    () => ({ default: () => <></> }),
+  ),
+);
+
+function Toasts() {
+  const { notifications } = useNotifications();
+  return notifications.length === 0 ? null : (
+    <Suspense>
+      <LoadedToasts />
+    </Suspense>
   );
 }

@@ -1,10 +1,11 @@
 import { Text, useComputedColorScheme, VisuallyHidden } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import SwaggerUI, { type SwaggerComponent } from "swagger-ui-dist/swagger-ui-es-bundle.js";
 import "swagger-ui-dist/swagger-ui.css";
-import { KeyframeError } from "../../../client/index.ts";
-import { useServices } from "../services.ts";
+import { type KeyframeClient, KeyframeError, type Step } from "../../../client/index.ts";
+import { SAMPLE } from "../../../shared/contract/samples.ts";
+import { type CallPlatform, useServices } from "../services.ts";
 import { useSession } from "../session/SessionProvider.tsx";
 import { CopyButton } from "../ui/CopyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
@@ -14,34 +15,52 @@ import "./docs.css";
 const LIMIT_MS = 15_000;
 
 type Example = { path?: Record<string, unknown>; query?: Record<string, unknown> };
-type Operation = { parameters?: { name?: string }[]; "x-examples"?: Example[] };
+type Body = { content: Record<string, { examples?: Record<string, unknown> }> };
+type Operation = { parameters?: { name?: string }[]; requestBody?: Body; "x-examples"?: Example[] };
 type ApiDocument = { paths: Record<string, Record<string, Operation>> };
+/** What stands in the examples → the reader's own. */
+type Own = Partial<Record<keyof typeof SAMPLE | "activeId", string>>;
 
 /** The API reference: Swagger UI over the service's own openapi.json, signed in as the person who reads it. */
 export function Component() {
-  const { supabaseUrl } = useServices().config;
+  const { config, keyframe, callPlatform } = useServices();
+  const { supabaseUrl } = config;
   const address = `${supabaseUrl}/functions/v1/api/openapi.json`;
   const { data, error, refetch } = useQuery({
     queryKey: ["openapi", address],
-    queryFn: async ({ signal }) => prepare(await read(address, signal), supabaseUrl),
+    queryFn: ({ signal }) => read(address, signal),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
   });
+  const own = useQuery({
+    queryKey: ["own-identifiers"],
+    queryFn: ({ signal }) => readOwn(keyframe, callPlatform, signal),
+    staleTime: Number.POSITIVE_INFINITY, // another document would close what is open
+    gcTime: 0,
+  });
+  const { data: ids, isPending } = own;
+  const spec = useMemo(
+    () => (data === undefined || isPending ? undefined : prepare(data, ids ?? {}, supabaseUrl)),
+    [data, ids, isPending, supabaseUrl],
+  );
   return (
     <>
       <PageHead
         title="Docs"
         text="Try every operation of the API. Requests from this page use your session."
-        actions={<CopyButton text={address} label="Copy URL of openapi.json" short="Copy URL" />}
+        actions={<CopyButton text={address} label="Copy URL of openapi.json" />}
       />
       <Text size="sm">
-        Identifiers in the examples are samples: replace them with yours. The typed client is described in{" "}
+        {ids?.videoId === undefined || ids.deliveryId === undefined
+          ? "The examples take your identifiers: generate a first frame, a last frame and a video, add an endpoint and send it a test, then reload. "
+          : "The examples have the identifiers of your latest film, endpoint and delivery. "}
+        Deleting needs one that you fill in, cancelling a prediction that runs. The typed client is described in{" "}
         <code>client/README.md</code>, how to verify webhooks in <code>docs/receive-webhooks.md</code>.
       </Text>
       {error !== null && data === undefined && (
         <ErrorNotice title="Could not load the API reference" error={error} onRetry={() => void refetch()} />
       )}
-      {data !== undefined && <Reference document={data} />}
+      {spec !== undefined && <Reference document={spec} />}
     </>
   );
 }
@@ -57,7 +76,7 @@ const PageLayout: SwaggerComponent = ({ getComponent, getSystem }) => {
   );
 };
 
-function Reference({ document: spec }: { document: ApiDocument }) {
+function Reference({ document: spec }: { document: object }) {
   const { session } = useSession();
   const scheme = useComputedColorScheme("light");
   const place = useRef<HTMLDivElement>(null);
@@ -114,14 +133,62 @@ async function read(address: string, signal: AbortSignal): Promise<ApiDocument> 
   return document as ApiDocument; // made of the same contract, and tested against the standard
 }
 
-/** Requests go to this dashboard's project, and the form fields hold the values of the first example. */
-function prepare(document: ApiDocument, supabaseUrl: string) {
-  for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
+/** Of the project with the most steps among the latest, and of the latest endpoint that is enabled. */
+async function readOwn(keyframe: KeyframeClient, callPlatform: CallPlatform, signal: AbortSignal): Promise<Own> {
+  const images = "/rest/v1/predictions?select=reference_image_path&reference_image_path=not.is.null&limit=1";
+  const [{ projects }, { webhooks }, referenced] = await Promise.all([
+    keyframe.listProjects({ include: "predictions" }, { signal }),
+    keyframe.webhooks.list({ signal }),
+    callPlatform(images, { signal }),
+  ]);
+  const steps = ({ predictions }: (typeof projects)[number]) =>
+    Object.values(predictions ?? {}).filter((latest) => latest !== null).length;
+  const [film] = projects.toSorted((one, other) => steps(other) - steps(one));
+  const runs = film && (await keyframe.listPredictions(film.projectId, { limit: 100 }, { signal })).predictions;
+  const done = (step: Step) => runs?.find((run) => run.step === step && run.status === "succeeded")?.predictionId;
+  const active = runs?.find(({ status }) => ["queued", "starting", "processing"].includes(status));
+  const webhookId = webhooks.find(({ enabled }) => enabled)?.webhookId;
+  const page = webhookId && (await keyframe.webhooks.deliveries(webhookId, { limit: 1 }, { signal }));
+  const [image] = referenced as { reference_image_path: string }[];
+  return defined({
+    projectId: film?.projectId,
+    firstFrameId: done("first-frame"),
+    lastFrameId: done("last-frame"),
+    videoId: done("video"),
+    activeId: active?.predictionId,
+    webhookId,
+    deliveryId: (page || undefined)?.deliveries[0]?.deliveryId,
+    referenceImagePath: image?.reference_image_path,
+  });
+}
+
+const defined = (ids: Record<string, string | undefined>): Own =>
+  Object.fromEntries(Object.entries(ids).filter(([, id]) => id !== undefined));
+
+/** Requests go to this dashboard's project. The examples have the reader's own identifiers; a field without one stays empty. */
+function prepare(document: ApiDocument, { activeId, ...own }: Own, supabaseUrl: string): object {
+  const samples = Object.entries(own).map(([name, id]) => [SAMPLE[name as keyof typeof SAMPLE], id] as const);
+  const replace = (text: string) => samples.reduce((filled, [sample, id]) => filled.replaceAll(sample, id), text);
+  const text = JSON.stringify(document, (name, value: unknown) =>
+    name === "/api/projects/generate/cancel" && activeId !== undefined
+      ? JSON.parse(JSON.stringify(value).replaceAll(SAMPLE.videoId, activeId))
+      : value,
+  );
+  const filled: ApiDocument = JSON.parse(replace(text));
+  const unknown = new Set<unknown>(Object.values(SAMPLE));
+  const isOwn = (example: unknown) => !Object.values(SAMPLE).some((sample) => JSON.stringify(example).includes(sample));
+  for (const [method, operation] of Object.values(filled.paths).flatMap((path) => Object.entries(path))) {
     const [first] = operation["x-examples"] ?? [];
     const values = new Map(Object.entries({ ...first?.path, ...first?.query }));
     for (const parameter of operation.parameters ?? []) {
-      if (values.has(parameter.name ?? "")) Object.assign(parameter, { example: values.get(parameter.name ?? "") });
+      const value = values.get(parameter.name ?? "");
+      // One click deletes for good: which, is for the reader to say.
+      if (value !== undefined && !unknown.has(value) && method !== "delete")
+        Object.assign(parameter, { example: value });
     }
+    const json = operation.requestBody?.content["application/json"];
+    const known = Object.entries(json?.examples ?? {}).filter(([, example]) => isOwn(example));
+    if (json !== undefined && known.length > 0) json.examples = Object.fromEntries(known);
   }
-  return { ...document, servers: [{ url: `${supabaseUrl}/functions/v1` }] };
+  return { ...filled, servers: [{ url: `${supabaseUrl}/functions/v1` }] };
 }

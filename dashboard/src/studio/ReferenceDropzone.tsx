@@ -1,8 +1,6 @@
-import { Stack, Text } from "@mantine/core";
-import { Dropzone, type FileRejection } from "@mantine/dropzone";
-import "@mantine/dropzone/styles.css";
-import { IconPhotoPlus, IconPhotoX, IconUpload } from "@tabler/icons-react";
-import type { ReactNode, Ref } from "react";
+import { LoadingOverlay, Stack, Text } from "@mantine/core";
+import { IconPhotoPlus, IconUpload } from "@tabler/icons-react";
+import { type DragEvent, type ReactNode, type Ref, useImperativeHandle, useRef, useState } from "react";
 import classes from "./reference.module.css";
 
 /** The service checks the bytes itself. */
@@ -19,37 +17,60 @@ type Props = {
 };
 
 /** Drop or click. Keyboard users use the button beside it, which opens through `openRef`. */
-export default function ReferenceDropzone({ isBusy, openRef, onFile, onRefused, children }: Props) {
-  const refuse = ([rejection]: FileRejection[]) => onRefused(sentenceFor(rejection?.errors[0]?.code));
+export function ReferenceDropzone({ isBusy, openRef, onFile, onRefused, children }: Props) {
+  const input = useRef<HTMLInputElement>(null);
+  const [isOver, setOver] = useState(false);
+  const open = () => input.current?.click();
+  useImperativeHandle(openRef, () => open);
+  const take = (files: FileList | null) => {
+    const [file, ...others] = files ?? [];
+    if (file === undefined || isBusy) return;
+    const reason = others.length > 0 ? "Choose one image." : refuse(file);
+    if (reason === null) onFile(file);
+    else onRefused(reason);
+  };
+  const over = (event: DragEvent) => {
+    event.preventDefault(); // without this the browser opens the file
+    setOver(event.type === "dragover");
+  };
   return (
-    <Dropzone
+    // biome-ignore lint/a11y/noStaticElementInteractions: the button beside it does the same
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the button beside it does the same
+    <div
       className={classes.zone}
-      accept={KINDS}
-      maxSize={LIMIT_BYTES}
-      multiple={false}
-      loading={isBusy}
-      openRef={openRef}
-      onDrop={([file]) => file !== undefined && onFile(file)}
-      onReject={refuse}
-      activateOnKeyboard={false}
-      p={0}
+      data-over={isOver || undefined}
+      onClick={open}
+      onDragOver={over}
+      onDragLeave={over}
+      onDrop={(event) => {
+        over(event);
+        take(event.dataTransfer.files);
+      }}
     >
-      <Dropzone.Accept>
+      <input
+        ref={input}
+        type="file"
+        hidden
+        accept={KINDS.join()}
+        onClick={(event) => event.stopPropagation()}
+        onChange={(event) => {
+          take(event.currentTarget.files);
+          event.currentTarget.value = ""; // the same file can be chosen again
+        }}
+      />
+      <LoadingOverlay visible={isBusy} />
+      {isOver ? (
         <Words Icon={IconUpload} text="Drop to upload" />
-      </Dropzone.Accept>
-      <Dropzone.Reject>
-        <Words Icon={IconPhotoX} text="Not supported" />
-      </Dropzone.Reject>
-      <Dropzone.Idle>
-        {children ?? (
+      ) : (
+        (children ?? (
           <Words
             Icon={IconPhotoPlus}
             text="Drop an image whose look frames follow"
             more="PNG, JPEG or WebP, up to 10 MiB"
           />
-        )}
-      </Dropzone.Idle>
-    </Dropzone>
+        ))
+      )}
+    </div>
   );
 }
 
@@ -67,8 +88,7 @@ function Words({ Icon, text, more }: { Icon: typeof IconUpload; text: string; mo
   );
 }
 
-function sentenceFor(code: string | undefined): string {
-  if (code === "file-too-large") return "The image is larger than 10 MiB. Choose a smaller one.";
-  if (code === "too-many-files") return "Choose one image.";
-  return "Not a PNG, JPEG or WebP image.";
+function refuse({ type, size }: File): string | null {
+  if (!KINDS.includes(type)) return "Not a PNG, JPEG or WebP image.";
+  return size > LIMIT_BYTES ? "The image is larger than 10 MiB. Choose a smaller one." : null;
 }

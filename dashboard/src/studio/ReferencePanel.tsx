@@ -1,12 +1,11 @@
 import { Alert, Button, Group, Progress, Skeleton, Stack, Text } from "@mantine/core";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Project } from "../../../client/index.ts";
 import { errorSentence } from "../ui/messages.tsx";
 import { useChangeProject } from "../projects/project-queries.ts";
 import { useReferenceAddress, useUploadReference } from "./reference-image.ts";
+import { ReferenceDropzone } from "./ReferenceDropzone.tsx";
 import classes from "./reference.module.css";
-
-const ReferenceDropzone = lazy(() => import("./ReferenceDropzone.tsx"));
 
 /** The project's reference image. */
 export function ReferencePanel({ project: { projectId, referenceImagePath: path } }: { project: Project }) {
@@ -34,19 +33,17 @@ export function ReferencePanel({ project: { projectId, referenceImagePath: path 
       <Text size="sm" fw={600} id="reference">
         Reference image
       </Text>
-      <Suspense fallback={<Skeleton className={classes.zone} />}>
-        <ReferenceDropzone
-          isBusy={isPending}
-          openRef={open}
-          onFile={(given) => {
-            setRefusal(null);
-            upload.mutate(given);
-          }}
-          onRefused={setRefusal}
-        >
-          {choice}
-        </ReferenceDropzone>
-      </Suspense>
+      <ReferenceDropzone
+        isBusy={isPending}
+        openRef={open}
+        onFile={(given) => {
+          setRefusal(null);
+          upload.mutate(given);
+        }}
+        onRefused={setRefusal}
+      >
+        {choice}
+      </ReferenceDropzone>
       <Group gap="xs" mih={30} wrap="nowrap">
         {isPending && (
           <>

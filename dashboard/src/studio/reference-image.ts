@@ -8,13 +8,13 @@ const referenceKey = (path: string) => ["reference", path] as const;
 
 /** A signed URL of a reference image. Null `data`: no file at this path. */
 export function useReferenceAddress(path: string) {
-  const { openSupabase } = useServices();
+  const { callPlatform, config } = useServices();
   return useQuery({
     queryKey: referenceKey(path),
     queryFn: async () => {
-      const { storage } = await openSupabase();
-      const { data } = await storage.from("projects").createSignedUrl(path.replace(/^projects\//, ""), LIFE_S);
-      return data?.signedUrl ?? null;
+      const sign = callPlatform(`/storage/v1/object/sign/${path}`, { json: { expiresIn: LIFE_S } });
+      const answer = (await sign.catch(() => null)) as { signedURL: string } | null;
+      return answer === null ? null : `${config.supabaseUrl}/storage/v1${answer.signedURL}`;
     },
     staleTime: (LIFE_S / 2) * 1000,
     refetchInterval: (LIFE_S / 2) * 1000,

@@ -3,20 +3,15 @@ import type { Step } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 
 const CHANGES_SELDOM_MS = 5 * 60_000;
+const COLUMNS = "step,model,durations,max_references";
 
 /** The default model of each step. Empty while loading: options that depend on it are hidden. */
 export function useModels(): Partial<Record<Step, Model>> {
-  const { openSupabase } = useServices();
+  const { callPlatform } = useServices();
   const { data } = useQuery({
     queryKey: ["models"],
-    queryFn: async ({ signal }) => {
-      const supabase = await openSupabase();
-      const columns = "step, model, durations, max_references";
-      const table = supabase.from("models").select(columns).eq("is_default", true);
-      const { data: rows, error } = await table.abortSignal(signal);
-      if (error) throw error;
-      return readModels(rows);
-    },
+    queryFn: async ({ signal }) =>
+      readModels(await callPlatform(`/rest/v1/models?is_default=is.true&select=${COLUMNS}`, { signal })),
     staleTime: CHANGES_SELDOM_MS,
   });
   return data ?? {};
@@ -33,9 +28,9 @@ const STEPS: readonly string[] = ["first-frame", "last-frame", "video"] satisfie
 const isStep = (value: unknown): value is Step => typeof value === "string" && STEPS.includes(value);
 
 /** Models by step; malformed rows are skipped. */
-function readModels(rows: readonly Record<string, unknown>[]): Partial<Record<Step, Model>> {
+function readModels(rows: unknown): Partial<Record<Step, Model>> {
   const models: Partial<Record<Step, Model>> = {};
-  for (const { step, model, durations, max_references } of rows) {
+  for (const { step, model, durations, max_references } of rows as Record<string, unknown>[]) {
     if (!isStep(step) || typeof model !== "string") continue;
     models[step] = {
       name: model,

@@ -6,25 +6,17 @@ type Props = ButtonProps & {
   text: string;
   /** Such as "Copy URL of openapi.json". */
   label: string;
-  /** Visible text in narrow places: the beginning of the label. */
-  short?: string;
 };
 
 /** Announces the outcome, also when the browser refuses. */
-export function CopyButton({ text, label, short = label, ...others }: Props) {
+export function CopyButton({ text, label, ...others }: Props) {
   const { copy, copied, error } = useClipboard({ timeout: 3_000 });
   const outcome = copied ? "Copied" : error === null ? "" : "Copy failed";
   const Icon = copied ? IconCheck : error === null ? IconCopy : IconAlertTriangle;
   return (
     <>
-      <Button
-        variant="default"
-        {...others}
-        aria-label={outcome === "" ? label : undefined}
-        onClick={() => copy(text)}
-        leftSection={<Icon size={16} aria-hidden />}
-      >
-        {outcome || short}
+      <Button variant="default" {...others} onClick={() => copy(text)} leftSection={<Icon size={16} aria-hidden />}>
+        {outcome || label}
       </Button>
       <VisuallyHidden role="status">{outcome}</VisuallyHidden>
     </>

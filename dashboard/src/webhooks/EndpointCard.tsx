@@ -4,6 +4,7 @@ import type { Webhook } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
 import { endpointName, eventWords, troubleWords } from "./endpoint.ts";
 import { EndpointState, TroubleNotice } from "./EndpointState.tsx";
+import { EventName } from "./EventName.tsx";
 import { fillHours, type Health, sumHours } from "./health.ts";
 import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import classes from "./webhooks.module.css";
@@ -63,7 +64,7 @@ function EventBadges({ types }: { types: string[] }) {
     <Group gap={6}>
       {types.map((type) => (
         <Badge key={type} variant="default" tt="none" fw={500} radius="sm" title={eventWords(type)}>
-          {type}
+          <EventName type={type} />
         </Badge>
       ))}
     </Group>

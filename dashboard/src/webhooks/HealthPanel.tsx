@@ -1,5 +1,4 @@
 import { Center, Skeleton, Stack, Text, VisuallyHidden } from "@mantine/core";
-import { lazy, Suspense } from "react";
 import type { Webhook } from "../../../client/index.ts";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { Panel } from "../ui/page-parts.tsx";
@@ -18,11 +17,10 @@ import {
   useHealth,
 } from "./health.ts";
 
-const HourChart = lazy(() => import("./HourChart.tsx"));
 const CHART_HEIGHT = 200;
 
-export function HealthPanel({ webhook, isActive }: { webhook: Webhook; isActive: boolean }) {
-  const { data, error, refetch } = useHealth(webhook.webhookId, isActive);
+export function HealthPanel({ webhook }: { webhook: Webhook }) {
+  const { data, error, refetch } = useHealth(webhook.webhookId);
   const known = data?.endpoints[0];
   const hours = data === undefined ? undefined : fillHours(data.since, known?.hours ?? []);
   const isEmpty = known !== undefined && known.hours.length === 0;
@@ -37,10 +35,10 @@ export function HealthPanel({ webhook, isActive }: { webhook: Webhook; isActive:
           <Center h={CHART_HEIGHT}>
             <Text c="dimmed">No deliveries in the last 24 hours.</Text>
           </Center>
+        ) : hours === undefined ? (
+          <Skeleton h={CHART_HEIGHT} />
         ) : (
-          <Suspense fallback={<Skeleton h={CHART_HEIGHT} />}>
-            {hours === undefined ? <Skeleton h={CHART_HEIGHT} /> : <HourChart hours={hours} height={CHART_HEIGHT} />}
-          </Suspense>
+          <HourChart hours={hours} />
         )}
         {hours !== undefined && !isEmpty && <HourTable hours={hours} />}
         <LastSent last={data === undefined ? undefined : (known?.last ?? null)} />
@@ -72,13 +70,37 @@ export function HealthNumbers({ sums }: { sums: HealthSums | null | undefined })
 
 const total = (hour: HealthHour): number => hour.delivered + hour.retrying + hour.exhausted;
 
+const most = (hours: HealthHour[]): number => Math.max(1, ...hours.map(total));
+
+const HOURS_APART = 3;
+
+/** The bars with their scale and hours. Hidden from screen readers: HourTable says the same. */
+function HourChart({ hours }: { hours: HealthHour[] }) {
+  return (
+    <div aria-hidden className={classes.chart} style={{ height: CHART_HEIGHT }}>
+      <span className={classes.scale}>{NUMBER.format(most(hours))}</span>
+      <HourBars hours={hours} />
+      <div className={classes.hours}>
+        {/* Counted back from the current hour, which always has a label. */}
+        {hours.map(({ hour }, at) => (
+          <span key={hour}>{(hours.length - 1 - at) % HOURS_APART === 0 && hourWords(hour)}</span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
 /** Decorative: the numbers beside the bars say the same. */
 export function HourBars({ hours }: { hours: HealthHour[] }) {
-  const most = Math.max(1, ...hours.map(total));
   return (
     <div className={classes.bars} aria-hidden>
       {hours.map((hour) => (
-        <div key={hour.hour} className={classes.bar} style={{ height: `${(total(hour) / most) * 100}%` }}>
+        <div
+          key={hour.hour}
+          className={classes.bar}
+          style={{ height: `${(total(hour) / most(hours)) * 100}%` }}
+          title={[hourWords(hour.hour), ...OUTCOMES.map(({ kind, label }) => `${label} ${hour[kind]}`)].join("\n")}
+        >
           {OUTCOMES.map(({ kind }) => (
             <span key={kind} className={classes[kind]} style={{ flexGrow: sumHours([hour])[kind], flexBasis: 0 }} />
           ))}

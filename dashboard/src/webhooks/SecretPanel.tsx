@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Modal, NumberInput, Stack, Text } from "@mantine/core";
+import { Button, Checkbox, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconEye, IconEyeOff } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
@@ -101,7 +101,7 @@ type RotateFormProps = {
 
 /** Asks for the overlap. Zero needs a confirmation: it breaks a server with the old secret. */
 function RotateForm({ isBusy, error, onRotate, onCancel }: RotateFormProps) {
-  const [given, setGiven] = useState<string | number>(USUAL_HOURS);
+  const [given, setGiven] = useState(String(USUAL_HOURS));
   const [isSure, setSure] = useState(false);
   const hours = given === "" ? Number.NaN : Number(given);
   const isValid = Number.isInteger(hours) && hours >= 0 && hours <= MOST_HOURS;
@@ -113,15 +113,14 @@ function RotateForm({ isBusy, error, onRotate, onCancel }: RotateFormProps) {
   return (
     <form onSubmit={submit} noValidate>
       <Stack>
-        <NumberInput
+        <TextInput
           label="Overlap in hours"
           description={`How long both secrets sign: 0 to ${MOST_HOURS}.`}
+          type="number"
           min={0}
           max={MOST_HOURS}
-          allowDecimal={false}
-          allowNegative={false}
           value={given}
-          onChange={setGiven}
+          onChange={(event) => setGiven(event.currentTarget.value)}
           error={isValid ? null : `A whole number from 0 to ${MOST_HOURS}.`}
           data-autofocus
         />

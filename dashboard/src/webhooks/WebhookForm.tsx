@@ -3,15 +3,16 @@ import { useForm } from "@mantine/form";
 import { useEffect, useRef } from "react";
 import type { Webhook } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
-import { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
-import { checkUrl } from "../../../shared/webhooks/check-url.ts";
+import type { checkUrl } from "../../../shared/webhooks/check-url.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice, notify } from "../ui/messages.tsx";
 import { useFocusOnMount } from "../ui/window-focus.ts";
 import { eventWords, isLocalStack } from "./endpoint.ts";
+import { EventName } from "./EventName.tsx";
 import { useChangeWebhook } from "./webhook-queries.ts";
 import {
   changesOf,
+  EVENT_CHOICES,
   fieldErrors,
   fromValues,
   isSame,
@@ -127,8 +128,8 @@ function EventChoice({ form }: { form: EndpointForm }) {
       {!isEvery && (
         <Checkbox.Group aria-label="Events to send" {...chosen} ml="xl">
           <Stack gap={8}>
-            {EVENT_TYPES.map((type) => (
-              <Checkbox key={type} value={type} label={type} description={eventWords(type)} />
+            {EVENT_CHOICES.map((type) => (
+              <Checkbox key={type} value={type} label={<EventName type={type} />} description={eventWords(type)} />
             ))}
           </Stack>
         </Checkbox.Group>
@@ -140,17 +141,23 @@ function EventChoice({ form }: { form: EndpointForm }) {
 const MOST_CHARACTERS = 500;
 
 /**
- * Validates while typing, with the service's own rules. Follows `given` until the user changes a field.
+ * Validates while typing, with the service's own rules: loaded for a new endpoint or with the first change. Follows `given` until the user changes a field.
  */
 function useWebhookForm(given: WebhookSettings) {
   const { config } = useServices();
   const allowLocal = isLocalStack(config);
+  const rules = useRef<typeof checkUrl>(null);
   const form = useForm<WebhookValues, WebhookSettings>({
     initialValues: toValues(given),
     transformValues: fromValues,
     validateInputOnChange: true,
     validate: {
-      url: (url) => checkAddress(url.trim(), allowLocal),
+      url: (url) => {
+        const text = url.trim();
+        if (text === "") return "Enter your server's URL.";
+        if ("https://".startsWith(text)) return null; // still typing; otherwise the service refuses it
+        return rules.current?.(text, { allowLocal }) ?? null;
+      },
       description: (text) => ([...text].length > MOST_CHARACTERS ? `At most ${MOST_CHARACTERS} characters.` : null),
       eventTypes: (types, { isEvery }) => (!isEvery && types.length === 0 ? "Choose at least one event." : null),
     },
@@ -165,13 +172,15 @@ function useWebhookForm(given: WebhookSettings) {
     if (isSame(shown, before) || isSame(shown, given)) form.setValues(toValues(given));
   }, [given, form]);
 
-  return { form, isChanged: !isSame(fromValues(form.values), given) };
+  const isChanged = !isSame(fromValues(form.values), given);
+  const isNeeded = isChanged || given.url === "";
+  useEffect(() => {
+    if (!isNeeded) return;
+    void import("../../../shared/webhooks/check-url.ts").then((module) => {
+      rules.current = module.checkUrl;
+    });
+  }, [isNeeded]);
+  return { form, isChanged };
 }
 
 type EndpointForm = ReturnType<typeof useWebhookForm>["form"];
-
-function checkAddress(url: string, allowLocal: boolean): string | null {
-  if (url === "") return "Enter your server's URL.";
-  if ("https://".startsWith(url)) return null; // still typing; otherwise the service refuses it
-  return checkUrl(url, { allowLocal });
-}

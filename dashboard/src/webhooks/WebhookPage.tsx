@@ -1,6 +1,5 @@
 import { Anchor, Button, Grid, Group, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
 import { IconArrowLeft, IconMapSearch } from "@tabler/icons-react";
-import { useState } from "react";
 import { Link, useParams } from "react-router";
 import { KeyframeError, type Webhook } from "../../../client/index.ts";
 import { ErrorNotice } from "../ui/messages.tsx";
@@ -65,15 +64,14 @@ export function Component() {
 }
 
 function Endpoint({ webhook }: { webhook: Webhook }) {
-  const [isActive, setActive] = useState(false);
   return (
     <>
       <TroubleNotice webhook={webhook} />
       <Grid gap="lg">
         <Grid.Col span={{ base: 12, md: 8 }}>
           <Stack gap="lg">
-            <HealthPanel webhook={webhook} isActive={isActive} />
-            <DeliveriesPanel webhook={webhook} onActive={setActive} />
+            <HealthPanel webhook={webhook} />
+            <DeliveriesPanel webhook={webhook} />
           </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}>

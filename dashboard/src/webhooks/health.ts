@@ -1,25 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
-import { KeyframeError, type KeyframeErrorCode } from "../../../client/index.ts";
-import { type DataClient, useServices } from "../services.ts";
+import { useServices } from "../services.ts";
 import { webhookKeys } from "./webhook-queries.ts";
 
-const WHILE_ACTIVE_MS = 5_000;
-const WHILE_RETRYING_MS = 15_000;
-const OTHERWISE_MS = 60_000;
+const REFRESH_MS = 15_000;
 
-/** The last 24 hours of one endpoint, or (null) of all. `isActive`: a delivery is being sent. */
-export function useHealth(webhookId: string | null, isActive = false) {
-  const { openSupabase } = useServices();
+/** The last 24 hours of one endpoint, or (null) of all. */
+export function useHealth(webhookId: string | null) {
+  const { callPlatform } = useServices();
   return useQuery({
     queryKey: webhookKeys.health(webhookId),
-    queryFn: async ({ signal }) => readHealth(await openSupabase(), webhookId, signal),
-    refetchInterval: ({ state }) => (isActive ? WHILE_ACTIVE_MS : pauseAfter(state.data)),
+    queryFn: async ({ signal }) => {
+      const json = webhookId === null ? {} : { endpoint_id: webhookId };
+      return (await callPlatform("/rest/v1/rpc/webhook_health", { json, signal })) as Health; // the function is tested to answer so
+    },
+    refetchInterval: REFRESH_MS,
   });
-}
-
-function pauseAfter(health: Health | undefined): number {
-  const isRetrying = health?.endpoints.some(({ hours }) => hours.some(({ retrying }) => retrying > 0));
-  return isRetrying ? WHILE_RETRYING_MS : OTHERWISE_MS;
 }
 
 /** Deliveries by outcome, counted in the hour of their last attempt. */
@@ -35,23 +30,6 @@ export type EndpointHealth = {
 
 /** `since`: the beginning of the first of 24 hours. */
 export type Health = { since: string; endpoints: EndpointHealth[] };
-
-/** Health of one or all of the user's endpoints. Rejects as the typed client does. */
-async function readHealth(supabase: DataClient, webhookId: string | null, signal: AbortSignal): Promise<Health> {
-  const args = webhookId === null ? {} : { endpoint_id: webhookId };
-  const { data, error, status } = await supabase.rpc("webhook_health", args).abortSignal(signal);
-  signal.throwIfAborted();
-  if (error) throw new KeyframeError(codeOf(status, error.message), error.message, { status });
-  return data as Health; // the function is tested to answer so
-}
-
-/** Status 0: no answer. The service's own refusals carry their code as message. */
-function codeOf(status: number, message: string): KeyframeErrorCode {
-  if (status === 0) return "network";
-  if (status === 401) return "unauthorized";
-  if (message === "rate_limited") return "rate_limited";
-  return status >= 502 ? "unavailable" : "internal";
-}
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;

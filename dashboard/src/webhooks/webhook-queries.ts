@@ -2,10 +2,12 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useRef } from "react";
 import { type Delivery, type KeyframeClient, KeyframeError, type Webhook } from "../../../client/index.ts";
 import { randomKey } from "../../../client/random-key.ts";
+import type { QueryOf } from "../../../shared/contract/operations/index.ts";
 import { useKeyframe } from "../services.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
 
-export type DeliveryStatus = Delivery["status"];
+/** Which deliveries are listed; without a field, all. */
+export type DeliveryFilter = { status?: Delivery["status"]; eventType?: QueryOf<"listDeliveries">["eventType"] };
 
 /** Query keys. Keys with the same beginning are invalidated together. */
 export const webhookKeys = {
@@ -14,7 +16,7 @@ export const webhookKeys = {
   /** Null: all endpoints. */
   health: (webhookId: string | null) => ["webhook-health", webhookId] as const,
   everyHealth: ["webhook-health"] as const,
-  deliveries: (webhookId: string, status: DeliveryStatus | null) => ["deliveries", webhookId, status] as const,
+  deliveries: (webhookId: string, filter: DeliveryFilter) => ["deliveries", webhookId, filter] as const,
   everyDelivery: (webhookId: string) => ["deliveries", webhookId] as const,
   watch: (deliveryId: string) => ["watch-delivery", deliveryId] as const,
 };
@@ -25,7 +27,7 @@ export function useWebhooks() {
   return useQuery({
     queryKey: webhookKeys.list,
     queryFn: async ({ signal }) => (await keyframe.webhooks.list({ signal })).webhooks,
-    refetchInterval: 60_000, // the service may disable one
+    refetchInterval: 15_000, // the service may disable one
   });
 }
 
@@ -38,7 +40,7 @@ export function useWebhook(webhookId: string) {
     queryFn: ({ signal }) => keyframe.webhooks.read(webhookId, { signal }),
     placeholderData: () =>
       queries.getQueryData<Webhook[]>(webhookKeys.list)?.find((webhook) => webhook.webhookId === webhookId),
-    refetchInterval: 30_000, // it may begin to fail, or be disabled
+    refetchInterval: 15_000, // it may begin to fail, or be disabled
   });
 }
 

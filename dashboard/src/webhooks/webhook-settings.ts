@@ -1,7 +1,11 @@
 import { KeyframeError, type Webhook } from "../../../client/index.ts";
-import { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
+import type { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
+import { EVENT_WORDS } from "./endpoint.ts";
 
 type EventType = (typeof EVENT_TYPES)[number];
+
+/** The events to choose from. Not the contract's own list: its schemas would be most of what this page loads. */
+export const EVENT_CHOICES = Object.keys(EVENT_WORDS) as EventType[]; // its keys, which Object.keys forgets
 
 /** An empty `eventTypes` means all events. */
 export type WebhookSettings = { url: string; description: string; eventTypes: EventType[] };
@@ -17,7 +21,7 @@ export const toSettings = ({
 }: Pick<Webhook, keyof WebhookSettings>): WebhookSettings => ({
   url: url.trim(),
   description,
-  eventTypes: EVENT_TYPES.filter((type) => eventTypes.includes(type)),
+  eventTypes: EVENT_CHOICES.filter((type) => eventTypes.includes(type)),
 });
 
 export const toValues = (settings: WebhookSettings): WebhookValues => ({

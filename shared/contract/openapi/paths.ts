@@ -5,9 +5,10 @@ import type {
   ZodOpenApiPathsObject,
   ZodOpenApiRequestBodyObject,
 } from "zod-openapi";
-import { OPERATIONS } from "../operations/index.ts";
+import { type OperationId, OPERATIONS } from "../operations/index.ts";
 import { METRICS_TYPE } from "../service.ts";
 import type { Operation } from "../operations/operation.ts";
+import { ANSWERS } from "./answers.ts";
 import { requestHeaders, requestId, requestIdGiven } from "./headers.ts";
 import { errorResponses, responsesOf } from "./responses.ts";
 
@@ -16,12 +17,13 @@ export function pathsOf(): ZodOpenApiPathsObject {
   const paths: ZodOpenApiPathsObject = { "/api/openapi.json": selfPath, "/api/metrics": metricsPath };
   for (const [operationId, operation] of Object.entries<Operation>(OPERATIONS)) {
     const path = `/api${operation.at.replaceAll(/:(\w+)/g, "{$1}")}` as const;
-    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describe(operationId, operation) };
+    const sample = ANSWERS[operationId as OperationId]; // a key of OPERATIONS, which Object.entries forgets
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describe(operationId, operation, sample) };
   }
   return paths;
 }
 
-function describe(operationId: string, operation: Operation): ZodOpenApiOperationObject {
+function describe(operationId: string, operation: Operation, sample: unknown): ZodOpenApiOperationObject {
   const { tag, summary, description, path, query, body } = operation;
   return {
     operationId,
@@ -35,7 +37,7 @@ function describe(operationId: string, operation: Operation): ZodOpenApiOperatio
       header: requestHeaders(operation),
     },
     ...(body === undefined ? {} : { requestBody: bodyOf(operation, body) }),
-    responses: responsesOf(operation),
+    responses: responsesOf(operation, sample),
     // With path and query: test/api/openapi-examples.test.ts sends each example.
     "x-examples": operation.examples.map((example) => ({ ...example })),
   };
@@ -111,7 +113,7 @@ const metricsPath: ZodOpenApiPathItemObject = {
     tags: ["Service"],
     summary: "The figures of health?deep=1 for Prometheus",
     description:
-      "Returns the text format of Prometheus without the envelope; errors are in the envelope. Send the project's secret key as `apikey` or as bearer token. Each scrape reads the figures from the database.",
+      "Returns the text format of Prometheus without the envelope; errors are in the envelope. Send the project's secret key (`sb_secret_…`) as `apikey` or as bearer token: on supabase.com it is under Settings, API Keys, and that of `npm start` is `secretKey` in `.keyframe/keys.json`. Each scrape reads the figures from the database.",
     security: [{ secretKey: [] }],
     requestParams: { header: z.object({ "X-Request-Id": requestIdGiven }) },
     responses: {

@@ -22,13 +22,18 @@ const failure = (codes: ErrorCode[]) =>
     }),
   });
 
-export function responsesOf(operation: Operation): ZodOpenApiResponsesObject {
+export function responsesOf(operation: Operation, sample: unknown): ZodOpenApiResponsesObject {
   const { status, answer, tagged, method } = operation;
   const data = z.strictObject({ success: z.literal(true), data: answer, error: z.null() });
   const success: ZodOpenApiResponseObject = {
     description: "Success.",
     headers: answerHeaders(operation),
-    content: { "application/json": { schema: data } },
+    content: {
+      "application/json": {
+        schema: data,
+        ...(sample === undefined ? {} : { example: { success: true, data: sample, error: null } }),
+      },
+    },
   };
   const unchanged: ZodOpenApiResponsesObject =
     tagged && method === "GET"

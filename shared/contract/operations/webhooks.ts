@@ -149,7 +149,22 @@ export const webhookOperations = {
     examples: [
       { summary: "The newest 20", path },
       { summary: "Deliveries that failed at every attempt", path, query: { status: "exhausted" } },
+      { summary: "Of one event", path, query: { eventType: "project.created" } },
     ],
+  },
+  readDelivery: {
+    method: "GET",
+    at: "/webhooks/deliveries/:deliveryId/attempts",
+    tag: "Webhooks",
+    summary: "Read a delivery with its attempts",
+    description:
+      "Follows one delivery, for example after a test or after sending it again. `body` is what is signed and sent; each attempt in `attemptLog` has the headers of its request and the beginning of the receiver's answer.",
+    caller: "manager",
+    path: deliveryPath,
+    status: 200,
+    answer: delivery,
+    errors: ["not_found"],
+    examples: [{ summary: "One delivery", path: { deliveryId: SAMPLE.deliveryId } }],
   },
   redeliver: {
     method: "POST",

@@ -1,43 +1,43 @@
-import { Button, Center, Group, SegmentedControl, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
+import { Button, Center, Group, NativeSelect, SegmentedControl, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconHistory, IconInbox } from "@tabler/icons-react";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
 import { BusyButton } from "../../ui/BusyButton.tsx";
 import { ErrorNotice } from "../../ui/messages.tsx";
 import { EmptyState, Panel } from "../../ui/page-parts.tsx";
-import type { DeliveryStatus } from "../webhook-queries.ts";
+import type { DeliveryFilter } from "../webhook-queries.ts";
+import { EVENT_CHOICES } from "../webhook-settings.ts";
 import classes from "./deliveries.module.css";
 import { useDeliveries } from "./delivery-queries.ts";
-import { isSoon } from "./delivery.ts";
 import { DeliveryList } from "./DeliveryList.tsx";
 import { RecoverWindow } from "./RecoverWindow.tsx";
 import { useHeldList } from "./use-held-list.ts";
 
-const FILTERS: { value: DeliveryStatus | "all"; label: string }[] = [
+type StatusChoice = NonNullable<DeliveryFilter["status"]> | "all";
+
+const STATUSES: { value: StatusChoice; label: string }[] = [
   { value: "all", label: "All" },
   { value: "pending", label: "Pending" },
   { value: "delivered", label: "Delivered" },
   { value: "exhausted", label: "Failed" },
 ];
 
-type Props = {
-  webhook: Webhook;
-  /** Called with whether a delivery is being sent. */
-  onActive: (isActive: boolean) => void;
-};
+const EVENTS = [{ value: "", label: "All events" }, ...[...EVENT_CHOICES, "webhook.test"]];
 
-export function DeliveriesPanel({ webhook, onActive }: Props) {
-  const [filter, setFilter] = useState<DeliveryStatus | "all">("all");
+export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
+  const [filter, setFilter] = useState<DeliveryFilter>({});
   const [open, setOpen] = useState<string[]>([]);
   const list = useRef<HTMLDivElement>(null);
   const [isRecovering, recovery] = useDisclosure(false);
-  const deliveries = useDeliveries(webhook, filter === "all" ? null : filter);
+  const deliveries = useDeliveries(webhook.webhookId, filter);
   const { data, error, isFetchNextPageError } = deliveries;
   const read = useMemo(() => data?.pages.flatMap((page) => page.deliveries), [data]);
   const { rows: shown, newer, showNewer } = useHeldList(read, open.length > 0);
-  const isActive = webhook.enabled && (read?.some((delivery) => isSoon(delivery, Date.now())) ?? false);
-  useEffect(() => onActive(isActive), [isActive, onActive]);
+  const show = (other: DeliveryFilter) => {
+    setFilter(other);
+    setOpen([]); // another list
+  };
   return (
     <Panel
       title="Deliveries"
@@ -64,22 +64,34 @@ export function DeliveriesPanel({ webhook, onActive }: Props) {
       }
     >
       <Stack>
-        <SegmentedControl
-          aria-label="Filter deliveries"
-          size="xs"
-          fullWidth
-          data={FILTERS}
-          value={filter}
-          onChange={(value) => {
-            setFilter(value as DeliveryStatus | "all"); // one of FILTERS
-            setOpen([]); // another list
-          }}
-        />
+        <div className={classes.filters}>
+          <SegmentedControl
+            aria-label="Filter by status"
+            size="xs"
+            fullWidth
+            data={STATUSES}
+            value={filter.status ?? "all"}
+            onChange={(value) => {
+              const { status: _, ...others } = filter;
+              show(value === "all" ? others : { ...others, status: value as NonNullable<DeliveryFilter["status"]> }); // one of STATUSES
+            }}
+          />
+          <NativeSelect
+            aria-label="Filter by event"
+            size="xs"
+            data={EVENTS}
+            value={filter.eventType ?? ""}
+            onChange={({ currentTarget: { value } }) => {
+              const { eventType: _, ...others } = filter;
+              show(value === "" ? others : { ...others, eventType: value as NonNullable<DeliveryFilter["eventType"]> }); // one of EVENTS
+            }}
+          />
+        </div>
         {error !== null && !isFetchNextPageError && (
           <ErrorNotice title="Could not load deliveries" error={error} onRetry={() => void deliveries.refetch()} />
         )}
         {shown === undefined && error === null && <DeliverySkeletons />}
-        {shown?.length === 0 && <NoDeliveries filter={filter} />}
+        {shown?.length === 0 && <NoDeliveries {...filter} />}
         {shown !== undefined && shown.length > 0 && (
           <DeliveryList
             ref={list}
@@ -145,7 +157,7 @@ function NewerDeliveries({ count, onShow, onGoneWithFocus }: NewerDeliveriesProp
   );
 }
 
-const WORDS: Record<DeliveryStatus | "all", [title: string, text: string]> = {
+const WORDS: Record<StatusChoice, [title: string, text: string]> = {
   all: ["No deliveries yet", "Send a test or save a project: the event appears here with your server's answer."],
   pending: ["No pending deliveries", "Deliveries that wait to be sent or retried appear here."],
   delivered: ["No successful deliveries yet", "Deliveries that your server answered with 200 to 299 appear here."],
@@ -155,8 +167,11 @@ const WORDS: Record<DeliveryStatus | "all", [title: string, text: string]> = {
   ],
 };
 
-function NoDeliveries({ filter }: { filter: DeliveryStatus | "all" }) {
-  const [title, text] = WORDS[filter];
+function NoDeliveries({ status, eventType }: DeliveryFilter) {
+  const [title, text] = WORDS[status ?? "all"];
+  if (eventType !== undefined) {
+    return <EmptyState Icon={IconInbox} title={title} text={`Only deliveries of ${eventType} are shown.`} />;
+  }
   return <EmptyState Icon={IconInbox} title={title} text={text} />;
 }
 

@@ -1,14 +1,17 @@
-import { Accordion, Group, Stack, Text } from "@mantine/core";
+import { Accordion, Anchor, Group, Stack, Text } from "@mantine/core";
 import { IconRepeat } from "@tabler/icons-react";
 import type { Ref } from "react";
+import { Link } from "react-router";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
 import { OutcomeIcon } from "../EndpointState.tsx";
 import { BusyButton } from "../../ui/BusyButton.tsx";
+import { CopyButton } from "../../ui/CopyButton.tsx";
 import { ErrorNotice, notify } from "../../ui/messages.tsx";
 import { Time } from "../../ui/Time.tsx";
+import { EventName } from "../EventName.tsx";
 import classes from "./deliveries.module.css";
-import { useRedeliver } from "./delivery-queries.ts";
-import { attemptWords, deliveryState, formatDuration } from "./delivery.ts";
+import { useRedeliver, useWatchDelivery } from "./delivery-queries.ts";
+import { aboutWords, attemptWords, deliveryState, formatDuration } from "./delivery.ts";
 
 type Props = {
   ref: Ref<HTMLDivElement>;
@@ -42,18 +45,32 @@ export function DeliveryList({ ref, webhook, deliveries, open, onOpen, hasLeft, 
       }}
     >
       {deliveries.map((delivery) => (
-        <Accordion.Item key={delivery.deliveryId} value={delivery.deliveryId}>
-          <Accordion.Control>
-            <DeliveryLine delivery={delivery} />
-          </Accordion.Control>
-          <Accordion.Panel>
-            {open.includes(delivery.deliveryId) && (
-              <DeliveryDetails webhook={webhook} delivery={delivery} hasLeft={hasLeft(delivery)} />
-            )}
-          </Accordion.Panel>
-        </Accordion.Item>
+        <DeliveryItem
+          key={delivery.deliveryId}
+          webhook={webhook}
+          given={delivery}
+          isOpen={open.includes(delivery.deliveryId)}
+          hasLeft={hasLeft(delivery)}
+        />
       ))}
     </Accordion>
+  );
+}
+
+type DeliveryItemProps = { webhook: Webhook; given: Delivery; isOpen: boolean; hasLeft: boolean };
+
+/** While it is open, shown as it is now: the list may be held, or may no longer contain it. */
+function DeliveryItem({ webhook, given, isOpen, hasLeft }: DeliveryItemProps) {
+  const delivery = useWatchDelivery(given, isOpen);
+  return (
+    <Accordion.Item value={delivery.deliveryId}>
+      <Accordion.Control>
+        <DeliveryLine delivery={delivery} />
+      </Accordion.Control>
+      <Accordion.Panel>
+        {isOpen && <DeliveryDetails webhook={webhook} delivery={delivery} hasLeft={hasLeft} />}
+      </Accordion.Panel>
+    </Accordion.Item>
   );
 }
 
@@ -69,9 +86,14 @@ function DeliveryLine({ delivery }: { delivery: Delivery }) {
           {label}
         </Text>
       </span>
-      <Text span size="sm" className={classes.event}>
-        {eventType}
-      </Text>
+      <span className={classes.event}>
+        <Text span size="sm" display="block">
+          <EventName type={eventType} />
+        </Text>
+        <Text span size="sm" c="dimmed" display="block" truncate>
+          {aboutWords(delivery)}
+        </Text>
+      </span>
       <Text span size="sm" c="dimmed" className={classes.answer}>
         {attempts === 0 ? "Not sent yet" : short}
         {attempts > 1 && `, ${attempts} attempts`}
@@ -93,7 +115,8 @@ type DeliveryDetailsProps = {
 /** The button comes first, so that new attempts do not move it. */
 function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
   const redeliver = useRedeliver(webhook.webhookId);
-  const { deliveryId, eventId, createdAt, nextAttemptAt, attemptLog } = delivery;
+  const { deliveryId, eventId, projectId, projectTitle, predictionId, createdAt, nextAttemptAt, attemptLog, body } =
+    delivery;
   const send = () =>
     redeliver.mutate(deliveryId, {
       onSuccess: () =>
@@ -120,6 +143,28 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
         <dd>
           <code>{eventId}</code>
         </dd>
+        {projectId !== null && (
+          <>
+            <dt>Project</dt>
+            <dd>
+              {projectTitle === null ? (
+                "deleted"
+              ) : (
+                <Anchor inherit underline="always" component={Link} to={`/projects/${projectId}`}>
+                  {projectTitle}
+                </Anchor>
+              )}
+            </dd>
+          </>
+        )}
+        {predictionId !== null && (
+          <>
+            <dt>Prediction</dt>
+            <dd>
+              <code>{predictionId}</code>
+            </dd>
+          </>
+        )}
         <dt>Created</dt>
         <dd>
           <Time iso={createdAt} />
@@ -136,9 +181,21 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
         </dd>
       </dl>
       <AttemptList attempts={attemptLog} />
+      <Stack gap={6}>
+        <Group justify="space-between">
+          <Text size="sm" fw={600}>
+            Body
+          </Text>
+          <CopyButton text={body} label="Copy body" size="xs" />
+        </Group>
+        <pre className={classes.excerpt}>{body}</pre>
+        <Text size="xs" c="dimmed">
+          As it is signed and sent, on every attempt.
+        </Text>
+      </Stack>
       {hasLeft && (
         <Text size="sm" c="dimmed">
-          No longer in this list: shown as last seen.
+          No longer in this list.
         </Text>
       )}
     </Stack>
@@ -149,7 +206,7 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
 export function AttemptList({ attempts }: { attempts: Delivery["attemptLog"] }) {
   return (
     <ol className={classes.attempts} aria-label="Attempts">
-      {attempts.map(({ attempt, startedAt, durationMs, statusCode, error, responseExcerpt }) => {
+      {attempts.map(({ attempt, startedAt, durationMs, statusCode, error, responseExcerpt, requestHeaders }) => {
         const { short, hint } = attemptWords({ statusCode, error });
         return (
           <li key={attempt} className={classes.attempt}>
@@ -166,6 +223,16 @@ export function AttemptList({ attempts }: { attempts: Delivery["attemptLog"] }) 
             {responseExcerpt !== null && responseExcerpt !== "" && (
               <pre className={classes.excerpt}>{responseExcerpt}</pre>
             )}
+            <details className={classes.headers}>
+              <summary>Request headers</summary>
+              <pre className={classes.excerpt}>
+                {Object.entries(requestHeaders).map(([name, value]) => `${name}: ${value}\n`)}
+                webhook-signature: not stored
+              </pre>
+              <Text size="xs" c="dimmed">
+                Whoever reads a signature could send the request again for five minutes, so it is not stored.
+              </Text>
+            </details>
           </li>
         );
       })}

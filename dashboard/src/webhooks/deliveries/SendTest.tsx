@@ -1,13 +1,11 @@
 import { Button, Group, Loader, Modal, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconSend } from "@tabler/icons-react";
-import { useEffect, useRef } from "react";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
 import { OutcomeIcon } from "../EndpointState.tsx";
 import { BusyButton } from "../../ui/BusyButton.tsx";
 import { ErrorNotice } from "../../ui/messages.tsx";
 import { Time } from "../../ui/Time.tsx";
-import { useRefreshWebhook } from "../webhook-queries.ts";
 import { isGone, useSendTest, useWatchDelivery } from "./delivery-queries.ts";
 import { deliveryState } from "./delivery.ts";
 import { AttemptList } from "./DeliveryList.tsx";
@@ -83,13 +81,6 @@ function TestResult({ sent, error, isSending, onSend, onClose }: TestResultProps
 /** A new delivery and its attempts as they happen. */
 function WatchedDelivery({ made }: { made: Delivery }) {
   const delivery = useWatchDelivery(made);
-  const refresh = useRefreshWebhook(made.webhookId);
-  const attempts = useRef(made.attempts);
-  useEffect(() => {
-    if (delivery.attempts === attempts.current) return;
-    attempts.current = delivery.attempts;
-    refresh(); // the page behind the modal
-  }, [delivery.attempts, refresh]);
   const { kind } = deliveryState(delivery);
   return (
     <Stack gap="sm">

@@ -1,76 +1,77 @@
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
-import type { Delivery, KeyframeClient, Webhook } from "../../../../client/index.ts";
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+import type { Delivery } from "../../../../client/index.ts";
 import { useKeyframe } from "../../services.ts";
-import { type DeliveryStatus, useRefreshWebhook, useRepeatKey, webhookKeys } from "../webhook-queries.ts";
+import { type DeliveryFilter, useRefreshWebhook, useRepeatKey, webhookKeys } from "../webhook-queries.ts";
 import { isSoon } from "./delivery.ts";
 
 const A_PAGE = 20;
-/** Per page shown, because each refresh reads all of them. */
-const WHILE_SENDING_MS = 3_000;
-const OTHERWISE_MS = 30_000;
+/** While the page is open and seen. Per page of the list, because each refresh reads all of them. */
+const FOLLOW_MS = 4_000;
 
-/** Deliveries of an endpoint, newest first; null: of every status. */
-export function useDeliveries({ webhookId, enabled }: Webhook, status: DeliveryStatus | null) {
+/** Deliveries of an endpoint, newest first. What changes in them changes its health and state, which are read again at once. */
+export function useDeliveries(webhookId: string, filter: DeliveryFilter) {
   const keyframe = useKeyframe();
-  return useInfiniteQuery({
-    queryKey: webhookKeys.deliveries(webhookId, status),
+  const queries = useQueryClient();
+  const query = useInfiniteQuery({
+    queryKey: webhookKeys.deliveries(webhookId, filter),
     queryFn: ({ pageParam: cursor, signal }) =>
-      keyframe.webhooks.deliveries(webhookId, { limit: A_PAGE, status: status ?? undefined, cursor }, { signal }),
+      keyframe.webhooks.deliveries(webhookId, { limit: A_PAGE, ...filter, cursor }, { signal }),
     initialPageParam: undefined as string | undefined, // the first page has no cursor
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => {
-      const pages = state.data?.pages ?? [];
-      const shown: Delivery[] = pages.flatMap(({ deliveries }) => deliveries);
-      const isSending = enabled && shown.some((delivery) => isSoon(delivery, Date.now()));
-      return isSending ? WHILE_SENDING_MS * pages.length : OTHERWISE_MS;
-    },
+    refetchInterval: ({ state }) => FOLLOW_MS * Math.max(1, state.data?.pages.length ?? 1),
   });
+  const { data } = query;
+  const shown = useRef(data);
+  useEffect(() => {
+    if (shown.current !== undefined && shown.current !== data) {
+      void queries.invalidateQueries({ queryKey: webhookKeys.everyHealth });
+      void queries.invalidateQueries({ queryKey: webhookKeys.one(webhookId) });
+    }
+    shown.current = data;
+  }, [data, queries, webhookId]);
+  return query;
 }
 
-const WATCH_PAGE = 50;
-/** Most first answers come within seconds. */
-const AT_FIRST_MS = 1_000;
-const FEW = 5;
-const LATER_MS = 3_000;
+/** Most answers come within seconds. */
+const SOON_EVERY_MS = 1_000;
 
-/** Polls a new delivery until no attempt is due soon. */
-export function useWatchDelivery(made: Delivery): Delivery {
+/** A delivery as it is now, while `isWatched`; each new attempt refreshes its endpoint. */
+export function useWatchDelivery(given: Delivery, isWatched = true): Delivery {
   const keyframe = useKeyframe();
   const { data } = useQuery({
-    queryKey: webhookKeys.watch(made.deliveryId),
-    queryFn: async ({ signal }) => (await findDelivery(keyframe, made, signal)) ?? made,
-    initialData: made,
+    queryKey: webhookKeys.watch(given.deliveryId),
+    queryFn: ({ signal }) => keyframe.webhooks.readDelivery(given.deliveryId, { signal }),
+    initialData: given,
     initialDataUpdatedAt: 0,
     gcTime: 0,
-    refetchInterval: ({ state }) => {
-      const { data: delivery = made, dataUpdateCount } = state;
-      if (isGone(delivery) || !isSoon(delivery, Date.now())) return false;
-      return delivery.attempts === 0 && dataUpdateCount < FEW ? AT_FIRST_MS : LATER_MS;
-    },
+    enabled: isWatched,
+    refetchInterval: ({ state: { data: delivery = given } }) =>
+      isSoon(delivery, Date.now()) && !isGone(delivery) ? SOON_EVERY_MS : FOLLOW_MS,
   });
-  return data;
+  const refresh = useRefreshWebhook(given.webhookId);
+  const attempts = useRef(given.attempts);
+  useEffect(() => {
+    if (data.attempts === attempts.current) return;
+    attempts.current = data.attempts;
+    refresh();
+  }, [data.attempts, refresh]);
+  return isWatched ? data : given;
 }
 
 /** After this answer the endpoint is disabled, and its deliveries wait. */
 export const isGone = ({ lastStatusCode }: Delivery): boolean => lastStatusCode === 410;
 
-/** The list is newest first, so the search ends at older deliveries. */
-async function findDelivery(keyframe: KeyframeClient, made: Delivery, signal: AbortSignal): Promise<Delivery | null> {
-  for await (const one of keyframe.webhooks.eachDelivery(made.webhookId, { limit: WATCH_PAGE }, { signal })) {
-    if (one.deliveryId === made.deliveryId) return one;
-    if (Date.parse(one.createdAt) < Date.parse(made.createdAt)) return null;
-  }
-  return null;
-}
-
 export function useRedeliver(webhookId: string) {
   const keyframe = useKeyframe();
+  const queries = useQueryClient();
   const refresh = useRefreshWebhook(webhookId);
   const { keyFor, forget } = useRepeatKey();
   return useMutation({
     mutationFn: (deliveryId: string) => keyframe.webhooks.redeliver(deliveryId, { idempotencyKey: keyFor(deliveryId) }),
-    onSuccess: () => {
+    onSuccess: (delivery) => {
+      queries.setQueryData(webhookKeys.watch(delivery.deliveryId), delivery);
       forget();
       refresh();
     },

@@ -9,6 +9,15 @@ export function deliveryState({ status, lastError }: Delivery): DeliveryState {
   return lastError === null ? { kind: "waiting", label: "Pending" } : { kind: "retrying", label: "Retrying" };
 }
 
+/** Which project or prediction it is about. */
+export function aboutWords({ projectId, projectTitle, predictionId, body }: Delivery): string {
+  if (projectId === null) return "A test";
+  const title = projectTitle ?? "Deleted project";
+  if (predictionId === null) return title;
+  const { data }: { data?: { step?: string } } = JSON.parse(body); // the service made it
+  return `${title}, ${(data?.step ?? "").replace("-", " ")}`;
+}
+
 /** A delivery that is being sent has its next attempt in the past. */
 const SOON_MS = 90_000;
 

@@ -3,6 +3,7 @@ import { decodeProtectedHeader } from "jose/decode/protected_header";
 import { createLocalJWKSet } from "jose/jwks/local";
 import { jwtVerify, type JWTVerifyGetKey } from "jose/jwt/verify";
 import { z } from "zod";
+import { createBoundedCache } from "../bounded-cache.ts";
 import { unauthorized } from "../failures.ts";
 
 /** A verified session. `token` is passed to the platform, where row-level security decides. */
@@ -64,17 +65,13 @@ const LONGEST_KEPT = 4096;
  * Caches verified tokens, because checking a signature costs more than the rest of a request (0.5 ms).
  * This is safe: a token cannot change, and its expiry is checked each time. Refusals are not cached.
  */
-export function rememberSessions(verify: SessionVerifier, now: () => Date, most = MAX_SESSIONS): SessionVerifier {
-  const known = new Map<string, Session>();
+export function rememberSessions(verify: SessionVerifier, now: () => Date, max = MAX_SESSIONS): SessionVerifier {
+  const cache = createBoundedCache<Session>(max, ({ expiresAt }) => expiresAt > now());
   return async (authorization) => {
-    const kept = authorization === null ? undefined : known.get(authorization);
-    if (kept !== undefined && kept.expiresAt > now()) return kept;
-    if (authorization !== null) known.delete(authorization);
+    const known = authorization === null ? undefined : cache.get(authorization);
+    if (known !== undefined) return known;
     const session = await verify(authorization);
-    if (authorization === null || authorization.length > LONGEST_KEPT) return session;
-    const oldest = known.keys().next().value;
-    if (known.size >= most && oldest !== undefined) known.delete(oldest);
-    known.set(authorization, session);
+    if (authorization !== null && authorization.length <= LONGEST_KEPT) cache.set(authorization, session);
     return session;
   };
 }

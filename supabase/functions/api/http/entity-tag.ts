@@ -2,16 +2,13 @@ import { type PredictionStatus, predictionStatus } from "../../../../shared/cont
 import { type PredictionRow, wireStatus } from "../rows/map-prediction.ts";
 import { time } from "../../../../shared/contract/fields.ts";
 import type { Project } from "../../../../shared/contract/projects.ts";
-import type { SignedFile } from "../rows/storage.ts";
-
-/** A signed URL that the caller keeps stays usable for minutes, even if this machine's clock is ten minutes slow. */
-const MIN_URL_LIFE_MS = 15 * 60_000;
+import { MIN_URL_LIFE_MS, type SignedFile } from "../rows/storage.ts";
 
 export type KnownTag = { tag: string; status: PredictionStatus; state: string; expires: number };
 
 /**
  * The ETag of a prediction: its status, its state, and when its signed URL expires (seconds since 1970, 0 without a URL).
- * Weak, because each answer signs another URL.
+ * Weak, because the URL may be another one.
  */
 export function tagOf(row: PredictionRow, file: SignedFile | undefined): string {
   const expires = file ? Math.floor(Date.parse(file.expiresAt) / 1000) : 0;

@@ -3,6 +3,7 @@ import type { Step } from "../../../../shared/contract/fields.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { answerBase, answerHeaders } from "../http/answer-headers.ts";
+import type { Caller } from "../auth/verify-session.ts";
 import type { Answer, Call, Handler, Deps } from "../call.ts";
 import { isCurrent, type KnownTag, readTag, tagOf } from "../http/entity-tag.ts";
 import { holdAnswer, readWait } from "../http/hold-answer.ts";
@@ -92,7 +93,7 @@ async function hold(
 async function answerWith(
   row: Read["prediction"],
   headers: Record<string, string>,
-  { token }: Pick<Call<StartId>, "token">,
+  caller: Caller,
   { storage, now }: Deps,
   known?: KnownTag,
 ): Promise<Answer<Prediction>> {
@@ -101,7 +102,7 @@ async function answerWith(
   if (known && isCurrent(known, row, now())) {
     return { data: undefined, headers: { ...headers, ...poll, ETag: known.tag } };
   }
-  const files = await storage.signGenerated(outputPaths([row]), token);
+  const files = await storage.signGenerated(outputPaths([row]), caller);
   const ETag = tagOf(row, [...files.values()][0]);
   return { data: mapPrediction(row, files), headers: { ...headers, ...poll, ETag } };
 }

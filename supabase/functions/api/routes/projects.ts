@@ -24,9 +24,10 @@ export const createProject: Handler<"createProject"> = async ({ body, idempotenc
 };
 
 /** GET /api/projects/:projectId → 200 with the project and its latest prediction per step. */
-export const readProject: Handler<"readProject"> = async ({ path, token }, { database, storage }) => {
-  const answer = await database("read_project", { project_id: path("projectId") }, token, projectWithLatestAnswer);
-  const files = await storage.signGenerated(outputPaths(answer.predictions), token);
+export const readProject: Handler<"readProject"> = async (call, { database, storage }) => {
+  const args = { project_id: call.path("projectId") };
+  const answer = await database("read_project", args, call.token, projectWithLatestAnswer);
+  const files = await storage.signGenerated(outputPaths(answer.predictions), call);
   const data = { ...mapProject(answer.project), predictions: mapLatest(answer.predictions, files) };
   return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
 };
@@ -58,11 +59,12 @@ const projectsAnswer = answerBase.extend({
 const predictionsAnswer = answerBase.extend({ predictions: z.array(predictionRow) });
 
 /** GET /api/projects → 200 { projects, nextCursor }, newest first. */
-export const listProjects: Handler<"listProjects"> = async ({ query, token }, { database, storage }) => {
+export const listProjects: Handler<"listProjects"> = async (call, { database, storage }) => {
+  const { query, token } = call;
   const args = { ...pageArguments(query), with_predictions: query.include === "predictions", search: query.search };
   const answer = await database("list_projects", args, token, projectsAnswer);
   const { rows, nextCursor } = cutPage(answer.projects, query.limit);
-  const files = await storage.signGenerated(outputPaths(rows.flatMap((row) => row.predictions ?? [])), token);
+  const files = await storage.signGenerated(outputPaths(rows.flatMap((row) => row.predictions ?? [])), call);
   const listed = rows.map((row) => ({
     ...mapProject(row),
     ...(row.predictions ? { predictions: mapLatest(row.predictions, files) } : {}),
@@ -71,11 +73,12 @@ export const listProjects: Handler<"listProjects"> = async ({ query, token }, { 
 };
 
 /** GET /api/projects/:projectId/predictions → 200 { predictions, nextCursor }, newest first. */
-export const listPredictions: Handler<"listPredictions"> = async ({ path, query, token }, { database, storage }) => {
+export const listPredictions: Handler<"listPredictions"> = async (call, { database, storage }) => {
+  const { path, query, token } = call;
   const args = { project_id: path("projectId"), step: query.step, ...pageArguments(query) };
   const answer = await database("list_predictions", args, token, predictionsAnswer);
   const { rows, nextCursor } = cutPage(answer.predictions, query.limit);
-  const files = await storage.signGenerated(outputPaths(rows), token);
+  const files = await storage.signGenerated(outputPaths(rows), call);
   const listed = rows.map((row) => mapPrediction(row, files));
   return { data: { predictions: listed, nextCursor }, headers: answerHeaders(answer) };
 };

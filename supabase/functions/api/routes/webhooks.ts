@@ -80,10 +80,17 @@ export const testWebhook: Handler<"testWebhook"> = async ({ path, idempotency, t
 
 /** GET /api/webhooks/:webhookId/deliveries → 200 { deliveries, nextCursor }, newest first, each with its attempts. */
 export const listDeliveries: Handler<"listDeliveries"> = async ({ path, query, token }, { database }) => {
-  const args = { endpoint_id: path("webhookId"), status: query.status, ...pageArguments(query) };
+  const { status, eventType } = query;
+  const args = { endpoint_id: path("webhookId"), status, event_type: eventType, ...pageArguments(query) };
   const answer = await database("list_webhook_deliveries", args, token, deliveriesAnswer);
   const { rows, nextCursor } = cutPage(answer.deliveries, query.limit);
   return { data: { deliveries: rows.map(mapDelivery), nextCursor }, headers: answerHeaders(answer) };
+};
+
+/** GET /api/webhooks/deliveries/:deliveryId/attempts → 200 with the delivery and its attempts. */
+export const readDelivery: Handler<"readDelivery"> = async ({ path, token }, { database }) => {
+  const answer = await database("read_webhook_delivery", { delivery_id: path("deliveryId") }, token, deliveryAnswer);
+  return { data: mapDelivery(answer.delivery), headers: answerHeaders(answer) };
 };
 
 /** POST /api/webhooks/deliveries/:deliveryId/redeliver → 202 with the delivery, due again whatever its status was. */

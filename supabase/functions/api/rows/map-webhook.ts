@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Delivery, deliveryStatus, disabledReason, type Webhook } from "../../../../shared/contract/webhooks.ts";
+import { requestHeaders } from "../../../../shared/webhooks/request-headers.ts";
 import { isoTime } from "./map-prediction.ts";
 
 /** A row of webhook_endpoints. */
@@ -24,6 +25,9 @@ export const deliveryRow = z.object({
   endpoint_id: z.string(),
   event_id: z.string(),
   event_type: z.string(),
+  project_id: z.string().nullable(),
+  project_title: z.string().nullable(),
+  prediction_id: z.string().nullable(),
   status: deliveryStatus,
   attempts: z.int(),
   next_attempt_at: isoTime,
@@ -42,6 +46,7 @@ export const deliveryRow = z.object({
       response_excerpt: z.string().nullable(),
     }),
   ),
+  body: z.string(),
 });
 
 export const mapEndpoint = (row: z.infer<typeof endpointRow>): Webhook => ({
@@ -65,6 +70,9 @@ export const mapDelivery = (row: z.infer<typeof deliveryRow>): Delivery => ({
   webhookId: row.endpoint_id,
   eventId: row.event_id,
   eventType: row.event_type,
+  projectId: row.project_id,
+  projectTitle: row.project_title,
+  predictionId: row.prediction_id,
   status: row.status,
   attempts: row.attempts,
   nextAttemptAt: row.status === "pending" ? row.next_attempt_at : null,
@@ -80,5 +88,7 @@ export const mapDelivery = (row: z.infer<typeof deliveryRow>): Delivery => ({
     statusCode: one.status_code,
     error: one.error,
     responseExcerpt: one.response_excerpt,
+    requestHeaders: requestHeaders(row.event_id, new Date(one.started_at)),
   })),
+  body: row.body,
 });

@@ -1,17 +1,26 @@
 import { z } from "zod";
 import type { ApiError } from "../../../../shared/http/errors.ts";
+import type { Caller } from "../auth/verify-session.ts";
+import { createBoundedCache } from "../bounded-cache.ts";
 import { internal, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
 import type { PlatformClient } from "./platform-client.ts";
 
 /** Signed URLs cannot be revoked, so they are valid for an hour only. */
 const SIGNED_FOR_SECONDS = 3600;
+/** How long a returned URL is valid at least: some minutes, even if this machine's clock is ten minutes slow. */
+export const MIN_URL_LIFE_MS = 15 * 60_000;
+/** About 2 MB: a URL has some 600 characters, its key 150. */
+const MAX_KEPT_URLS = 2000;
 
 export type SignedFile = { url: string; expiresAt: string };
 
-/** Accesses files as the holder of `token`. Each function is one call of the Storage API and throws ApiError. */
+/** Accesses files as the caller. Each function is at most one call of the Storage API and throws ApiError. */
 export type Storage = {
-  /** By path; missing files are left out. An empty list makes no call. */
-  signGenerated(paths: string[], token: string | null): Promise<Map<string, SignedFile>>;
+  /**
+   * By path; missing files are left out. A URL is returned again, to the same caller only, while it is valid for MIN_URL_LIFE_MS.
+   * The paths must come from rows that the database has just returned to the caller.
+   */
+  signGenerated(paths: string[], caller: Caller): Promise<Map<string, SignedFile>>;
   /** Keeps an existing file of this name: only we make these names, so it is the same upload. */
   uploadReference(name: string, bytes: Uint8Array, contentType: string, token: string | null): Promise<void>;
 };
@@ -24,19 +33,30 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
     client.storage.from(name).setHeader("authorization", `Bearer ${token}`);
   const asClientsReachIt = (url: string) =>
     url.startsWith(supabaseUrl) ? clientUrl + url.slice(supabaseUrl.length) : url;
+  const isValid = ({ expiresAt }: SignedFile) => Date.parse(expiresAt) > now().getTime() + MIN_URL_LIFE_MS;
+  const cache = createBoundedCache<SignedFile>(MAX_KEPT_URLS, isValid);
   return {
-    async signGenerated(paths, token) {
-      if (paths.length === 0) return new Map();
-      const inAnHour = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000);
-      const { data, error } = await bucket("keyframe-outputs", token).createSignedUrls(paths, SIGNED_FOR_SECONDS);
-      if (error) throw storageError("sign", error);
-      return new Map(
-        data.flatMap(({ path, signedUrl, error }) => {
-          if (path === null || signedUrl === null || error !== null) return [];
-          const expiresAt = (signedUntil(signedUrl) ?? inAnHour).toISOString();
-          return [[path, { url: asClientsReachIt(signedUrl), expiresAt }]];
+    async signGenerated(paths, { ownerId, token }) {
+      const keyOf = (path: string) => `${ownerId} ${path}`;
+      const files = new Map(
+        paths.flatMap((path) => {
+          const kept = cache.get(keyOf(path));
+          return kept ? [[path, kept]] : [];
         }),
       );
+      const missing = paths.filter((path) => !files.has(path));
+      if (missing.length === 0) return files;
+      const inAnHour = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000);
+      const { data, error } = await bucket("keyframe-outputs", token).createSignedUrls(missing, SIGNED_FOR_SECONDS);
+      if (error) throw storageError("sign", error);
+      for (const { path, signedUrl, error } of data) {
+        if (path === null || signedUrl === null || error !== null) continue;
+        const until = signedUntil(signedUrl);
+        const file = { url: asClientsReachIt(signedUrl), expiresAt: (until ?? inAnHour).toISOString() };
+        files.set(path, file);
+        if (until !== null) cache.set(keyOf(path), file);
+      }
+      return files;
     },
     async uploadReference(name, bytes, contentType, token) {
       const options = { contentType, cacheControl: "3600", upsert: false };

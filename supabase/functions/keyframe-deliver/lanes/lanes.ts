@@ -14,7 +14,7 @@ export const LAST_LEASE_SECONDS = 15;
 /** Postgres renews a lease when a quarter of it has passed, so a call guarantees the rest. */
 const guaranteedMs = (leaseSeconds: number): number => leaseSeconds * 750;
 
-export const MOST_LANES = 400;
+const MOST_LANES = 400;
 const LANES_AT_ONCE = 100;
 
 type Lane = Omit<ClaimedLane, "deliveries"> & { queue: Delivery[]; open: Set<string>; until: number };

@@ -1,7 +1,6 @@
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
-
-const USER_AGENT = "Keyframe-Webhooks/1";
+import { requestHeaders } from "../../../../shared/webhooks/request-headers.ts";
 
 /** Strict, because Buffer would skip invalid characters and sign with the rest. */
 const SECRET = /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==))$/;
@@ -14,14 +13,9 @@ const SECRET = /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3
  */
 export function eventHeaders(secrets: string[], eventId: string, now: Date, body: string): Record<string, string> {
   if (secrets.length === 0) throw new Error("The endpoint has no signing secret.");
-  const seconds = String(Math.floor(now.getTime() / 1000));
-  return {
-    "webhook-id": eventId,
-    "webhook-timestamp": seconds,
-    "webhook-signature": secrets.map((secret) => sign(secret, `${eventId}.${seconds}.`, body)).join(" "),
-    "content-type": "application/json",
-    "user-agent": USER_AGENT,
-  };
+  const headers = requestHeaders(eventId, now);
+  const signed = `${eventId}.${headers["webhook-timestamp"]}.`;
+  return { ...headers, "webhook-signature": secrets.map((secret) => sign(secret, signed, body)).join(" ") };
 }
 
 function sign(secret: string, before: string, body: string): string {

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { replaceBlock } from "../../lab/bench/report.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { allGone, descendantsOf, runCommand } from "./stack-process.ts";
+import { allGone, descendantsOf, runCommand } from "../unit/stack-process.ts";
 
 const runBench = (args: string[], env: Record<string, string> = {}) => runCommand("lab/bench/main.ts", args, env);
 const readPage = (name: string) => Deno.readTextFile(join(PROJECT_ROOT, "docs", name));

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { INVARIANTS } from "../../lab/chaos/invariants/invariants.ts";
 import { type ChaosScene, setChaosScene } from "../support/chaos-scene.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 
 // A check that cannot fail proves nothing: here each invariant is broken, one way at a time.
-let db: ClonedDatabase;
+const db = useDatabase();
 let scene: ChaosScene;
 beforeAll(async () => {
-  db = await cloneDatabase();
   scene = await setChaosScene(db);
 });
-afterAll(() => db.drop());
 
 const SUCCEEDED = "where status = 'succeeded'";
 const EXHAUSTED =

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readRows, rowsFromProject } from "../../tools/models-check/read-rows.ts";
 import { readArguments } from "../../tools/models-check/read-arguments.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
-import { until } from "./replicate-test-kit.ts";
+import { until } from "../unit/replicate-test-kit.ts";
 import { imageRow, startProvider, videoRow } from "./models-check-fixture.ts";
 
 const command = new URL("../../tools/models-check.ts", import.meta.url).pathname;

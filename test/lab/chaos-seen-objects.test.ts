@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { recordObjects } from "../../lab/chaos/invariants/ledger-tables.ts";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/clone-database.ts";
 
-let db: ClonedDatabase;
+const db = useDatabase();
 beforeAll(async () => {
-  db = await cloneDatabase();
   await db.sql`create schema chaos`;
   await recordObjects(db.sql);
 });
-afterAll(() => db.drop());
 
 /** When the object was seen last, in the database's own words; undefined for never. */
 async function seen(name: string): Promise<string | undefined> {

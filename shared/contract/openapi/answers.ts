@@ -1,0 +1,77 @@
+import type { OperationId } from "../operations/index.ts";
+import { SAMPLE, SAMPLE_DELIVERY, SAMPLE_PREDICTION, SAMPLE_PROJECT, SAMPLE_WEBHOOK } from "../samples.ts";
+
+const { projectId, firstFrameId, lastFrameId, videoId, ownerId, referenceImagePath } = SAMPLE;
+
+/** Succeeded, with the file of its own step. */
+function succeeded(step: string, predictionId: string, extension = "png", video: object = {}) {
+  const { output } = SAMPLE_PREDICTION;
+  const path = `${ownerId}/${projectId}/${predictionId}.${extension}`;
+  const url = output.url.replace(output.path, path);
+  return { ...SAMPLE_PREDICTION, predictionId, step, output: { ...output, url, path, ...video } };
+}
+
+const firstFrame = succeeded("first-frame", firstFrameId);
+const lastFrame = succeeded("last-frame", lastFrameId);
+const video = {
+  ...succeeded("video", videoId, "mp4", { contentType: "video/mp4", width: 1280, height: 720, durationSeconds: 5 }),
+  model: "kwaivgi/kling-v2.1",
+};
+const begun = { status: "queued", progress: null, queuePosition: 0, attempt: 0, output: null };
+const queued = <Prediction extends object>(prediction: Prediction) => ({
+  ...prediction,
+  ...begun,
+  startedAt: null,
+  completedAt: null,
+});
+
+const predictions = { "first-frame": firstFrame, "last-frame": lastFrame, video };
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
+const pending = {
+  ...SAMPLE_DELIVERY,
+  status: "pending",
+  nextAttemptAt: SAMPLE_DELIVERY.createdAt,
+  completedAt: null,
+};
+const test = {
+  ...pending,
+  eventType: "webhook.test",
+  projectId: null,
+  projectTitle: null,
+  predictionId: null,
+  attempts: 0,
+  lastAttemptAt: null,
+  lastStatusCode: null,
+  attemptLog: [],
+  body: `{"data": {"endpointId": "${SAMPLE.webhookId}"}, "type": "webhook.test", "timestamp": "2026-11-21T12:00:09.500Z"}`,
+};
+
+/** `data` of an answer of each operation: generators of samples know only its schema, which several share. */
+export const ANSWERS: Partial<Record<OperationId, unknown>> = {
+  createProject: SAMPLE_PROJECT,
+  listProjects: { projects: [SAMPLE_PROJECT], nextCursor: null },
+  readProject: { ...SAMPLE_PROJECT, predictions },
+  changeProject: { ...SAMPLE_PROJECT, title: "Harbour, second draft" },
+  deleteProject: SAMPLE_PROJECT,
+  listPredictions: { predictions: [video, lastFrame, firstFrame], nextCursor: null },
+  uploadReferenceImage: { referenceImagePath },
+  startFirstFrame: queued(firstFrame),
+  startLastFrame: queued(lastFrame),
+  startVideo: queued(video),
+  readFirstFrame: firstFrame,
+  readLastFrame: lastFrame,
+  readVideo: video,
+  cancelPrediction: { ...video, status: "canceled", progress: null, output: null },
+  createWebhook: { ...SAMPLE_WEBHOOK, secret },
+  listWebhooks: { webhooks: [SAMPLE_WEBHOOK] },
+  readWebhook: SAMPLE_WEBHOOK,
+  changeWebhook: { ...SAMPLE_WEBHOOK, eventTypes: ["generation.succeeded", "generation.failed"] },
+  deleteWebhook: SAMPLE_WEBHOOK,
+  revealSecret: { secret },
+  rotateSecret: { secret },
+  testWebhook: test,
+  listDeliveries: { deliveries: [SAMPLE_DELIVERY], nextCursor: null },
+  readDelivery: SAMPLE_DELIVERY,
+  redeliver: pending,
+  recoverWebhook: { recovered: 3 },
+};

@@ -1,0 +1,7 @@
+/** The headers of one attempt without its signature: what deliver sends and the API shows. `at` is the start of the attempt. */
+export const requestHeaders = (eventId: string, at: Date) => ({
+  "webhook-id": eventId,
+  "webhook-timestamp": String(Math.floor(at.getTime() / 1000)),
+  "content-type": "application/json",
+  "user-agent": "Keyframe-Webhooks/1",
+});

@@ -1,0 +1,56 @@
+import { expect, inject, test } from "vitest";
+import { fillIn, readRecipes } from "../support/admin-recipes.ts";
+
+type Ran = { code: number; output: string; error: string };
+
+/** `npm run sql` on the stack of the tests. */
+async function runSql(args: string[], input?: string): Promise<Ran> {
+  const command = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "tools/sql.ts", ...args],
+    stdin: input === undefined ? "null" : "piped",
+    stdout: "piped",
+    stderr: "piped",
+    env: { NO_COLOR: "1" },
+  });
+  const child = command.spawn();
+  if (input !== undefined) await new Blob([input]).stream().pipeTo(child.stdin);
+  const { code, stdout, stderr } = await child.output();
+  return { code, output: new TextDecoder().decode(stdout), error: new TextDecoder().decode(stderr) };
+}
+const onStack = (args: string[], input?: string) => runSql(["--data", inject("stack").dataDir, ...args], input);
+
+test("a statement → its rows as a table, read as the role postgres", async () => {
+  const { code, output } = await onStack(["select current_user, null as nothing, '{a}'::text[] as list"]);
+  expect([code, output]).toEqual([
+    0,
+    'current_user | nothing | list\n-------------+---------+------\npostgres     |         | ["a"]\n1 row\n',
+  ]);
+});
+
+test("several statements of which the last fails → its message, exit code 1, and none has happened", async () => {
+  const before = "select max_active_per_owner from keyframe_private.settings";
+  const was = (await onStack([before])).output;
+  const { code, error } = await onStack(
+    [],
+    "update keyframe_private.settings set max_active_per_owner = 99 where only_row;\nselect x;",
+  );
+  expect([code, error]).toEqual([1, 'column "x" does not exist\n']);
+  expect((await onStack([before])).output).toBe(was);
+});
+
+test("no stack on the data → what to do, exit code 1", async () => {
+  const { code, error } = await runSql(["--data", "/nowhere", "select 1"]);
+  expect([code, error]).toEqual([1, "No stack runs on /nowhere: npm start, or name its data by --data.\n"]);
+});
+
+const recipes = await readRecipes();
+const ID = crypto.randomUUID();
+const nowhere = { prediction_id: ID, owner_id: ID, endpoint_id: ID, day: "2020-01-01" };
+
+test.each(recipes)("$title, pasted into a transaction that is rolled back → runs", async ({ sql }) => {
+  const values = Object.fromEntries(Object.entries(nowhere).filter(([name]) => sql.includes(`<${name}>`)));
+  const { code, error } = await onStack([], `begin;\n${fillIn(sql, values)}\nrollback;`);
+  // The one recipe that needs its row; test/db/admin-recipes.test.ts has the effects of all.
+  if (sql.includes("rotate_webhook_secret")) expect(error).toContain("webhook_secrets_endpoint_id_fkey");
+  else expect([code, error]).toEqual([0, ""]);
+});

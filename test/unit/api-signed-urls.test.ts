@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
+import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
+
+const PLATFORM = "https://p.example";
+const MINUTE = 60_000;
+const ANNA = { ownerId: "anna", token: "token-of-anna" };
+const BEN = { ownerId: "ben", token: "token-of-ben" };
+
+/** Storage at a clock of the test. It signs each path but `gone.png`, each time with another URL, for an hour. */
+function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`) {
+  let clock = 0;
+  let signed = 0;
+  /** The token and the paths of each call. */
+  const calls: [string | null, string[]][] = [];
+  const platform: typeof fetch = async (_input, init) => {
+    const { paths }: { paths: string[] } = await new Response(init?.body).json();
+    calls.push([new Headers(init?.headers).get("authorization"), paths]);
+    const claims = btoa(JSON.stringify({ exp: clock / 1000 + 3600, number: signed++ })).replaceAll("=", "");
+    return Response.json(
+      paths.map((path) =>
+        path === "gone.png"
+          ? { path, signedURL: null, error: "Either the object does not exist or you do not have access to it" }
+          : { path, signedURL: `/object/sign/keyframe-outputs/${path}?token=${tokenOf(claims)}`, error: null },
+      ),
+    );
+  };
+  const client = createPlatformClient(PLATFORM, "sb_publishable_x", platform);
+  const storage = createStorage(client, { supabaseUrl: PLATFORM, clientUrl: PLATFORM, now: () => new Date(clock) });
+  const sign = async (paths: string[], caller = ANNA) => Object.fromEntries(await storage.signGenerated(paths, caller));
+  const advance = (ms: number) => {
+    clock += ms;
+  };
+  return { sign, calls, advance };
+}
+
+test("the same caller asks again → the same URL without a call, until it is valid for a quarter of an hour only", async () => {
+  const { sign, calls, advance } = setUp();
+  const first = await sign(["a.png"]);
+  expect(first["a.png"]?.expiresAt).toBe(new Date(60 * MINUTE).toISOString());
+  advance(45 * MINUTE - 1);
+  expect([await sign(["a.png"]), calls.length]).toEqual([first, 1]);
+  advance(1);
+  const next = await sign(["a.png"]);
+  expect(next["a.png"]?.expiresAt).toBe(new Date(105 * MINUTE).toISOString());
+  expect([await sign(["a.png"]), calls.length]).toEqual([next, 2]);
+});
+
+test("another caller asks for the same path → a call with that caller's token, and another URL", async () => {
+  const { sign, calls } = setUp();
+  const [hers, his] = [await sign(["a.png"], ANNA), await sign(["a.png"], BEN)];
+  expect(calls).toEqual([
+    ["Bearer token-of-anna", ["a.png"]],
+    ["Bearer token-of-ben", ["a.png"]],
+  ]);
+  expect(his["a.png"]?.url).not.toBe(hers["a.png"]?.url);
+  expect(await sign(["a.png"], ANNA)).toEqual(hers);
+});
+
+test("several paths, some of them signed before → one call for the others", async () => {
+  const { sign, calls } = setUp();
+  await sign(["a.png", "b.png"]);
+  expect(Object.keys(await sign(["b.png", "c.png"])).sort()).toEqual(["b.png", "c.png"]);
+  expect(calls.map(([, paths]) => paths)).toEqual([["a.png", "b.png"], ["c.png"]]);
+});
+
+test("a file that is not there → no URL, and a call each time, since it may come back", async () => {
+  const { sign, calls } = setUp();
+  for (const _ of [1, 2]) expect(await sign(["gone.png"])).toEqual({});
+  expect(calls).toHaveLength(2);
+});
+
+test("a URL that does not say when it expires → a call each time", async () => {
+  const { sign, calls } = setUp(() => "opaque");
+  for (const _ of [1, 2]) expect((await sign(["a.png"]))["a.png"]?.url).toMatch(/opaque$/);
+  expect(calls).toHaveLength(2);
+});
+
+test("more URLs than are kept → the oldest is signed anew, the newest is not", async () => {
+  const { sign, calls } = setUp();
+  await sign(Array.from({ length: 2001 }, (_, at) => `${at}.png`));
+  await sign(["2000.png", "1.png"]);
+  expect(calls).toHaveLength(1);
+  await sign(["0.png"]);
+  expect(calls).toHaveLength(2);
+});

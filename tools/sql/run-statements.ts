@@ -1,0 +1,54 @@
+import type postgres from "postgres";
+
+/** What one statement did: its rows, or how many it changed. */
+export type StatementResult = { command: string; count: number; columns: string[]; rows: Record<string, unknown>[] };
+
+/** Runs all statements of a text in one go, as Studio's SQL editor does: when one fails, none has happened. */
+export async function runStatements(
+  sql: postgres.Sql | postgres.TransactionSql,
+  text: string,
+): Promise<StatementResult[]> {
+  const given: unknown = await sql.unsafe(text).simple();
+  // Several statements give a list of results, one gives its own.
+  const results = (Array.isArray((given as unknown[])[0]) ? given : [given]) as postgres.RowList<postgres.Row[]>[];
+  return results.map((rows) => ({
+    command: rows.command ?? "",
+    count: rows.count ?? 0,
+    columns: (rows.columns ?? []).map(({ name }) => name),
+    rows: [...rows],
+  }));
+}
+
+/** A table for each statement that has columns; of those between them, the last one's command and count. */
+export const describeResults = (results: StatementResult[], width: number): string =>
+  results
+    .map(({ command, count, columns, rows }) =>
+      columns.length === 0
+        ? `${command} ${count}`
+        : `${describeTable(columns, rows, width)}\n${rows.length} ${rows.length === 1 ? "row" : "rows"}`,
+    )
+    .join("\n\n");
+
+/** As a table, or where that is too wide, as a list of fields for each row. */
+function describeTable(columns: string[], rows: Record<string, unknown>[], width: number): string {
+  const lines = [columns, ...rows.map((row) => columns.map((name) => describeValue(row[name])))];
+  const widths = columns.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
+  const draw = (line: string[]) =>
+    line
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join(" | ")
+      .trimEnd();
+  const [head = [], ...body] = lines;
+  if (widths.reduce((sum, one) => sum + one + 3, 0) > width) {
+    const longest = Math.max(...head.map(({ length }) => length));
+    return body.map((line) => line.map((cell, at) => `${head[at]?.padEnd(longest)} | ${cell}\n`).join("")).join("\n");
+  }
+  return [draw(head), widths.map((one) => "-".repeat(one)).join("-+-"), ...body.map(draw)].join("\n");
+}
+
+/** In one line. */
+function describeValue(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (value instanceof Date) return value.toISOString();
+  return (typeof value === "object" ? JSON.stringify(value) : String(value)).replaceAll("\n", "\\n");
+}
