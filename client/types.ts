@@ -121,6 +121,8 @@ export type DeliveryAttempt = {
   error: string | null;
   /** The first 1 KiB of the answer. */
   responseExcerpt: string | null;
+  /** Without `webhook-signature`: signatures are not stored. */
+  requestHeaders: Record<"webhook-id" | "webhook-timestamp" | "content-type" | "user-agent", string>;
 };
 
 /** One event for one endpoint. */
@@ -130,6 +132,12 @@ export type Delivery = {
   /** The webhook-id of every attempt. */
   eventId: string;
   eventType: string;
+  /** Null for `webhook.test`. */
+  projectId: string | null;
+  /** Its present title; null when the project was deleted. */
+  projectTitle: string | null;
+  /** Null for events that are not about a prediction. */
+  predictionId: string | null;
   status: DeliveryStatus;
   attempts: number;
   /** Null unless pending. */
@@ -140,6 +148,8 @@ export type Delivery = {
   createdAt: string;
   completedAt: string | null;
   attemptLog: DeliveryAttempt[];
+  /** The body of every attempt, byte for byte as it is signed and sent. */
+  body: string;
 };
 
 export type DeliveryPage = { deliveries: Delivery[]; nextCursor: string | null };
@@ -208,7 +218,11 @@ export type Operations = {
   revealSecret: { answer: WebhookSecret };
   rotateSecret: { body: { overlapHours?: number | undefined }; answer: WebhookSecret };
   testWebhook: { body: NoFields; answer: Delivery };
-  listDeliveries: { query: Page & { status?: DeliveryStatus | undefined }; answer: DeliveryPage };
+  listDeliveries: {
+    query: Page & { status?: DeliveryStatus | undefined; eventType?: EventType | "webhook.test" | undefined };
+    answer: DeliveryPage;
+  };
+  readDelivery: { answer: Delivery };
   redeliver: { body: NoFields; answer: Delivery };
   recoverWebhook: { body: { since: string }; answer: { recovered: number } };
 };
