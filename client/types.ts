@@ -116,6 +116,8 @@ export type DeliveryAttempt = {
   attempt: number;
   startedAt: string;
   durationMs: number;
+  /** Without `webhook-signature`, which is not stored. */
+  requestHeaders: Record<"webhook-id" | "webhook-timestamp" | "content-type" | "user-agent", string>;
   statusCode: number | null;
   /** http_status, timeout, connection, dns, tls, address, redirect or too_large. */
   error: string | null;
@@ -147,6 +149,14 @@ export type Delivery = {
   lastError: string | null;
   createdAt: string;
   completedAt: string | null;
+  /** Null for webhook.test. */
+  projectId: string | null;
+  /** Its present title; null when it was deleted. */
+  projectTitle: string | null;
+  /** Null for events that are not of a prediction. */
+  predictionId: string | null;
+  /** Byte for byte as every attempt signs and sends it. */
+  body: string;
   attemptLog: DeliveryAttempt[];
   /** The body of every attempt, byte for byte as it is signed and sent. */
   body: string;
