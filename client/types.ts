@@ -123,8 +123,6 @@ export type DeliveryAttempt = {
   error: string | null;
   /** The first 1 KiB of the answer. */
   responseExcerpt: string | null;
-  /** Without `webhook-signature`: signatures are not stored. */
-  requestHeaders: Record<"webhook-id" | "webhook-timestamp" | "content-type" | "user-agent", string>;
 };
 
 /** One event for one endpoint. */
@@ -134,12 +132,6 @@ export type Delivery = {
   /** The webhook-id of every attempt. */
   eventId: string;
   eventType: string;
-  /** Null for `webhook.test`. */
-  projectId: string | null;
-  /** Its present title; null when the project was deleted. */
-  projectTitle: string | null;
-  /** Null for events that are not about a prediction. */
-  predictionId: string | null;
   status: DeliveryStatus;
   attempts: number;
   /** Null unless pending. */
@@ -158,8 +150,6 @@ export type Delivery = {
   /** Byte for byte as every attempt signs and sends it. */
   body: string;
   attemptLog: DeliveryAttempt[];
-  /** The body of every attempt, byte for byte as it is signed and sent. */
-  body: string;
 };
 
 export type DeliveryPage = { deliveries: Delivery[]; nextCursor: string | null };
