@@ -2826,30 +2826,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.wait_for_due(function_name text, wait_ms integer)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-declare
-  ends constant timestamptz := clock_timestamp() + make_interval(secs => wait_ms / 1000.0);
-  checked_at timestamptz;
-  rest double precision;
-begin
-  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe ' || function_name || ' waits', 0)) then
-    return;
-  end if;
-  loop
-    checked_at := clock_timestamp();
-    exit when case function_name
-      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
-    exit when clock_timestamp() + make_interval(secs => rest) >= ends;
-    perform pg_sleep(rest);
-  end loop;
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.kick_generate()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3856,6 +3832,30 @@ begin
   )
   select count(*) into counted from judged j;
   return counted;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.wait_for_due(function_name text, wait_ms integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  ends constant timestamptz := clock_timestamp() + make_interval(secs => wait_ms / 1000.0);
+  checked_at timestamptz;
+  rest double precision;
+begin
+  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe ' || function_name || ' waits', 0)) then
+    return;
+  end if;
+  loop
+    checked_at := clock_timestamp();
+    exit when case function_name
+      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
+    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
+    exit when clock_timestamp() + make_interval(secs => rest) >= ends;
+    perform pg_sleep(rest);
+  end loop;
 end
 $function$;
 

@@ -165,34 +165,6 @@ begin
 end
 $$;
 
--- Waits until work of a worker is due, at most wait_ms. A check in the database costs a fraction of a call from outside, so it checks
--- often; slow checks are spaced out to take a tenth of the time at most. A waiting call holds a connection, so one of each worker
--- waits at a time and others return at once.
-create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  ends constant timestamptz := clock_timestamp() + make_interval(secs => wait_ms / 1000.0);
-  checked_at timestamptz;
-  rest double precision;
-begin
-  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe ' || function_name || ' waits', 0)) then
-    return;
-  end if;
-  loop
-    checked_at := clock_timestamp();
-    exit when case function_name
-      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
-    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
-    exit when clock_timestamp() + make_interval(secs => rest) >= ends;
-    perform pg_sleep(rest);
-  end loop;
-end
-$$;
-
 -- New work for generate: an admitted prediction, an output to store, a run to cancel.
 create function keyframe_private.kick_generate()
 returns trigger

@@ -146,39 +146,3 @@ begin
   left join keyframe.predictions l on l.id = c.last_frame_prediction_id;
 end
 $$;
-
--- Leases due tasks: predictions to submit, poll or store, provider runs to search for and to cancel, files to remove. A lease
--- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
--- wait for a task, at most wait_ms.
-create function keyframe_worker.claim_predictions(
-  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0
-)
-returns setof jsonb
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  task jsonb;
-  at timestamptz;
-begin
-  perform keyframe_private.wait_for_due('generate', wait_ms);
-  -- Not now(): what became due during the wait is later than that.
-  at := clock_timestamp();
-  perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
-
-  return query select keyframe_private.claim_active_predictions(max_rows, lease_seconds, at);
-  return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
-  return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
-  return query select keyframe_private.claim_unanswered_submits(max_rows, lease_seconds);
-
-  task := keyframe_private.claim_removals(lease_seconds);
-  if task is not null then
-    return next task;
-  end if;
-end
-$$;
-comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
-
-grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer) to service_role;

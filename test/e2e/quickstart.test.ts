@@ -42,7 +42,7 @@ const filledIn = (text: string) => {
     ["http://127.0.0.1:54321", stack.url],
     ["sb_publishable_…", stack.publishableKey],
     ["EMAIL=demo@keyframe.local PASSWORD=film-…", `EMAIL=${email} PASSWORD=${password}`],
-    ["r8_…", "r8_0123456789012345678901234567890123456"],
+    ["r8_…", `r8_${"0".repeat(37)}`],
     ["whsec_…", "whsec_c2lnbmVkLWJ5LXRoZS1xdWlja3N0YXJ0LXRlc3Q="],
     ["db push --remote=<ref>", `db push --remote=${scene.databaseUrl}`],
     ["curl https://<ref>.supabase.co", `curl -s ${stack.url}`],

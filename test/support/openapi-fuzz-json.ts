@@ -83,6 +83,9 @@ function fitting(given: Schema, known: Known, name = ""): Text {
   if (schema.type === "array") {
     return fc.array(fitting(schema.items as Schema, known), { maxLength: 4 }).map((items) => `[${items.join(",")}]`);
   }
+  if (Array.isArray(schema.anyOf)) return fc.oneof(...schema.anyOf.map((one: Schema) => fitting(one, known, name)));
+  if (schema.type === "null") return fc.constant("null");
+  if (schema.type === "object") return fittingEntries(schema, known).map(written);
   throw new Error(`How values of ${JSON.stringify(schema)} are made is not known here.`);
 }
 

@@ -1,4 +1,66 @@
--- The call of deliver: record and claim, or wait for something due. And pruning.
+-- The calls of the workers: claim, and for deliver record, or wait for something due. And pruning.
+
+-- Waits until work of a worker is due, at most wait_ms. A check in the database costs a fraction of a call from outside, so it checks
+-- often; slow checks are spaced out to take a tenth of the time at most. A waiting call holds a connection, so one of each worker
+-- waits at a time and others return at once.
+create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  ends constant timestamptz := clock_timestamp() + make_interval(secs => wait_ms / 1000.0);
+  checked_at timestamptz;
+  rest double precision;
+begin
+  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe ' || function_name || ' waits', 0)) then
+    return;
+  end if;
+  loop
+    checked_at := clock_timestamp();
+    exit when case function_name
+      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
+    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
+    exit when clock_timestamp() + make_interval(secs => rest) >= ends;
+    perform pg_sleep(rest);
+  end loop;
+end
+$$;
+
+-- Leases due tasks: predictions to submit, poll or store, provider runs to search for and to cancel, files to remove. A lease
+-- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
+-- wait for a task, at most wait_ms.
+create function keyframe_worker.claim_predictions(
+  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0
+)
+returns setof jsonb
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  task jsonb;
+  at timestamptz;
+begin
+  perform keyframe_private.wait_for_due('generate', wait_ms);
+  -- Not now(): what became due during the wait is later than that.
+  at := clock_timestamp();
+  perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
+
+  return query select keyframe_private.claim_active_predictions(max_rows, lease_seconds, at);
+  return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
+  return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
+  return query select keyframe_private.claim_unanswered_submits(max_rows, lease_seconds);
+
+  task := keyframe_private.claim_removals(lease_seconds);
+  if task is not null then
+    return next task;
+  end if;
+end
+$$;
+comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 
 -- Records the results of the last requests, renews the lanes a worker holds ({endpoint_id, token, sending, more}: the deliveries it
 -- has, and whether it takes more), and takes free ones, at most max_lanes. Without results it may wait for a due delivery.
@@ -113,3 +175,4 @@ end
 $$;
 
 grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer) to service_role;
+grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer) to service_role;
