@@ -13,7 +13,7 @@ const HELP = `npm run sql -- [options] ["statement"]   runs SQL on the stack tha
 
   --data DIR    the data of the stack (default .keyframe)`;
 
-const MOST_COLUMNS = 160;
+const MAX_COLUMNS = 160;
 
 async function main(): Promise<number> {
   const { values, positionals } = parseOptions({
@@ -29,7 +29,7 @@ async function main(): Promise<number> {
     connection: { role: "postgres" },
     onnotice: ({ message }) => console.error(message),
   });
-  const width = Deno.stdout.isTerminal() ? Deno.consoleSize().columns : MOST_COLUMNS;
+  const width = Deno.stdout.isTerminal() ? Deno.consoleSize().columns : MAX_COLUMNS;
   const run = async (text: string) => console.log(describeResults(await runStatements(sql, text), width));
   try {
     if (positionals.length > 0) await run(positionals.join(" "));

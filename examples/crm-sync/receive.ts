@@ -8,9 +8,9 @@ import type { Sync } from "./sync.ts";
 /** An event has at most 20 kB. */
 const MAX_BYTES = 64 * 1024;
 /** Keyframe waits 15 s for the answer. An event that is not saved by then is sent again. */
-const PATIENCE_MS = 12_000;
+const TIMEOUT_MS = 12_000;
 
-type Settings = { webhooks: readonly Webhook[]; sync: Sync; log(line: string): void; patienceMs?: number };
+type Settings = { webhooks: readonly Webhook[]; sync: Sync; log(line: string): void; timeoutMs?: number };
 type Answer = { status: number; says?: string; headers?: Record<string, string> };
 
 /**
@@ -31,7 +31,7 @@ export function createReceiver(
   };
 }
 
-async function receive(request: IncomingMessage, { webhooks, sync, log, patienceMs }: Settings): Promise<Answer> {
+async function receive(request: IncomingMessage, { webhooks, sync, log, timeoutMs }: Settings): Promise<Answer> {
   if (request.method !== "POST") return { status: 405, headers: { allow: "POST" } };
   const body = await readBody(request);
   if (body === null) return { status: 413, headers: { connection: "close" } };
@@ -42,7 +42,7 @@ async function receive(request: IncomingMessage, { webhooks, sync, log, patience
   const id = headers["webhook-id"] ?? "";
   const change = readEvent(JSON.parse(body));
   if (change === null) return { status: 204 };
-  const outcome = await sync(id, change, AbortSignal.timeout(patienceMs ?? PATIENCE_MS));
+  const outcome = await sync(id, change, AbortSignal.timeout(timeoutMs ?? TIMEOUT_MS));
   log(`${outcome}: ${change.part} of project ${change.projectId} at ${change.at}, webhook-id ${id}`);
   return { status: 204 };
 }

@@ -37,7 +37,7 @@ async function main(): Promise<void> {
   };
   Deno.addSignalListener("SIGTERM", end);
   Deno.addSignalListener("SIGINT", end);
-  if (env.KEYFRAME_EXIT_ON_STDIN_END === "1") void drainStdin().then(end);
+  if (env.KEYFRAME_EXIT_ON_STDIN_END === "1") void readToEndOfInput().then(end);
 
   const workers = [
     ...(env.RUN_PG_NET === "1" ? [runPgNetWorker] : []),
@@ -59,7 +59,7 @@ const log: Log = (level, message, details) => {
   console.log(JSON.stringify({ time: new Date().toISOString(), level, message, ...details }));
 };
 
-async function drainStdin(): Promise<void> {
+async function readToEndOfInput(): Promise<void> {
   for await (const _chunk of Deno.stdin.readable);
 }
 

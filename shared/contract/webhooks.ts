@@ -15,11 +15,11 @@ const eventTypes = z
   .array(z.enum(EVENT_TYPES, { error: `Must be one of ${EVENT_TYPES.join(", ")}.` }))
   .transform((types) => [...new Set(types)])
   .meta({ description: "Which events to send; an empty list means all of them." });
-const MOST_IN_FLIGHT = 8;
+const MAX_IN_FLIGHT = 8;
 const maxInFlight = z
   .int()
   .min(1)
-  .max(MOST_IN_FLIGHT)
+  .max(MAX_IN_FLIGHT)
   .meta({ description: "How many requests to it may be open at once. `1`: one after the other, oldest event first." });
 
 /** The URL is checked further by shared/webhooks/check-url.ts. */
@@ -31,7 +31,7 @@ export const createWebhookBody = z
       .default([])
       .meta({ description: "Which events to send. Default: an empty list, which means all of them." }),
     enabled: enabled.default(true).meta({ description: "Whether events are sent to it. Default: `true`." }),
-    maxInFlight: maxInFlight.default(MOST_IN_FLIGHT).meta({
+    maxInFlight: maxInFlight.default(MAX_IN_FLIGHT).meta({
       description:
         "How many requests to it may be open at once. `1`: one after the other, oldest event first. Default: `8`.",
     }),

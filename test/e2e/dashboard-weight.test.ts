@@ -7,8 +7,8 @@ import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.t
 import { answers } from "../support/flow-receiver-habits.ts";
 
 const visit = visitDashboard();
-const MOST_REQUESTS = 25;
-const MOST_BYTES = 250_000;
+const MAX_REQUESTS = 25;
+const MAX_BYTES = 250_000;
 
 let receiver: FlowReceiver;
 let owner: Person;
@@ -48,8 +48,8 @@ test.each<[string, () => string, string, boolean]>([
   async (_, path, title, isSignedIn) => {
     const { page } = await visit(isSignedIn ? { session: owner.session } : {});
     const { asked, bytes } = await load(page, path(), title);
-    expect(asked.length, asked.join("\n")).toBeLessThanOrEqual(MOST_REQUESTS);
-    expect(bytes).toBeLessThanOrEqual(MOST_BYTES);
+    expect(asked.length, asked.join("\n")).toBeLessThanOrEqual(MAX_REQUESTS);
+    expect(bytes).toBeLessThanOrEqual(MAX_BYTES);
     expect(bytes).toBeGreaterThan(50_000); // a page without scripts would have measured nothing
   },
 );

@@ -13,8 +13,8 @@ import { setTrap, watchDials } from "../support/security-sockets.ts";
 const sql = openDatabase();
 
 /** deliver's own code, wired as its index.ts does outside the local stack; the resolver is the test's. */
-function productionAttempt(resolve: Resolve, { allowLocal = false, patienceMs = 2_000 } = {}) {
-  const post = createPost({ lookup: createCheckedLookup(resolve, { allowLocal }), patienceMs });
+function productionAttempt(resolve: Resolve, { allowLocal = false, timeoutMs = 2_000 } = {}) {
+  const post = createPost({ lookup: createCheckedLookup(resolve, { allowLocal }), timeoutMs });
   return createAttempt({ post, allowLocal, now: Date.now, log: createLog({}, () => undefined) });
 }
 
@@ -129,7 +129,7 @@ describe("a public name whose resolver means no good", () => {
 
   test("a resolver that never answers → the attempt ends in its time, nothing was dialled", async () => {
     const dials = watchDials();
-    const attempt = productionAttempt(() => new Promise(() => undefined), { patienceMs: 50 });
+    const attempt = productionAttempt(() => new Promise(() => undefined), { timeoutMs: 50 });
     expect(await attempt(deliveryTo("https://hooks.example.com/"))).toMatchObject({ error: "timeout" });
     expect(dials).toEqual([]);
   });

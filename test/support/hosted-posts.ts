@@ -6,7 +6,7 @@ export type HostedPosts = {
   urls: string[];
   resolvesTo: string[];
   ca?: string;
-  patienceMs?: number;
+  timeoutMs?: number;
   allowLocal: boolean;
 };
 

@@ -248,7 +248,7 @@ describe("https", () => {
 
   test("a handshake that never ends → timeout", async () => {
     const receiver = await receive(() => {});
-    const attempt = makeAttempt({ patienceMs: 150 });
+    const attempt = makeAttempt({ timeoutMs: 150 });
     expect(await attempt(delivery(`https://hooks.test:${receiver.port}/`))).toMatchObject({ error: "timeout" });
   });
 });

@@ -12,7 +12,7 @@ async function attemptAt(behave: (socket: Socket) => void, settings: Parameters<
   return { result, receiver };
 }
 
-const SHORT = { patienceMs: 150 };
+const SHORT = { timeoutMs: 150 };
 
 test("200 → delivered, with what the row needs", async () => {
   const { result } = await attemptAt((socket) => socket.write(answer("200 OK", "thanks")), {
@@ -178,7 +178,7 @@ describe("an answer's status", () => {
     ["101 without the name of a protocol", "HTTP/1.1 101 Switching Protocols\r\n\r\n"],
     ["101 after 100", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\n"],
   ])("%s, which nobody asked for → connection", async (_what, words) => {
-    const { result } = await attemptAt((socket) => socket.write(words), { patienceMs: 5_000 });
+    const { result } = await attemptAt((socket) => socket.write(words), { timeoutMs: 5_000 });
     expect(result).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });
   });
 

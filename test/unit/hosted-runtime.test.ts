@@ -134,7 +134,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
   test("no answer in time, in the handshake or after the request → timeout", async () => {
     const { port } = await receive(() => {});
     const urls = [`https://hooks.test:${port}/`, `http://hooks.test:${port}/`];
-    expect(await post({ urls, patienceMs: 200 })).toMatchObject(Array(2).fill({ statusCode: null, error: "timeout" }));
+    expect(await post({ urls, timeoutMs: 200 })).toMatchObject(Array(2).fill({ statusCode: null, error: "timeout" }));
   });
 
   test("nothing listens, a name without an address, a head without end → connection, dns, too_large", async () => {

@@ -111,7 +111,7 @@ test("a thousand at once → one timer; and none when all have ended", async () 
 });
 
 // A set that has outgrown its table leaves the old one behind, with all that was in it. Where the old one is in V8's old space, it
-// keeps a delivery's whole request alive until a collection of everything, thousands of them in a long drain.
+// keeps a delivery's whole request alive until a collection of everything, thousands of them in a long run.
 test("what ended → cannot be reached from what the set was given for it", () => {
   const given: object[] = [];
   vi.stubGlobal(

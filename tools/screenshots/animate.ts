@@ -9,7 +9,7 @@ type Options = { browser: Browser; url: string; session: Session; path: string }
 const WIDTH = 640;
 const FRAME_MS = 250;
 /** Of one step. */
-const MOST_FRAMES = 120;
+const MAX_FRAMES = 120;
 /** How long the finished film plays, and how long the last frame stays. */
 const PLAYED_FRAMES = 12;
 const LAST_FRAME_MS = 2500;
@@ -30,7 +30,7 @@ export async function animate({ browser, url, session, path }: Options): Promise
       const card = page.getByRole("article", { name, exact: true });
       await card.getByRole("button", { name: "Generate", exact: true }).click();
       const isDone = () => card.getByText("Done").isVisible();
-      for (let left = MOST_FRAMES; !(await isDone()); left--) {
+      for (let left = MAX_FRAMES; !(await isDone()); left--) {
         if (left === 0) throw new Error(`${name} did not succeed in time.`);
         await shoot(page, frames);
       }

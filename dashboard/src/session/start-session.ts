@@ -1,7 +1,7 @@
 import { type GoTrueClient, isAuthRetryableFetchError, type Session } from "@supabase/auth-js";
 
 /** After this the page shows without a session; it is restored when Auth answers. */
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 const AWAY = "Cannot reach the service. You stay signed in: the page continues when the service is back.";
 
@@ -20,7 +20,7 @@ export async function takeUpSession(auth: GoTrueClient): Promise<TakenUp> {
   });
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<TakenUp>((resolve) => {
-    timer = setTimeout(() => resolve({ session: null, notice: AWAY }), PATIENCE_MS);
+    timer = setTimeout(() => resolve({ session: null, notice: AWAY }), TIMEOUT_MS);
   });
   return await Promise.race([taken, late]).finally(() => {
     clearTimeout(timer);

@@ -89,7 +89,7 @@ function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
 }
 
 const USUAL_HOURS = 24;
-const MOST_HOURS = 72;
+const MAX_HOURS = 72;
 const HOUR_MS = 3_600_000;
 
 type RotateFormProps = {
@@ -104,7 +104,7 @@ function RotateForm({ isBusy, error, onRotate, onCancel }: RotateFormProps) {
   const [given, setGiven] = useState(String(USUAL_HOURS));
   const [isSure, setSure] = useState(false);
   const hours = given === "" ? Number.NaN : Number(given);
-  const isValid = Number.isInteger(hours) && hours >= 0 && hours <= MOST_HOURS;
+  const isValid = Number.isInteger(hours) && hours >= 0 && hours <= MAX_HOURS;
   const isAtOnce = hours === 0;
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -115,13 +115,13 @@ function RotateForm({ isBusy, error, onRotate, onCancel }: RotateFormProps) {
       <Stack>
         <TextInput
           label="Overlap in hours"
-          description={`How long both secrets sign: 0 to ${MOST_HOURS}.`}
+          description={`How long both secrets sign: 0 to ${MAX_HOURS}.`}
           type="number"
           min={0}
-          max={MOST_HOURS}
+          max={MAX_HOURS}
           value={given}
           onChange={(event) => setGiven(event.currentTarget.value)}
-          error={isValid ? null : `A whole number from 0 to ${MOST_HOURS}.`}
+          error={isValid ? null : `A whole number from 0 to ${MAX_HOURS}.`}
           data-autofocus
         />
         {isValid && !isAtOnce && (

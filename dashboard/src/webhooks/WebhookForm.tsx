@@ -138,7 +138,7 @@ function EventChoice({ form }: { form: EndpointForm }) {
   );
 }
 
-const MOST_CHARACTERS = 500;
+const MAX_CHARACTERS = 500;
 
 /**
  * Validates while typing, with the service's own rules: loaded for a new endpoint or with the first change. Follows `given` until the user changes a field.
@@ -158,7 +158,7 @@ function useWebhookForm(given: WebhookSettings) {
         if ("https://".startsWith(text)) return null; // still typing; otherwise the service refuses it
         return rules.current?.(text, { allowLocal }) ?? null;
       },
-      description: (text) => ([...text].length > MOST_CHARACTERS ? `At most ${MOST_CHARACTERS} characters.` : null),
+      description: (text) => ([...text].length > MAX_CHARACTERS ? `At most ${MAX_CHARACTERS} characters.` : null),
       eventTypes: (types, { isEvery }) => (!isEvery && types.length === 0 ? "Choose at least one event." : null),
     },
   });

@@ -49,7 +49,7 @@ async function measureCold({ quick, progress }: BenchContext): Promise<Result> {
 /** Never reached: the timed request is refused before. */
 const NOWHERE = { dataDir: "", url: "http://127.0.0.1:9", port: 9, simulatorPort: 9 };
 const POLL_MS = 2;
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 /**
  * ms from the start of a process, as the stack starts it, to its first answer: 401, which needs no other service. With
@@ -72,7 +72,7 @@ async function measureFirstAnswer(
       const took = performance.now() - start;
       await response?.body?.cancel();
       if (response?.status === 401) return took;
-      if (response !== null || child.ended.aborted || took > PATIENCE_MS)
+      if (response !== null || child.ended.aborted || took > TIMEOUT_MS)
         throw new Error(`${file ?? name} answered ${response?.status ?? "nothing"} instead of 401.`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }

@@ -4,7 +4,7 @@ import type { Report } from "./receiver.ts";
 import type { Scene } from "./scene.ts";
 import { wallClock, type Way } from "./ways.ts";
 
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 const BODY_BYTES = [900, 1_200] as const;
 
 type Load = {
@@ -31,7 +31,7 @@ export async function runBurst({ receiver, secrets }: Scene, way: Way, load: Loa
   const healthy = (events * (endpoints.length - hanging.length)) / endpoints.length;
   await receiver.begin(hanging);
   const committed = await way.commit(events, endpoints);
-  await receiver.waitFor(healthy, PATIENCE_MS);
+  await receiver.waitFor(healthy, TIMEOUT_MS);
   if (hanging.length === 0) await untilRecorded(way);
   const took = wallClock() - committed;
   const report = await receiver.report();

@@ -3,7 +3,7 @@ import { quantile, ratioOf, spreadOf } from "../measure.ts";
 import { openScene, type Scene } from "./scene.ts";
 import { keyframeWay, notifyWay, pgNetWay, type Way } from "./ways.ts";
 
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 const FULL = { times: 300, quietTimes: 7 };
 const QUICK = { times: 10, quietTimes: 1 };
 /** pg_net pauses for up to a second after it sent, so it gets one event in so many. */
@@ -87,7 +87,7 @@ async function compare(
 async function delayOfOne({ receiver }: Scene, way: Way): Promise<number> {
   await receiver.begin([]);
   const committed = await way.commit(1, [0]);
-  await receiver.waitFor(1, PATIENCE_MS);
+  await receiver.waitFor(1, TIMEOUT_MS);
   const { arrivals } = await receiver.report();
   return (arrivals[0] ?? Number.NaN) - committed;
 }

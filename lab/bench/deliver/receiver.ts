@@ -6,7 +6,7 @@ export type Receiver = {
   /** Clears the records. From now on these endpoints never answer. */
   begin(hanging: number[]): Promise<void>;
   /** Resolves when so many different events have come to endpoints that answer; throws when they do not in time. */
-  waitFor(events: number, patienceMs: number): Promise<void>;
+  waitFor(events: number, timeoutMs: number): Promise<void>;
   /** Answers what hangs, and from now on everything. */
   release(): Promise<void>;
   report(): Promise<Report>;
@@ -41,9 +41,9 @@ export async function openReceiver(): Promise<Receiver> {
     url: (endpoint) => `http://127.0.0.1:${port}/e/${endpoint}`,
     begin: (hanging) => ask({ begin: hanging }),
     release: () => ask({ release: true }),
-    waitFor: async (events, patienceMs) => {
-      const arrived = await ask<number>({ waitFor: events, ms: patienceMs });
-      if (arrived < events) throw new Error(`${arrived} of ${events} events had come after ${patienceMs} ms.`);
+    waitFor: async (events, timeoutMs) => {
+      const arrived = await ask<number>({ waitFor: events, ms: timeoutMs });
+      if (arrived < events) throw new Error(`${arrived} of ${events} events had come after ${timeoutMs} ms.`);
     },
     report: () => ask({ report: true }),
     close,

@@ -3,7 +3,7 @@ import type postgres from "postgres";
 import { sign } from "../../../shared/webhooks/signature.ts";
 import { type LoadRequest, startLoad } from "../load.ts";
 import { type JobProcess, startJobProcess } from "../processes.ts";
-import { type Job, PATIENCE_MS, PG_BOSS_QUEUE } from "./peers/post-event.ts";
+import { type Job, TIMEOUT_MS, PG_BOSS_QUEUE } from "./peers/post-event.ts";
 import type { Scene } from "./scene.ts";
 
 /** A way of delivering events: from rows committed in a transaction to recorded outcomes. */
@@ -78,7 +78,7 @@ export function keyframeWay({ sql }: Pick<Scene, "sql">): Way {
 export async function pgNetWay({ sql }: Pick<Scene, "sql">): Promise<Way> {
   await sql.unsafe(`
     create function bench.post(happening uuid, endpoint integer, body text) returns bigint language sql volatile as $$
-      select net.http_post(e.url, body::jsonb, timeout_milliseconds => ${PATIENCE_MS}, headers => jsonb_build_object(
+      select net.http_post(e.url, body::jsonb, timeout_milliseconds => ${TIMEOUT_MS}, headers => jsonb_build_object(
         'Content-Type', 'application/json', 'webhook-id', happening, 'webhook-timestamp', t.at,
         'webhook-signature', 'v1,' || encode(extensions.hmac(
           convert_to(happening || '.' || t.at || '.' || (body::jsonb)::text, 'UTF8'),

@@ -26,12 +26,12 @@ async function measureMemory({ quick, openStack, progress }: BenchContext): Prom
   const innocents: { name: string; before: number[]; during: number[] }[] = [];
 
   const scene = await openScene(stack.databaseUrl);
-  const drain = (events: number) => runBurst(scene, keyframeWay(scene), { events, endpoints: ENDPOINTS });
+  const send = (events: number) => runBurst(scene, keyframeWay(scene), { events, endpoints: ENDPOINTS });
   try {
     const name = `deliver, ${deliveries.toLocaleString("en-US")} deliveries of 1 KB`;
     progress(name);
-    await drain(WARM_UP_DELIVERIES);
-    const peaks = await watchDuring(stack, "keyframe-deliver", 1, () => drain(deliveries));
+    await send(WARM_UP_DELIVERIES);
+    const peaks = await watchDuring(stack, "keyframe-deliver", 1, () => send(deliveries));
     measured.push({ name, ...peaks, atMost: 100 });
   } finally {
     await scene.close();

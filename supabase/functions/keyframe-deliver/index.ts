@@ -10,7 +10,7 @@ import { createLanes, DELIVER_LIMITS } from "./lanes/lanes.ts";
 import type { createSender } from "./send/attempt.ts";
 import { deliverEnvironment } from "./environment.ts";
 
-const MOST_KICK_BYTES = 64 * 1024;
+const MAX_KICK_BYTES = 64 * 1024;
 
 /** Short, because results wait behind a call while the leases of their lanes run. */
 const DATABASE_TIMEOUT_MS = 5_000;
@@ -53,7 +53,7 @@ const { EdgeRuntime } = globalThis as { EdgeRuntime?: { waitUntil(work: Promise<
 const handler = createSignedHandler({
   path: "/keyframe-deliver",
   secret: environment.KEYFRAME_KICK_SECRET,
-  maxBytes: MOST_KICK_BYTES,
+  maxBytes: MAX_KICK_BYTES,
   log,
   handle: () => {
     const run = kick(); // apart: where EdgeRuntime is missing, its arguments are not evaluated

@@ -5,7 +5,7 @@ import { Webhook } from "standardwebhooks";
 export type Job = { id: string; endpoint: number; body: string };
 
 /** In the peers' favour: Keyframe waits for 15 s. */
-export const PATIENCE_MS = 2_000;
+export const TIMEOUT_MS = 2_000;
 
 /**
  * Signs an event and posts it; throws unless the answer is 2xx. URLs and secrets are read once; a real sender would
@@ -30,7 +30,7 @@ export async function openPostEvent(databaseUrl: string): Promise<(job: Job) => 
       },
       body,
       redirect: "manual",
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     await response.body?.cancel();
     if (!response.ok) throw new Error(`The receiver answered ${response.status}.`);

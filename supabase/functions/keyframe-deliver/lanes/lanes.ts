@@ -14,7 +14,7 @@ export const LAST_LEASE_SECONDS = 15;
 /** Postgres renews a lease when a quarter of it has passed, so a call guarantees the rest. */
 const guaranteedMs = (leaseSeconds: number): number => leaseSeconds * 750;
 
-const MOST_LANES = 400;
+const MAX_LANES = 400;
 const LANES_AT_ONCE = 100;
 
 type Lane = Omit<ClaimedLane, "deliveries"> & { queue: Delivery[]; open: Set<string>; until: number };
@@ -123,7 +123,7 @@ export function createLanes({ exchange, attempt, clock }: LanesSettings) {
   return {
     work,
     async claim(room: () => number, heartbeatMs: number, waitMs: number) {
-      const maxLanes = room() > 0 ? Math.min(LANES_AT_ONCE, MOST_LANES - lanes.size) : 0;
+      const maxLanes = room() > 0 ? Math.min(LANES_AT_ONCE, MAX_LANES - lanes.size) : 0;
       const taken = await call({ maxLanes, heartbeatMs, waitMs });
       return { items: next(), more: taken > 0 && taken === maxLanes };
     },

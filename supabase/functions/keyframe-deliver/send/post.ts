@@ -4,10 +4,10 @@ import { createDeadline } from "../../../../shared/worker/deadline.ts";
 import { classifyError, type ErrorClass, SendError } from "./send-error.ts";
 
 /** For the whole request: name resolution, connection, handshake, sending and response. */
-const PATIENCE_MS = 15_000;
+const TIMEOUT_MS = 15_000;
 
 /** How much of a response is read before its connection is closed. */
-const MOST_ANSWER_BYTES = 64 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024;
 const EXCERPT_BYTES = 1024;
 
 /** The result of a request. Without a response, statusCode and excerpt are null. `error` is null for a 2xx, however its body ended. */
@@ -22,14 +22,14 @@ export type Posted = {
 /** Sends one POST, once. Never rejects. The URL has passed checkUrl. */
 export type Post = (url: URL, headers: Record<string, string>, body: string) => Promise<Posted>;
 
-export type PostSettings = ConnectionSettings & { patienceMs?: number };
+export type PostSettings = ConnectionSettings & { timeoutMs?: number };
 
 type Answer = { statusCode: number; retryAfter: string | undefined };
 
 /** Follows no redirect and uses no proxy: it connects only to the addresses of `lookup`. */
-export function createPost({ patienceMs = PATIENCE_MS, ...connectionSettings }: PostSettings): Post {
+export function createPost({ timeoutMs = TIMEOUT_MS, ...connectionSettings }: PostSettings): Post {
   const connect = createConnections(connectionSettings);
-  const within = createDeadline(patienceMs);
+  const within = createDeadline(timeoutMs);
 
   return (url, headers, body) =>
     new Promise((resolve) => {
@@ -73,7 +73,7 @@ export function createPost({ patienceMs = PATIENCE_MS, ...connectionSettings }: 
             onResponseData(_controller: unknown, chunk: Uint8Array) {
               if (bytes < EXCERPT_BYTES) beginning.push(chunk.subarray(0, EXCERPT_BYTES - bytes));
               bytes += chunk.byteLength;
-              if (bytes > MOST_ANSWER_BYTES) end(null);
+              if (bytes > MAX_ANSWER_BYTES) end(null);
             },
             onResponseEnd: () => end(null, true),
             onResponseError: (_controller: unknown, error: Error) => end(error),
