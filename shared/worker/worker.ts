@@ -44,7 +44,6 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   const room = () => Math.max(0, limits.maxOpen - open);
   const unrecorded = () => results?.count() ?? 0;
   const isBusy = () => open > 0 || unrecorded() > 0;
-
   function start(item: Item): void {
     const abort = new AbortController();
     let isOpen = true;
@@ -99,7 +98,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   }
 
   /** True when more is probably due. */
-  async function claimAndStart(heartbeatMs: number, waitMs: number): Promise<boolean> {
+  async function claimAndStart(heartbeatMs = limits.heartbeatMs, waitMs = limits.claimEveryMs): Promise<boolean> {
     const mayWait = room() > 0 && unrecorded() === 0;
     const claimed = await call(() => claim(room, heartbeatMs, mayWait ? waitMs : 0));
     claimed?.items.forEach(start);
@@ -113,7 +112,8 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
     do {
       while (isClaiming()) {
         const next = clock.now() + limits.claimEveryMs;
-        if (!(await claimAndStart(limits.heartbeatMs, limits.claimEveryMs))) await pause(next);
+        const records = unrecorded() > 0; // then this call does not wait in the database: the next one does, at once
+        if (!(await claimAndStart()) && (!records || isBusy())) await pause(next);
       }
       // Work committed under the last heartbeat is visible once it has expired, and later work kicks: the final claim misses none.
       const expired = clock.now() + limits.heartbeatMs + limits.claimEveryMs;

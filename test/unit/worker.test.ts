@@ -160,6 +160,13 @@ describe("results", () => {
     expect(queue.recorded.get(1)).toBe(18); // claimed in 5 ms, done in 10, recorded 3 later
   });
 
+  test("it is recorded and nothing is due → the next call waits in the database at once, so that new work starts when it comes", async () => {
+    const queue = makeQueue({ due: 1, hasResults: true });
+    queue.clock.after(60, () => queue.add(1));
+    await queue.runUntil(queue.kick());
+    expect(queue.startedAt.get(2)).toBeLessThanOrEqual(70);
+  });
+
   test("one beside slow work → recorded when the call that waits in the database returns", async () => {
     const queue = makeQueue({ due: 1, hasResults: true, work: (id) => (id === 1 ? REQUEST_MS : 10) });
     queue.clock.after(1_000, () => queue.add(1));
