@@ -155,7 +155,7 @@ export const deliveryAttempt = z
       })
       .meta({
         description:
-          "The headers of the request, without `webhook-signature`. Signatures are not stored: for five minutes, whoever reads one could send the request again.",
+          "The headers of the request, without `webhook-signature`. Signatures are not stored: anyone who reads one could repeat the request for five minutes.",
       }),
   })
   .meta({ id: "DeliveryAttempt" });

@@ -230,7 +230,7 @@ export function AttemptList({ attempts }: { attempts: Delivery["attemptLog"] }) 
                 webhook-signature: not stored
               </pre>
               <Text size="xs" c="dimmed">
-                Whoever reads a signature could send the request again for five minutes, so it is not stored.
+                Anyone who reads a signature could send the request again for five minutes, so it is not stored.
               </Text>
             </details>
           </li>
