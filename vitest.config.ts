@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 const patience = { testTimeout: 30_000, hookTimeout: 90_000 };
 
 // Every answer of the API that any test gets is held against openapi.json.
-const setupFiles = ["test/support/openapi-setup.ts"];
+const setupFiles = ["test/support/openapi/setup.ts"];
 
 // openapi-typescript needs the compiler API of TypeScript 5, which TypeScript 7 no longer has. npm installs 5 for @supabase/lite, where
 // package-lock.json puts it; a second one of ours would take the place of `tsc`.
@@ -12,7 +12,7 @@ const typescript5 = new URL("node_modules/@supabase/lite/node_modules/typescript
 const project = (name: string, include: string, more: object) => ({
   test: { name, include: [`test/${include}/**/*.test.ts`], setupFiles, ...patience, ...more },
 });
-const withStack = { globalSetup: ["test/support/global-setup.ts"] };
+const withStack = { globalSetup: ["test/support/stack/global-setup.ts"] };
 const unit = project("unit", "{unit,conformance}", {
   alias: { typescript: typescript5.pathname },
   server: { deps: { inline: ["openapi-typescript"] } },
@@ -31,7 +31,7 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
 
 export default defineConfig(({ mode }) => ({
   test: {
-    globalSetup: ["test/support/openapi-summary.ts"],
+    globalSetup: ["test/support/openapi/summary.ts"],
     // More workers than the two cores of the machines this has to pass on: most tests wait for a server most of the time.
     maxWorkers: 4,
     // postgres.js asks a new connection for its array types outside of any promise that its user could catch. The gateway

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
-import type { CallOptions } from "../support/api-call.ts";
-import { footprint, openDatabase } from "../support/api-database.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import type { CallOptions } from "../support/api/call.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 const sql = openDatabase();
 let user: User;

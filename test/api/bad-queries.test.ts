@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import { signUp, type User } from "../support/api-user.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 let user: User;
 let projectId: string;

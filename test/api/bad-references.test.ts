@@ -1,7 +1,7 @@
 import { beforeAll, expect, inject, test } from "vitest";
-import { footprint, openDatabase } from "../support/api-database.ts";
-import { drawImage } from "../support/api-images.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { drawImage } from "../support/media/images.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 const sql = openDatabase();
 let user: User;

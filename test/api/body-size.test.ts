@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from "vitest";
-import { sendToApi } from "../support/api-call.ts";
-import { footprint, openDatabase } from "../support/api-database.ts";
-import { readReply } from "../support/api-envelope.ts";
-import { rawRequest } from "../support/api-raw-request.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { sendToApi } from "../support/api/call.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { readReply } from "../support/api/envelope.ts";
+import { rawRequest } from "../support/api/raw-request.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 const sql = openDatabase();
 let user: User;

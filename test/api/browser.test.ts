@@ -1,9 +1,9 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { launchBrowser } from "../../tools/demo/browser.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 // A page of another origin calls the API from a real browser, which enforces CORS.
 

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from "vitest";
 import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { providerRuns, uniquePrompt } from "../support/api-provider.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 
 const sql = openDatabase();

@@ -1,12 +1,12 @@
 import { beforeAll, expect, inject, test } from "vitest";
 import type { Step } from "../../shared/contract/fields.ts";
 import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
-import { sendToApi } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { expectOpenHeaders, readReply } from "../support/api-envelope.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { download } from "../support/flow-ending.ts";
+import { sendToApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { expectOpenHeaders, readReply } from "../support/api/envelope.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { download } from "../support/film/ending.ts";
 import { until } from "../support/until.ts";
 
 const sql = openDatabase();

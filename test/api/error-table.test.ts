@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from "vitest";
-import { callApi } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { callApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 // One test per row of the error table. `callApi` also holds each answer against the envelope, requestId = X-Request-Id
 // and the header of its code. internal and unavailable: outage.test.ts;

@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from "vitest";
-import { footprint, openDatabase } from "../support/api-database.ts";
-import { uniquePrompt } from "../support/api-provider.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 const sql = openDatabase();
 let user: User;

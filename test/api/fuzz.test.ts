@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { ProjectPage } from "../../shared/contract/projects.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { drawImage } from "../support/api-images.ts";
-import { signUp } from "../support/api-user.ts";
-import { dataOf, register } from "../support/api-webhooks.ts";
-import { type Place, places } from "../support/openapi-document.ts";
-import type { Known } from "../support/openapi-fuzz-json.ts";
-import { type FuzzResult, runPlans } from "../support/openapi-fuzz-run.ts";
-import { prepareScene, type Scene } from "../support/openapi-scene.ts";
-import { watchFunction } from "../support/security-memory.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { drawImage } from "../support/media/images.ts";
+import { signUp } from "../support/api/user.ts";
+import { dataOf, register } from "../support/api/webhooks.ts";
+import { type Place, places } from "../support/openapi/document.ts";
+import type { Known } from "../support/openapi/fuzz-json.ts";
+import { type FuzzResult, runPlans } from "../support/openapi/fuzz-run.ts";
+import { prepareScene, type Scene } from "../support/openapi/scene.ts";
+import { watchFunction } from "../support/security/memory.ts";
 
 // Whatever is sent to an operation, the answer is one that openapi.json has for it, within five seconds and never a 5xx.
 // A failure prints the smallest request it could find and a seed: KEYFRAME_FUZZ_SEED=<seed> sends the same requests again.

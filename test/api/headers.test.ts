@@ -1,9 +1,9 @@
 import { beforeAll, expect, inject, test } from "vitest";
 import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
-import { callApi, sendToApi } from "../support/api-call.ts";
-import { expectOpenHeaders, readReply } from "../support/api-envelope.ts";
-import { drawImage } from "../support/api-images.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { callApi, sendToApi } from "../support/api/call.ts";
+import { expectOpenHeaders, readReply } from "../support/api/envelope.ts";
+import { drawImage } from "../support/media/images.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 let user: User;
 let projectId: string;

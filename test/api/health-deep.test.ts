@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, inject, test } from "vitest";
 import { serviceFigures } from "../../shared/contract/service.ts";
-import { createApiApp } from "../support/api-app.ts";
-import { type CallOptions, callApi, requestInit } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { readReply } from "../support/api-envelope.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { createApiApp } from "../support/api/app.ts";
+import { type CallOptions, callApi, requestInit } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { readReply } from "../support/api/envelope.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 
 const DEEP = "/api/health?deep=1";

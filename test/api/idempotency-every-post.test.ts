@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, inject, test } from "vitest";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
 import { prediction } from "../../shared/contract/predictions.ts";
-import { tokensTaken } from "../support/api-buckets.ts";
-import { type CallOptions, callApi } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import type { Reply } from "../support/api-envelope.ts";
+import { tokensTaken } from "../support/api/buckets.ts";
+import { type CallOptions, callApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import type { Reply } from "../support/api/envelope.ts";
 import {
   type Asked,
   type Case,
@@ -13,10 +13,10 @@ import {
   pending,
   quiet,
   userCases,
-} from "../support/api-post-cases.ts";
-import { OPERATION_IDS, REQUESTS } from "../support/api-requests.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { asProject, dataOf, exactDelivery, type Manager, SILENT } from "../support/api-webhooks.ts";
+} from "../support/api/post-cases.ts";
+import { OPERATION_IDS, REQUESTS } from "../support/api/requests.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { asProject, dataOf, exactDelivery, type Manager, SILENT } from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
 const USER_CASES = userCases(sql);

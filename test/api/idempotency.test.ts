@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from "vitest";
 import { prediction } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { drawImage } from "../support/api-images.ts";
-import { providerRuns, uniquePrompt } from "../support/api-provider.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { drawImage } from "../support/media/images.ts";
+import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 const sql = openDatabase();
 let user: User;

@@ -1,8 +1,8 @@
 import { beforeAll, expect, inject, test } from "vitest";
 import { serviceFigures } from "../../shared/contract/service.ts";
-import { type CallOptions, callApi, sendToApi } from "../support/api-call.ts";
-import { expectOpenHeaders } from "../support/api-envelope.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { type CallOptions, callApi, sendToApi } from "../support/api/call.ts";
+import { expectOpenHeaders } from "../support/api/envelope.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 const PATH = "/api/metrics";
 const key = () => inject("stack").secretKey;

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { sendToApi } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { drawImage } from "../support/api-images.ts";
-import type { User } from "../support/api-user.ts";
-import { listDeliveries } from "../support/api-webhooks.ts";
-import { checkAnswer } from "../support/openapi-check.ts";
-import { type Example, type Place, places } from "../support/openapi-document.ts";
+import { sendToApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { drawImage } from "../support/media/images.ts";
+import type { User } from "../support/api/user.ts";
+import { listDeliveries } from "../support/api/webhooks.ts";
+import { checkAnswer } from "../support/openapi/check.ts";
+import { type Example, type Place, places } from "../support/openapi/document.ts";
 import { until } from "../support/until.ts";
-import { prepareScene, type Real, type Scene, withReal } from "../support/openapi-scene.ts";
+import { prepareScene, type Real, type Scene, withReal } from "../support/openapi/scene.ts";
 
 // Every request to try in openapi.json, sent to the running service as it stands there but for its sample identifiers.
 

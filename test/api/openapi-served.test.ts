@@ -1,7 +1,7 @@
 import { expect, inject, test } from "vitest";
 import { openApiDocument } from "../../shared/contract/openapi/index.ts";
-import { callApi, sendToApi } from "../support/api-call.ts";
-import { expectOpenHeaders } from "../support/api-envelope.ts";
+import { callApi, sendToApi } from "../support/api/call.ts";
+import { expectOpenHeaders } from "../support/api/envelope.ts";
 
 test("GET /api/openapi.json without a session → the document itself, in no envelope, of this server and this version", async () => {
   const response = await sendToApi("/api/openapi.json");

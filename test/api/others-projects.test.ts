@@ -1,8 +1,8 @@
 import { beforeAll, expect, inject, test } from "vitest";
-import { callApi } from "../support/api-call.ts";
-import { footprint, openDatabase } from "../support/api-database.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { callApi } from "../support/api/call.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 const sql = openDatabase();
 let owner: User;

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "vitest";
-import { createApiApp } from "../support/api-app.ts";
-import { requestInit } from "../support/api-call.ts";
-import { readReply } from "../support/api-envelope.ts";
-import { drawImage } from "../support/api-images.ts";
-import { forgeToken } from "../support/api-tokens.ts";
+import { createApiApp } from "../support/api/app.ts";
+import { requestInit } from "../support/api/call.ts";
+import { readReply } from "../support/api/envelope.ts";
+import { drawImage } from "../support/media/images.ts";
+import { forgeToken } from "../support/api/tokens.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 
 // The shared stack stays up: the function's own code is served here, in front of platforms that are away or broken.

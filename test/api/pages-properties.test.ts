@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { fillBuckets } from "../support/api-buckets.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { walkPages } from "../support/api-pages.ts";
-import { listPredictions, listProjects } from "../support/api-projects.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { seedPrediction } from "../support/db-predictions.ts";
+import { fillBuckets } from "../support/api/buckets.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { walkPages } from "../support/api/pages.ts";
+import { listPredictions, listProjects } from "../support/api/projects.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { seedPrediction } from "../support/database/predictions.ts";
 
 // Whatever the sizes of the pages, and whatever comes while somebody turns them.
 

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from "vitest";
 import type { Prediction } from "../../shared/contract/predictions.ts";
-import { drawImage } from "../support/api-images.ts";
-import { changeProject, listPredictions, readProject } from "../support/api-projects.ts";
-import { uniquePrompt } from "../support/api-provider.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { drawImage } from "../support/media/images.ts";
+import { changeProject, listPredictions, readProject } from "../support/api/projects.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 let user: User;
 let projectId: string;

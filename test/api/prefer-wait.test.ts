@@ -1,13 +1,13 @@
 import { beforeAll, expect, test } from "vitest";
 import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
-import { createApiApp } from "../support/api-app.ts";
-import { requestInit, sendToApi } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { readReply } from "../support/api-envelope.ts";
-import { uniquePrompt } from "../support/api-provider.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { download } from "../support/flow-ending.ts";
+import { createApiApp } from "../support/api/app.ts";
+import { requestInit, sendToApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { readReply } from "../support/api/envelope.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { download } from "../support/film/ending.ts";
 
 const sql = openDatabase();
 let user: User;

@@ -1,12 +1,12 @@
 import { beforeAll, expect, test } from "vitest";
-import { openDatabase } from "../support/api-database.ts";
-import { walkPages } from "../support/api-pages.ts";
-import { listPredictions } from "../support/api-projects.ts";
-import { uniquePrompt } from "../support/api-provider.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { seedPrediction } from "../support/db-predictions.ts";
-import { download } from "../support/flow-ending.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { walkPages } from "../support/api/pages.ts";
+import { listPredictions } from "../support/api/projects.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { seedPrediction } from "../support/database/predictions.ts";
+import { download } from "../support/film/ending.ts";
 
 const sql = openDatabase();
 let user: User;

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
-import { readProject } from "../support/api-projects.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { readProject } from "../support/api/projects.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 let user: User;
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from "vitest";
-import { footprint, openDatabase } from "../support/api-database.ts";
-import { drawImage } from "../support/api-images.ts";
-import { deleteProject, listProjects, readProject } from "../support/api-projects.ts";
-import { uniquePrompt } from "../support/api-provider.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { drawImage } from "../support/media/images.ts";
+import { deleteProject, listProjects, readProject } from "../support/api/projects.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 
 const sql = openDatabase();

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from "vitest";
-import { openDatabase } from "../support/api-database.ts";
-import { walkPages } from "../support/api-pages.ts";
-import { listProjects, listProjectsWithPredictions, readProject } from "../support/api-projects.ts";
-import { uniquePrompt } from "../support/api-provider.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { download } from "../support/flow-ending.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { walkPages } from "../support/api/pages.ts";
+import { listProjects, listProjectsWithPredictions, readProject } from "../support/api/projects.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { download } from "../support/film/ending.ts";
 
 const sql = openDatabase();
 let user: User;

@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from "vitest";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
-import { emptyBucket, fillBuckets, tokensTaken } from "../support/api-buckets.ts";
-import { callApi } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
+import { emptyBucket, fillBuckets, tokensTaken } from "../support/api/buckets.ts";
+import { callApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
 import {
   OPERATION_IDS,
   prepare,
@@ -12,8 +12,8 @@ import {
   request,
   type Scene,
   setScene,
-} from "../support/api-requests.ts";
-import { asProject } from "../support/api-webhooks.ts";
+} from "../support/api/requests.ts";
+import { asProject } from "../support/api/webhooks.ts";
 
 // The limits themselves are shared with every other test, so each test here empties a bucket of its own user instead.
 

@@ -2,11 +2,11 @@ import { beforeAll, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
 import { prediction } from "../../shared/contract/predictions.ts";
-import { sendToApi } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { loggedRequests, readLogs } from "../support/api-log.ts";
-import { OPERATION_IDS, prepare, type Scene, setScene } from "../support/api-requests.ts";
-import { register, revealSecret } from "../support/api-webhooks.ts";
+import { sendToApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { loggedRequests, readLogs } from "../support/api/log.ts";
+import { OPERATION_IDS, prepare, type Scene, setScene } from "../support/api/requests.ts";
+import { register, revealSecret } from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
 let scene: Scene;

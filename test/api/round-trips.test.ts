@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from "vitest";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
-import { createApiApp } from "../support/api-app.ts";
-import { type CallOptions, requestInit } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { readReply } from "../support/api-envelope.ts";
-import { OPERATION_IDS, prepare, REQUESTS, type Scene, setScene } from "../support/api-requests.ts";
+import { createApiApp } from "../support/api/app.ts";
+import { type CallOptions, requestInit } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { readReply } from "../support/api/envelope.ts";
+import { OPERATION_IDS, prepare, REQUESTS, type Scene, setScene } from "../support/api/requests.ts";
 
 // The function's own code in front of the running platform, with a fetch that notes each call and passes it on.
 

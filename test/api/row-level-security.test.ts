@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from "vitest";
-import { emptyBucket, fillBuckets, tokensTaken } from "../support/api-buckets.ts";
-import { footprint, openDatabase } from "../support/api-database.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { createDataClient, type DataClient, signUp, type User } from "../support/api-user.ts";
+import { emptyBucket, fillBuckets, tokensTaken } from "../support/api/buckets.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { createDataClient, type DataClient, signUp, type User } from "../support/api/user.ts";
 
 // What users may do at the Data API itself, past our functions.
 

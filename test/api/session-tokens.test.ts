@@ -1,9 +1,9 @@
 import { CompactSign, exportSPKI, generateKeyPair, importJWK } from "jose";
 import { beforeAll, expect, inject, test } from "vitest";
-import { callApi } from "../support/api-call.ts";
-import { footprint, openDatabase } from "../support/api-database.ts";
-import { forgeToken, publicJwk, tokenPart } from "../support/api-tokens.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { callApi } from "../support/api/call.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { forgeToken, publicJwk, tokenPart } from "../support/api/tokens.ts";
+import { signUp, type User } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 
 const sql = openDatabase();

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { createPlatform } from "../../local/platform/create-platform.ts";
 import { signingKeySchema } from "../../local/platform/session-tokens.ts";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
-import { createApiApp } from "../support/api-app.ts";
-import { requestInit } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { readReply } from "../support/api-envelope.ts";
-import { OPERATION_IDS, prepare, REQUESTS, type Scene, setScene } from "../support/api-requests.ts";
-import { openStatementDoor } from "../support/api-statements.ts";
+import { createApiApp } from "../support/api/app.ts";
+import { requestInit } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { readReply } from "../support/api/envelope.ts";
+import { OPERATION_IDS, prepare, REQUESTS, type Scene, setScene } from "../support/api/requests.ts";
+import { openStatementDoor } from "../support/api/statements.ts";
 
 // The function's own code in front of a gateway of its own, whose connections to the stack's Postgres go through a door that
 // notes each statement.

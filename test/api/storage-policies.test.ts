@@ -1,8 +1,8 @@
 import { createClient } from "@supabase/supabase-js";
 import { beforeAll, expect, inject, test } from "vitest";
-import { footprint, openDatabase } from "../support/api-database.ts";
-import { drawImage } from "../support/api-images.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { drawImage } from "../support/media/images.ts";
+import { signUp, type User } from "../support/api/user.ts";
 
 // What users may do at the Storage API itself, past our functions.
 

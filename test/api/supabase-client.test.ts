@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { project, projectPage } from "../../shared/contract/projects.ts";
-import { readReply } from "../support/api-envelope.ts";
-import { drawImage } from "../support/api-images.ts";
-import { signUp } from "../support/api-user.ts";
+import { readReply } from "../support/api/envelope.ts";
+import { drawImage } from "../support/media/images.ts";
+import { signUp } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 
 // The way an app with supabase-js calls: `functions.invoke` sends session and apikey by itself.

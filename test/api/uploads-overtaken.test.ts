@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { createApiApp } from "../support/api-app.ts";
-import { requestInit } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { readReply } from "../support/api-envelope.ts";
-import { drawImage } from "../support/api-images.ts";
-import { signUp } from "../support/api-user.ts";
+import { createApiApp } from "../support/api/app.ts";
+import { requestInit } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { readReply } from "../support/api/envelope.ts";
+import { drawImage } from "../support/media/images.ts";
+import { signUp } from "../support/api/user.ts";
 
 // The function's own code in front of the running platform, with a fetch that can keep an upload waiting. One instance of the
 // function reads one upload of an account at a time, so the second goes to another instance, as the hosted platform runs several.

@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import { openDatabase } from "../support/api-database.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { dataOf, exactCreated, exactWebhook, register, SILENT } from "../support/api-webhooks.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { dataOf, exactCreated, exactWebhook, register, SILENT } from "../support/api/webhooks.ts";
 import { until } from "../support/until.ts";
 
 const sql = openDatabase();

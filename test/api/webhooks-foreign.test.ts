@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { callApi } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { asProject, listDeliveries, type Manager, register, serviceWide } from "../support/api-webhooks.ts";
+import { callApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { asProject, listDeliveries, type Manager, register, serviceWide } from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
 const registerServiceWide = serviceWide();

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { beforeAll, expect, inject, test } from "vitest";
-import { openDatabase } from "../support/api-database.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { register, revealSecret, rotateSecret } from "../support/api-webhooks.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { register, revealSecret, rotateSecret } from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
 let user: User;

@@ -1,9 +1,9 @@
 import { createClient } from "@supabase/supabase-js";
 import { beforeAll, expect, inject, test } from "vitest";
 import { z } from "zod";
-import { callApi } from "../support/api-call.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { callApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { signUp, type User } from "../support/api/user.ts";
 import {
   asProject,
   dataOf,
@@ -15,7 +15,7 @@ import {
   rotateSecret,
   SILENT,
   serviceWide,
-} from "../support/api-webhooks.ts";
+} from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
 const project = asProject();

@@ -1,9 +1,9 @@
 import type postgres from "postgres";
 import { beforeAll, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { addEndpoint, seedDeliveries } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addEndpoint, seedDeliveries } from "../support/database/webhooks.ts";
 
 // What has ended is many, what is active few: every look must read the few alone.
 

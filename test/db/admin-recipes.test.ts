@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { runStatements } from "../../tools/sql/run-statements.ts";
-import { fillIn, readRecipes } from "../support/admin-recipes.ts";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim } from "../support/db-calls.ts";
-import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
-import { addReference, start } from "../support/db-user.ts";
+import { fillIn, readRecipes } from "../support/database/admin-recipes.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim } from "../support/database/calls.ts";
+import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addReference, start } from "../support/database/user.ts";
 import {
   addEndpoint,
   exchange,
@@ -13,7 +13,7 @@ import {
   readEndpoint,
   seedDeliveries,
   sendNext,
-} from "../support/db-webhooks.ts";
+} from "../support/database/webhooks.ts";
 
 // Every statement of docs/administer.md, run as the SQL editor of Studio runs it: as postgres, all of a block in one go.
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { addEndpoint, clearWebhooks, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { addEndpoint, clearWebhooks, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 const VIEWS = ["admin_queue", "admin_webhook_health", "admin_usage"];
 

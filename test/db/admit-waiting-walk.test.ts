@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 
 // owners_waiting: who has a prediction in line, in the falling order of the owners, from anywhere on. The sweep admits by it.
 

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { expect, inject, test } from "vitest";
 import { z } from "zod";
 import { supabaseCli } from "../../local/stack/apply-migrations.ts";
-import { useDatabase } from "../support/clone-database.ts";
-import { migrationUrlOf } from "../support/db-migration-url.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { migrationUrlOf } from "../support/database/migration-url.ts";
 
 const report = z.object({
   results: z.array(

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
 
 const page = await readFile(new URL("../../docs/architecture.md", import.meta.url), "utf8");
 const section = (title: string) => page.split(/^## /m).find((one) => one.startsWith(title)) ?? "";

@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
-import { claim } from "../support/db-calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { addEndpoint, exchange, seedDeliveries } from "../support/db-webhooks.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/database/clone-database.ts";
+import { claim } from "../support/database/calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addEndpoint, exchange, seedDeliveries } from "../support/database/webhooks.ts";
 
 // A limit in a subquery bounds a statement only while the subquery runs once. For a table that is believed to hold one row Postgres
 // may join it row by row, and then runs the subquery anew for each: what it has just changed is skipped and the next rows follow.

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { installExtensions } from "../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { applyMigrations } from "../../local/stack/apply-migrations.ts";
-import { readEverything } from "../support/db-everything.ts";
-import { migrationUrlOf } from "../support/db-migration-url.ts";
-import { onServer } from "../support/make-template.ts";
+import { readEverything } from "../support/database/everything.ts";
+import { migrationUrlOf } from "../support/database/migration-url.ts";
+import { onServer } from "../support/database/make-template.ts";
 
 // The migrations go into a project whose app has tables, functions, buckets and grants of its own, under the names we would like.
 

@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim } from "../support/db-calls.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim } from "../support/database/calls.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 
 const db = useDatabase();
 let busy: World;

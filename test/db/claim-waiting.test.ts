@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, type Task } from "../support/db-calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, type Task } from "../support/database/calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { until } from "../support/until.ts";
 
 const db = useDatabase();

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, makeDue, readRow } from "../support/db-calls.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, makeDue, readRow } from "../support/database/calls.ts";
+import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
 
 const db = useDatabase();
 let world: World;

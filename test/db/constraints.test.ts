@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addWorld, type SeedOptions, seedPrediction, type World } from "../support/db-predictions.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { rolledBack } from "../support/db-rolled-back.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addWorld, type SeedOptions, seedPrediction, type World } from "../support/database/predictions.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
 
 const someId = crypto.randomUUID();
 

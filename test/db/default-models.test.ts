@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addWorld } from "../support/db-predictions.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { rolledBack } from "../support/db-rolled-back.ts";
-import { start } from "../support/db-user.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addWorld } from "../support/database/predictions.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
+import { start } from "../support/database/user.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 // What an administrator does in Studio: each statement is a transaction of its own.
 

@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, providerSays, readRow, runsToCancel } from "../support/db-calls.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
-import { liftRateLimits } from "../support/db-user.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, providerSays, readRow, runsToCancel } from "../support/database/calls.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { liftRateLimits } from "../support/database/user.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 // No paid run without a row, also when the prediction goes while a submit of it has no answer.
 const db = useDatabase();

@@ -1,9 +1,9 @@
 import { afterEach, beforeAll, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, complete, providerSays, readRow } from "../support/db-calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { liftRateLimits, start } from "../support/db-user.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, complete, providerSays, readRow } from "../support/database/calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { liftRateLimits, start } from "../support/database/user.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 const db = useDatabase();
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { MEDIA_EXTENSIONS } from "../../shared/media/media.ts";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, complete, fail, type Task } from "../support/db-calls.ts";
-import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
-import { codeOf } from "../support/db-refusal.ts";
-import { addReference, liftRateLimits, start } from "../support/db-user.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, complete, fail, type Task } from "../support/database/calls.ts";
+import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { codeOf } from "../support/database/refusal.ts";
+import { addReference, liftRateLimits, start } from "../support/database/user.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 const db = useDatabase();
 let world: World;

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addWorld, type World } from "../support/db-predictions.ts";
-import { codeOf } from "../support/db-refusal.ts";
-import { create, liftRateLimits, start } from "../support/db-user.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addWorld, type World } from "../support/database/predictions.ts";
+import { codeOf } from "../support/database/refusal.ts";
+import { create, liftRateLimits, start } from "../support/database/user.ts";
 
 const HASH = "a".repeat(64);
 const OTHER_HASH = "b".repeat(64);

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import type { Row } from "../support/db-predictions.ts";
-import { codeOf, refusalOf } from "../support/db-refusal.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import type { Row } from "../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import {
   addScene,
   addServiceScene,
@@ -9,9 +9,9 @@ import {
   REQUESTS,
   type Scene,
   WEBHOOK_REQUESTS,
-} from "../support/db-requests.ts";
-import { liftRateLimits } from "../support/db-user.ts";
-import { call, clearWebhooks, readDelivery, seedDeliveries } from "../support/db-webhooks.ts";
+} from "../support/database/requests.ts";
+import { liftRateLimits } from "../support/database/user.ts";
+import { call, clearWebhooks, readDelivery, seedDeliveries } from "../support/database/webhooks.ts";
 
 // Every POST with an Idempotency-Key: one effect, however often and however many at once; a replay returns the first answer.
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { readRow } from "../support/db-calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { addReference, start } from "../support/db-user.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { readRow } from "../support/database/calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addReference, start } from "../support/database/user.ts";
 
 const db = useDatabase();
 let world: World;

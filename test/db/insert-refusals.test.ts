@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { readRow } from "../support/db-calls.ts";
-import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { codeOf, refusalOf } from "../support/db-refusal.ts";
-import { addReference, start, type Wanted } from "../support/db-user.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { readRow } from "../support/database/calls.ts";
+import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../support/database/refusal.ts";
+import { addReference, start, type Wanted } from "../support/database/user.ts";
 
 const db = useDatabase();
 let world: World;

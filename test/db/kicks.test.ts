@@ -1,11 +1,11 @@
 import { Webhook } from "standardwebhooks";
 import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, complete, pollLater, providerSays } from "../support/db-calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { rolledBack } from "../support/db-rolled-back.ts";
-import { liftRateLimits, start } from "../support/db-user.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, complete, pollLater, providerSays } from "../support/database/calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
+import { liftRateLimits, start } from "../support/database/user.ts";
 
 const { kickSecret } = inject("stack");
 const FUNCTIONS_URL = "http://127.0.0.1:9/functions/v1";

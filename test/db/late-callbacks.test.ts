@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, makeDue, providerSays, readRow, retryLater, runsToCancel } from "../support/db-calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, makeDue, providerSays, readRow, retryLater, runsToCancel } from "../support/database/calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 
 const db = useDatabase();
 let world: World;

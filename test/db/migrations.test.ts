@@ -4,10 +4,10 @@ import { installExtensions } from "../../local/extensions/install-extensions.ts"
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { applyMigrations } from "../../local/stack/apply-migrations.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { useDatabase } from "../support/clone-database.ts";
-import { readCatalogue } from "../support/db-catalogue.ts";
-import { migrationUrlOf } from "../support/db-migration-url.ts";
-import { addWorld, seedPrediction } from "../support/db-predictions.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { readCatalogue } from "../support/database/catalogue.ts";
+import { migrationUrlOf } from "../support/database/migration-url.ts";
+import { addWorld, seedPrediction } from "../support/database/predictions.ts";
 
 const db = useDatabase();
 

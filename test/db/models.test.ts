@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { refusalOf } from "../support/db-refusal.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { refusalOf } from "../support/database/refusal.ts";
 
 const db = useDatabase();
 

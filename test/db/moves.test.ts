@@ -1,8 +1,15 @@
 import { beforeAll, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addWorld, columnsIn, STATUSES, type Status, seedPrediction, type World } from "../support/db-predictions.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { rolledBack } from "../support/db-rolled-back.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import {
+  addWorld,
+  columnsIn,
+  STATUSES,
+  type Status,
+  seedPrediction,
+  type World,
+} from "../support/database/predictions.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
 
 /** Forward only, storing before succeeded, and no way out of an end. */
 const LEGAL: Record<Status, Status[]> = {

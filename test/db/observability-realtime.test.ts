@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
-import { addWorld, seedPrediction } from "../support/db-predictions.ts";
-import { refusalOf } from "../support/db-refusal.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/database/clone-database.ts";
+import { addWorld, seedPrediction } from "../support/database/predictions.ts";
+import { refusalOf } from "../support/database/refusal.ts";
 
 // Hosted Realtime cannot run here. What it goes by is in the database: the publication, the replica identity, and what the
 // subscriber may select. Those are tested; the way through its server is not.

@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type ServiceFigures, serviceFigures } from "../../shared/contract/service.ts";
-import { useDatabase } from "../support/clone-database.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { rolledBack } from "../support/db-rolled-back.ts";
-import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
+import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let world: World;

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { readRow } from "../support/db-calls.ts";
-import { addProject, addWorld, type World } from "../support/db-predictions.ts";
-import { codeOf } from "../support/db-refusal.ts";
-import { start } from "../support/db-user.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { readRow } from "../support/database/calls.ts";
+import { addProject, addWorld, type World } from "../support/database/predictions.ts";
+import { codeOf } from "../support/database/refusal.ts";
+import { start } from "../support/database/user.ts";
 
 const db = useDatabase();
 let world: World;

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, makeDue, providerSays, readRow, retryLater, runsToCancel } from "../support/db-calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, makeDue, providerSays, readRow, retryLater, runsToCancel } from "../support/database/calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 
 // Once the provider has accepted a run it is paid for: only its end or its deadline gives it up, not failures of ours.
 

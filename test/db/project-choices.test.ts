@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { codeOf } from "../support/db-refusal.ts";
-import { addReference, liftRateLimits, start } from "../support/db-user.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
-import { call } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { codeOf } from "../support/database/refusal.ts";
+import { addReference, liftRateLimits, start } from "../support/database/user.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { call } from "../support/database/webhooks.ts";
 
 // What a project offers for its next predictions: selected frames and a reference image.
 const db = useDatabase();

@@ -1,11 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, useDatabase } from "../support/clone-database.ts";
-import { runsToCancel } from "../support/db-calls.ts";
-import { addProject, addWorld, isOver, STATUSES, seedPrediction, type World } from "../support/db-predictions.ts";
-import { codeOf, refusalOf } from "../support/db-refusal.ts";
-import { addReference, liftRateLimits, start } from "../support/db-user.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
-import { call } from "../support/db-webhooks.ts";
+import { type ClonedDatabase, useDatabase } from "../support/database/clone-database.ts";
+import { runsToCancel } from "../support/database/calls.ts";
+import { addProject, addWorld, isOver, STATUSES, seedPrediction, type World } from "../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../support/database/refusal.ts";
+import { addReference, liftRateLimits, start } from "../support/database/user.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { call } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let world: World;

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
-import { codeOf } from "../support/db-refusal.ts";
-import { call } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { codeOf } from "../support/database/refusal.ts";
+import { call } from "../support/database/webhooks.ts";
 
 type Project = Row & { id: string; created_at: string; predictions?: Row[] };
 type Args = Parameters<typeof call>[3];

@@ -1,10 +1,10 @@
 import type postgres from "postgres";
 import { beforeAll, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim } from "../support/db-calls.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { addReference } from "../support/db-user.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim } from "../support/database/calls.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addReference } from "../support/database/user.ts";
 
 const MANY = 10_000;
 const db = useDatabase();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addWorld, seedPrediction } from "../support/db-predictions.ts";
-import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addWorld, seedPrediction } from "../support/database/predictions.ts";
+import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 

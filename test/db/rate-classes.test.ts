@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/clone-database.ts";
-import { refusalOf } from "../support/db-refusal.ts";
+import { type ClonedDatabase, cloneDatabase } from "../support/database/clone-database.ts";
+import { refusalOf } from "../support/database/refusal.ts";
 import {
   addScene,
   addServiceScene,
@@ -8,7 +8,7 @@ import {
   REQUESTS,
   type Scene,
   WEBHOOK_REQUESTS,
-} from "../support/db-requests.ts";
+} from "../support/database/requests.ts";
 
 // Which token each request takes: one, of its own class, and none when nothing is done.
 

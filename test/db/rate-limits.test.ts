@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addWorld, type World } from "../support/db-predictions.ts";
-import { codeOf, refusalOf } from "../support/db-refusal.ts";
-import { create, start } from "../support/db-user.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addWorld, type World } from "../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../support/database/refusal.ts";
+import { create, start } from "../support/database/user.ts";
 
 const db = useDatabase();
 let world: World;

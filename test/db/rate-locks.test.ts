@@ -1,11 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, complete, providerSays } from "../support/db-calls.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { addScene, makeRequest, REQUESTS, type Scene } from "../support/db-requests.ts";
-import { liftRateLimits } from "../support/db-user.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
-import { addEndpoint, exchange, resultOf } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, complete, providerSays } from "../support/database/calls.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { addScene, makeRequest, REQUESTS, type Scene } from "../support/database/requests.ts";
+import { liftRateLimits } from "../support/database/user.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { addEndpoint, exchange, resultOf } from "../support/database/webhooks.ts";
 
 // A token's row stays locked to the end of its transaction. A transaction that waits for one must hold nothing that its holder may need.
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import postgres from "postgres";
 import { expect, test } from "vitest";
 import { describeSchema } from "../../tools/describe-schema.ts";
-import { cloneDatabase } from "../support/clone-database.ts";
+import { cloneDatabase } from "../support/database/clone-database.ts";
 
 test("docs/schema.sql → is what the migrations make (run `npm run schema` after a change)", async () => {
   const db = await cloneDatabase();

@@ -3,7 +3,7 @@ import { EVENT_TYPES } from "../../shared/contract/webhooks.ts";
 import { isErrorCode } from "../../shared/http/errors.ts";
 import { IMAGE_LIMIT_BYTES } from "../../supabase/functions/api/http/read-upload.ts";
 import { MAX_OUTPUT_BYTES } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
-import { useDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
 
 // Rules that Postgres and TypeScript both need: each is written once on either side, and these tests compare the two.
 const db = useDatabase();

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, providerSays, readRow } from "../support/db-calls.ts";
-import { addWorld, type Row, type Status, seedPrediction, type World } from "../support/db-predictions.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, providerSays, readRow } from "../support/database/calls.ts";
+import { addWorld, type Row, type Status, seedPrediction, type World } from "../support/database/predictions.ts";
 
 const db = useDatabase();
 let world: World;

@@ -1,10 +1,10 @@
 import type { TransactionSql } from "postgres";
 import { beforeAll, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { rolledBack } from "../support/db-rolled-back.ts";
-import { addEndpoint, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
+import { addEndpoint, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 type Who = "anon" | "owner" | "other" | "service_role";
 type Verb = "select" | "insert" | "update" | "delete";

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, providerSays, readRow, retryLater, runsToCancel, type Saying } from "../support/db-calls.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/db-predictions.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, providerSays, readRow, retryLater, runsToCancel, type Saying } from "../support/database/calls.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
 
 // A run in the provider's list with only an equal text belongs to a prediction if no other one submitted that text.
 const db = useDatabase();

@@ -2,10 +2,10 @@ import { beforeAll, expect, test } from "vitest";
 import { startVideoBody } from "../../shared/contract/predictions.ts";
 import { createProjectBody } from "../../shared/contract/projects.ts";
 import { createWebhookBody } from "../../shared/contract/webhooks.ts";
-import { useDatabase } from "../support/clone-database.ts";
-import { addWorld, type World } from "../support/db-predictions.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { rolledBack } from "../support/db-rolled-back.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addWorld, type World } from "../support/database/predictions.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
 
 // The rules for texts exist twice: in the contract, for the API, and in checks, for the Data
 // API. They must say the same.

@@ -1,9 +1,16 @@
 import type { TransactionSql } from "postgres";
 import { beforeAll, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addWorld, type Seeded, STATUSES, type Status, seedPrediction, type World } from "../support/db-predictions.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { rolledBack } from "../support/db-rolled-back.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import {
+  addWorld,
+  type Seeded,
+  STATUSES,
+  type Status,
+  seedPrediction,
+  type World,
+} from "../support/database/predictions.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
 
 /** What a transition function answers, and the status that is there afterwards. */
 type Outcome = [answer: unknown, status: Status];

@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim } from "../support/db-calls.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { addReference, liftRateLimits, start } from "../support/db-user.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim } from "../support/database/calls.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addReference, liftRateLimits, start } from "../support/database/user.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 // A reference image that no prediction uses has an end: a month after its upload, or with its owner's account.
 const db = useDatabase();

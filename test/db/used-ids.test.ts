@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, complete, fail, providerSays, readRow } from "../support/db-calls.ts";
-import { addProject, addWorld, type World } from "../support/db-predictions.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { liftRateLimits, start } from "../support/db-user.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, complete, fail, providerSays, readRow } from "../support/database/calls.ts";
+import { addProject, addWorld, type World } from "../support/database/predictions.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { liftRateLimits, start } from "../support/database/user.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 // Events are unique by the id of their project or prediction. One that lives a second time would get none.
 

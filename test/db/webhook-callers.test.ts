@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { codeOf, refusalOf } from "../support/db-refusal.ts";
-import { addEndpoint, type Caller, call, clearWebhooks, seedDeliveries } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { codeOf, refusalOf } from "../support/database/refusal.ts";
+import { addEndpoint, type Caller, call, clearWebhooks, seedDeliveries } from "../support/database/webhooks.ts";
 
 // Who may do what with whose endpoint: a user with their own, the secret key with the service-wide ones, nobody with another's.
 

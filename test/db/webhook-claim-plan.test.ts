@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/database/webhooks.ts";
 
 // 100,000 delivered, 10,000 due at one endpoint, and a few at ten others.
 

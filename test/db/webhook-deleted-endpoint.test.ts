@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { codeOf } from "../support/db-refusal.ts";
-import { addScene, makeRequest, type Scene } from "../support/db-requests.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
-import { exchange, resultOf } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { codeOf } from "../support/database/refusal.ts";
+import { addScene, makeRequest, type Scene } from "../support/database/requests.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { exchange, resultOf } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import type { Row } from "../support/db-predictions.ts";
-import { addEndpoint, call, clearWebhooks, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import type { Row } from "../support/database/predictions.ts";
+import { addEndpoint, call, clearWebhooks, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let owner: string;

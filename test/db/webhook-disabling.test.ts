@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { liftRateLimits } from "../support/db-user.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { liftRateLimits } from "../support/database/user.ts";
 import {
   addEndpoint,
   call,
@@ -12,7 +12,7 @@ import {
   resultOf,
   seedDeliveries,
   sendNext,
-} from "../support/db-webhooks.ts";
+} from "../support/database/webhooks.ts";
 
 const START = new Date("2026-03-01T00:00:00Z");
 const days = (count: number, seconds = 0) => new Date(START.getTime() + (count * 86_400 + seconds) * 1000);

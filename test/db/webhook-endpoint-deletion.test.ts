@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { codeOf } from "../support/db-refusal.ts";
-import { addScene, makeRequest, type Scene } from "../support/db-requests.ts";
-import { liftRateLimits } from "../support/db-user.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { codeOf } from "../support/database/refusal.ts";
+import { addScene, makeRequest, type Scene } from "../support/database/requests.ts";
+import { liftRateLimits } from "../support/database/user.ts";
 import {
   addEndpoint,
   type Caller,
@@ -14,7 +14,7 @@ import {
   resultOf,
   seedDeliveries,
   sendNext,
-} from "../support/db-webhooks.ts";
+} from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let scene: Scene;

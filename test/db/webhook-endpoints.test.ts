@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import type { Row } from "../support/db-predictions.ts";
-import { codeOf, refusalOf } from "../support/db-refusal.ts";
-import { liftRateLimits } from "../support/db-user.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
-import { addEndpoint, type Caller, call, clearWebhooks, readEndpoint } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import type { Row } from "../support/database/predictions.ts";
+import { codeOf, refusalOf } from "../support/database/refusal.ts";
+import { liftRateLimits } from "../support/database/user.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { addEndpoint, type Caller, call, clearWebhooks, readEndpoint } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let owner: string;

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { claim, complete, fail, makeDue, providerSays, readRow, retryLater } from "../support/db-calls.ts";
-import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { rolledBack } from "../support/db-rolled-back.ts";
-import { create } from "../support/db-user.ts";
-import { addEndpoint, clearWebhooks } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { claim, complete, fail, makeDue, providerSays, readRow, retryLater } from "../support/database/calls.ts";
+import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
+import { create } from "../support/database/user.ts";
+import { addEndpoint, clearWebhooks } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let world: World;

@@ -1,7 +1,14 @@
 import { beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
-import { useDatabase } from "../support/clone-database.ts";
-import { addEndpoint, clearWebhooks, exchange, record, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import {
+  addEndpoint,
+  clearWebhooks,
+  exchange,
+  record,
+  resultOf,
+  seedDeliveries,
+} from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let endpoint: string;

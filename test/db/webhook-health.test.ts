@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { addEndpoint, call, clearWebhooks, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { addEndpoint, call, clearWebhooks, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 type Hour = { hour: string; delivered: number; retrying: number; exhausted: number };
 type Health = {

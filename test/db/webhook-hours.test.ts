@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { liftRateLimits } from "../support/db-user.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { liftRateLimits } from "../support/database/user.ts";
 import {
   addEndpoint,
   call,
@@ -10,7 +10,7 @@ import {
   resultOf,
   seedDeliveries,
   sendNext,
-} from "../support/db-webhooks.ts";
+} from "../support/database/webhooks.ts";
 
 const HOUR_MS = 3_600_000;
 const db = useDatabase();

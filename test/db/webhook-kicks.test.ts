@@ -1,11 +1,11 @@
 import { Webhook } from "standardwebhooks";
 import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
-import { useDatabase } from "../support/clone-database.ts";
-import { complete } from "../support/db-calls.ts";
-import { addProject, addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { rolledBack } from "../support/db-rolled-back.ts";
-import { addEndpoint, call, clearWebhooks, exchange, lease, seedDeliveries } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { complete } from "../support/database/calls.ts";
+import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
+import { addEndpoint, call, clearWebhooks, exchange, lease, seedDeliveries } from "../support/database/webhooks.ts";
 
 const { kickSecret } = inject("stack");
 const FUNCTIONS_URL = "http://127.0.0.1:9/functions/v1";

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -12,7 +12,7 @@ import {
   resultOf,
   seedDeliveries,
   tokenOf,
-} from "../support/db-webhooks.ts";
+} from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { addEndpoint } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { addEndpoint } from "../support/database/webhooks.ts";
 
 // 20,000 delivered, and among the oldest of them four that were given up, four that are pending and three of another event.
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { complete, providerSays, readRow } from "../support/db-calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/db-predictions.ts";
-import { addEndpoint, clearWebhooks, exchange, resultOf } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { complete, providerSays, readRow } from "../support/database/calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addEndpoint, clearWebhooks, exchange, resultOf } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let world: World;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 

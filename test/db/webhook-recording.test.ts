@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { untilSomebodyWaits } from "../support/db-waiting.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -14,7 +14,7 @@ import {
   seedDeliveries,
   sendNext,
   tokenOf,
-} from "../support/db-webhooks.ts";
+} from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));

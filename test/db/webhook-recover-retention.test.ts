@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addEndpoint, clearWebhooks, readDelivery, seedDeliveries } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addEndpoint, clearWebhooks, readDelivery, seedDeliveries } from "../support/database/webhooks.ts";
 
 // A recovery that reaches back to the end of the retention meets what the pruning deletes at the same moment.
 

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addProject, type Row } from "../support/db-predictions.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addProject, type Row } from "../support/database/predictions.ts";
 import {
   addEndpoint,
   call,
@@ -10,7 +10,7 @@ import {
   resultOf,
   seedDeliveries,
   sendNext,
-} from "../support/db-webhooks.ts";
+} from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let owner: string;

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addEndpoint, clearWebhooks, seedDeliveries, sendNext } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addEndpoint, clearWebhooks, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let endpoint: string;

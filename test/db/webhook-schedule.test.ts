@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -7,7 +7,7 @@ import {
   readDelivery,
   seedDeliveries,
   sendNext,
-} from "../support/db-webhooks.ts";
+} from "../support/database/webhooks.ts";
 
 // Time is an argument, so the whole schedule of more than three days runs at once.
 

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { codeOf, refusalOf } from "../support/db-refusal.ts";
-import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { codeOf, refusalOf } from "../support/database/refusal.ts";
+import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let owner: string;

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import type { Row } from "../support/db-predictions.ts";
-import { codeOf } from "../support/db-refusal.ts";
-import { addEndpoint, call, clearWebhooks, exchange } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import type { Row } from "../support/database/predictions.ts";
+import { codeOf } from "../support/database/refusal.ts";
+import { addEndpoint, call, clearWebhooks, exchange } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let owner: string;

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { addEndpoint, clearWebhooks, exchange, resultOf, seedDeliveries } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addEndpoint, clearWebhooks, exchange, resultOf, seedDeliveries } from "../support/database/webhooks.ts";
 import { until } from "../support/until.ts";
 
 const db = useDatabase();

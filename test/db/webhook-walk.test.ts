@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { plansOf } from "../support/db-plans.ts";
-import { addEndpoint, clearWebhooks, lease, seedDeliveries } from "../support/db-webhooks.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { plansOf } from "../support/database/plans.ts";
+import { addEndpoint, clearWebhooks, lease, seedDeliveries } from "../support/database/webhooks.ts";
 
 // endpoints_with_due: who has something due, in the falling order of the identifiers, from anywhere on.
 

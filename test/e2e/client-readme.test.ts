@@ -1,7 +1,7 @@
 import * as supabaseJs from "@supabase/supabase-js";
 import { expect, inject, test } from "vitest";
 import * as client from "../../client/index.ts";
-import { drawImage } from "../support/api-images.ts";
+import { drawImage } from "../support/media/images.ts";
 
 const readme = await Deno.readTextFile(new URL("../../client/README.md", import.meta.url));
 const example = readme.match(/^```js\n(.*?)^```$/ms)?.[1] ?? "";

@@ -2,11 +2,11 @@ import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { installClient } from "../../tools/starter/install-client.ts";
-import { bundle } from "../support/client-bundle.ts";
-import { expectJourney } from "../support/client-expect-journey.ts";
-import { type JourneyReport, journey } from "../support/client-journey.ts";
-import { startProxy } from "../support/client-proxy.ts";
-import { newTraveller } from "../support/client-traveller.ts";
+import { bundle } from "../support/client/bundle.ts";
+import { expectJourney } from "../support/client/expect-journey.ts";
+import { type JourneyReport, journey } from "../support/client/journey.ts";
+import { startProxy } from "../support/client/proxy.ts";
+import { newTraveller } from "../support/client/traveller.ts";
 
 const stack = inject("stack");
 const undo: (() => Promise<unknown>)[] = [];
@@ -14,11 +14,11 @@ let bundled = "";
 /** Has installed the packed client. */
 let app = "";
 beforeAll(async () => {
-  bundled = (await bundle("test/support/client-journey.ts")).code;
+  bundled = (await bundle("test/support/client/journey.ts")).code;
   app = await Deno.makeTempDir({ prefix: "keyframe-client-app-" });
   undo.push(() => Deno.remove(app, { recursive: true }));
   await installClient(app);
-  const journeyFile = new URL("../support/client-journey.ts", import.meta.url).pathname;
+  const journeyFile = new URL("../support/client/journey.ts", import.meta.url).pathname;
   const { code } = await transformWithOxc(await Deno.readTextFile(journeyFile), journeyFile);
   await Deno.writeTextFile(`${app}/package.json`, JSON.stringify({ type: "module", private: true }));
   await Deno.writeTextFile(`${app}/journey.js`, code.replace("../../client/index.ts", "keyframe-client"));

@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { type Visit, visitDashboard } from "../support/dashboard-browser.ts";
-import { stepCard } from "../support/dashboard-film.ts";
-import { newPerson } from "../support/dashboard-person.ts";
+import { type Visit, visitDashboard } from "../support/dashboard/browser.ts";
+import { stepCard } from "../support/dashboard/film.ts";
+import { newPerson } from "../support/dashboard/person.ts";
 
 const visit = visitDashboard();
 const API = "**/functions/v1/api/**";

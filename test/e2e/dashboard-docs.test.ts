@@ -1,16 +1,16 @@
 import { Buffer } from "node:buffer";
 import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { visitDashboard } from "../support/dashboard-browser.ts";
-import { newPerson } from "../support/dashboard-person.ts";
-import { openDatabase } from "../support/api-database.ts";
+import { visitDashboard } from "../support/dashboard/browser.ts";
+import { newPerson } from "../support/dashboard/person.ts";
+import { openDatabase } from "../support/api/database.ts";
 import type { Step } from "../../shared/contract/fields.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { drawImage } from "../support/api-images.ts";
-import { furnish } from "../support/dashboard-tour.ts";
-import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.ts";
-import { answers } from "../support/flow-receiver-habits.ts";
-import { openApi, places } from "../support/openapi-document.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { drawImage } from "../support/media/images.ts";
+import { furnish } from "../support/dashboard/tour.ts";
+import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { answers } from "../support/receiver/habits.ts";
+import { openApi, places } from "../support/openapi/document.ts";
 
 const visit = visitDashboard();
 /** Every operation is opened, executed and pasted, one after the other. */

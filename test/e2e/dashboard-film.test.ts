@@ -1,14 +1,14 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { openDatabase } from "../support/api-database.ts";
-import { uniquePrompt } from "../support/api-provider.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { visitDashboard } from "../support/dashboard-browser.ts";
-import { photoFile, runStep, stepCard } from "../support/dashboard-film.ts";
-import { tabTo } from "../support/dashboard-keyboard.ts";
-import { newPerson } from "../support/dashboard-person.ts";
-import { fillCredentials } from "../support/dashboard-sign-in.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { visitDashboard } from "../support/dashboard/browser.ts";
+import { photoFile, runStep, stepCard } from "../support/dashboard/film.ts";
+import { tabTo } from "../support/dashboard/keyboard.ts";
+import { newPerson } from "../support/dashboard/person.ts";
+import { fillCredentials } from "../support/dashboard/sign-in.ts";
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();

@@ -1,9 +1,9 @@
 import { test } from "vitest";
-import { openDatabase } from "../support/api-database.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp } from "../support/api-user.ts";
-import { visitDashboard } from "../support/dashboard-browser.ts";
-import { stepCard } from "../support/dashboard-film.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp } from "../support/api/user.ts";
+import { visitDashboard } from "../support/dashboard/browser.ts";
+import { stepCard } from "../support/dashboard/film.ts";
 
 const visit = visitDashboard();
 const sql = openDatabase();

@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { axeFindings } from "../support/dashboard-axe.ts";
-import { visitDashboard } from "../support/dashboard-browser.ts";
-import { newPerson, type Person } from "../support/dashboard-person.ts";
+import { axeFindings } from "../support/dashboard/axe.ts";
+import { visitDashboard } from "../support/dashboard/browser.ts";
+import { newPerson, type Person } from "../support/dashboard/person.ts";
 import {
   type Belongings,
   brokenTour,
@@ -12,9 +12,9 @@ import {
   type Stop,
   signedOutTour,
   untilRead,
-} from "../support/dashboard-tour.ts";
-import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.ts";
-import { answers } from "../support/flow-receiver-habits.ts";
+} from "../support/dashboard/tour.ts";
+import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { answers } from "../support/receiver/habits.ts";
 
 const visit = visitDashboard();
 let receiver: FlowReceiver;

@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { visitDashboard } from "../support/dashboard-browser.ts";
-import { newPerson } from "../support/dashboard-person.ts";
-import { fillCredentials } from "../support/dashboard-sign-in.ts";
+import { visitDashboard } from "../support/dashboard/browser.ts";
+import { newPerson } from "../support/dashboard/person.ts";
+import { fillCredentials } from "../support/dashboard/sign-in.ts";
 
 const visit = visitDashboard();
 const NEW_PASSWORD = "a new and long enough password";

@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
-import { sessionKey, visitDashboard } from "../support/dashboard-browser.ts";
-import { newPerson } from "../support/dashboard-person.ts";
-import { fillCredentials } from "../support/dashboard-sign-in.ts";
+import { sessionKey, visitDashboard } from "../support/dashboard/browser.ts";
+import { newPerson } from "../support/dashboard/person.ts";
+import { fillCredentials } from "../support/dashboard/sign-in.ts";
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();

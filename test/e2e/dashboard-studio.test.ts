@@ -1,12 +1,12 @@
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import type { Prediction } from "../../client/index.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { startStuck } from "../support/api-stuck.ts";
-import { signUp } from "../support/api-user.ts";
-import { visitDashboard } from "../support/dashboard-browser.ts";
-import { photoFile, stepCard } from "../support/dashboard-film.ts";
-import { newPerson, type Person } from "../support/dashboard-person.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp } from "../support/api/user.ts";
+import { visitDashboard } from "../support/dashboard/browser.ts";
+import { photoFile, stepCard } from "../support/dashboard/film.ts";
+import { newPerson, type Person } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();

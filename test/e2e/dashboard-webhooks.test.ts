@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { axeFindings } from "../support/dashboard-axe.ts";
-import { visitDashboard } from "../support/dashboard-browser.ts";
-import { newPerson } from "../support/dashboard-person.ts";
-import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.ts";
-import { answers } from "../support/flow-receiver-habits.ts";
-import { isSignedWith, readSigned, signatures } from "../support/flow-receiver-signed.ts";
+import { axeFindings } from "../support/dashboard/axe.ts";
+import { visitDashboard } from "../support/dashboard/browser.ts";
+import { newPerson } from "../support/dashboard/person.ts";
+import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { answers } from "../support/receiver/habits.ts";
+import { isSignedWith, readSigned, signatures } from "../support/receiver/signed.ts";
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();

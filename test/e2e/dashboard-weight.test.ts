@@ -1,10 +1,10 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { visitDashboard } from "../support/dashboard-browser.ts";
-import { newPerson, type Person } from "../support/dashboard-person.ts";
-import { type Belongings, furnish } from "../support/dashboard-tour.ts";
-import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.ts";
-import { answers } from "../support/flow-receiver-habits.ts";
+import { visitDashboard } from "../support/dashboard/browser.ts";
+import { newPerson, type Person } from "../support/dashboard/person.ts";
+import { type Belongings, furnish } from "../support/dashboard/tour.ts";
+import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { answers } from "../support/receiver/habits.ts";
 
 const visit = visitDashboard();
 const MAX_REQUESTS = 25;

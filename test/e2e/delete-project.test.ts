@@ -4,9 +4,9 @@ import { afterAll, describe, expect, inject, test } from "vitest";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";
-import { download, expectSoundEnd } from "../support/flow-ending.ts";
-import { type FilmMaker, newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { connect } from "../support/flow-stack.ts";
+import { download, expectSoundEnd } from "../support/film/ending.ts";
+import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { connect } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 const stack = inject("stack");

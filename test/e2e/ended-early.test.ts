@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Prediction } from "../../shared/contract/predictions.ts";
-import { expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
-import { type FilmMaker, newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { callbacksFor, loggedBy } from "../support/flow-logs.ts";
-import { runsAtProvider } from "../support/flow-provider.ts";
-import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { expectSoundEnd, wholeRow } from "../support/film/ending.ts";
+import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { callbacksFor, loggedBy } from "../support/stack/logs.ts";
+import { runsAtProvider } from "../support/film/provider.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 // Its own stack, for its simulator takes a minute for a run.

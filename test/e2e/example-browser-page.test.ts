@@ -3,9 +3,9 @@ import { createClient } from "@supabase/supabase-js";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { launchBrowser } from "../../tools/demo/browser.ts";
-import { drawImage } from "../support/api-images.ts";
-import { runVite, servePage } from "../support/example-browser-page.ts";
-import { promptWith } from "../support/flow-film-maker.ts";
+import { drawImage } from "../support/media/images.ts";
+import { runVite, servePage } from "../support/examples/browser-page.ts";
+import { promptWith } from "../support/film/film-maker.ts";
 
 // examples/browser-page in a real browser, served as its README says, against the running stack.
 

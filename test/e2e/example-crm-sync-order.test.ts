@@ -5,7 +5,7 @@ import { settings } from "../../examples/crm-sync/settings.ts";
 import { openStore } from "../../examples/crm-sync/store.ts";
 import { createSync } from "../../examples/crm-sync/sync.ts";
 import { documentedBodies } from "../tools/receiver-fixture.ts";
-import { newCrmSync } from "../support/example-crm-sync.ts";
+import { newCrmSync } from "../support/examples/crm-sync.ts";
 
 // The rules of examples/crm-sync that real deliveries meet only by accident: two events at the same moment, a slow CRM.
 

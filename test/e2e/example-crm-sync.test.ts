@@ -1,17 +1,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 import { delivery, webhookList, webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
-import { type CrmSync, newCrmSync, setUpHubSpot } from "../support/example-crm-sync.ts";
-import { type FakeHubSpot, HUBSPOT_TOKEN, type HubSpotRequest, startHubSpot } from "../support/example-hubspot.ts";
-import { type FilmMaker, newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { createProjects, insertProjects, type Registered, register } from "../support/flow-receiver-register.ts";
-import {
-  hasFailed,
-  isDelivered,
-  letRetriesComeDue,
-  readStories,
-  untilStories,
-} from "../support/flow-receiver-story.ts";
-import { connect } from "../support/flow-stack.ts";
+import { type CrmSync, newCrmSync, setUpHubSpot } from "../support/examples/crm-sync.ts";
+import { type FakeHubSpot, HUBSPOT_TOKEN, type HubSpotRequest, startHubSpot } from "../support/examples/hubspot.ts";
+import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { createProjects, insertProjects, type Registered, register } from "../support/receiver/register.ts";
+import { hasFailed, isDelivered, letRetriesComeDue, readStories, untilStories } from "../support/receiver/story.ts";
+import { connect } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 // examples/crm-sync as its own process, between the deliveries of the running stack and a server that answers as HubSpot does.

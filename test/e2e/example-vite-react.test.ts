@@ -3,8 +3,8 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { freePort } from "../../local/network.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
-import { drawImage } from "../support/api-images.ts";
-import { promptWith } from "../support/flow-film-maker.ts";
+import { drawImage } from "../support/media/images.ts";
+import { promptWith } from "../support/film/film-maker.ts";
 import { until } from "../support/until.ts";
 
 // The starter in a real browser, served by npm run starter, on the packed client and against the running stack.

@@ -6,11 +6,11 @@ import { z } from "zod";
 import { type DemoStep, runDemo } from "../../tools/demo/run-demo.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
-import { download, expectSoundEnd } from "../support/flow-ending.ts";
-import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { readMovie } from "../support/flow-movie.ts";
-import { runsAtProvider } from "../support/flow-provider.ts";
-import { connect } from "../support/flow-stack.ts";
+import { download, expectSoundEnd } from "../support/film/ending.ts";
+import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { readMovie } from "../support/film/movie.ts";
+import { runsAtProvider } from "../support/film/provider.ts";
+import { connect } from "../support/stack/own-stack.ts";
 
 const stack = inject("stack");
 const sql = connect(stack.databaseUrl);

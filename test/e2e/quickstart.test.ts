@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { PROJECT } from "../support/deploy-platform.ts";
-import { type DeployScene, openDeployScene } from "../support/deploy-scene.ts";
+import { PROJECT } from "../support/tools/deploy-platform.ts";
+import { type DeployScene, openDeployScene } from "../support/tools/deploy-scene.ts";
 import { supabaseCli } from "../../local/stack/apply-migrations.ts";
 
 // docs/quickstart.md as it stands: every block runs in order, in one shell per block. `npm start` is the running stack, the hosted project is

@@ -1,5 +1,5 @@
 import { expect, inject, test } from "vitest";
-import { fillIn, readRecipes } from "../support/admin-recipes.ts";
+import { fillIn, readRecipes } from "../support/database/admin-recipes.ts";
 
 type Ran = { code: number; output: string; error: string };
 

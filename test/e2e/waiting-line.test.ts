@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Prediction } from "../../shared/contract/predictions.ts";
-import { expectSoundEnd } from "../support/flow-ending.ts";
-import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { runsAtProvider } from "../support/flow-provider.ts";
-import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { expectSoundEnd } from "../support/film/ending.ts";
+import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { runsAtProvider } from "../support/film/provider.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 // Its own stack, for its runs last until the test lets them end.

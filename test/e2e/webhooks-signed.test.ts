@@ -1,18 +1,18 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
-import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.ts";
-import { answers, first } from "../support/flow-receiver-habits.ts";
-import { createProjects, register } from "../support/flow-receiver-register.ts";
-import { isSignedWith, readSigned, signatures } from "../support/flow-receiver-signed.ts";
+import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { answers, first } from "../support/receiver/habits.ts";
+import { createProjects, register } from "../support/receiver/register.ts";
+import { isSignedWith, readSigned, signatures } from "../support/receiver/signed.ts";
 import {
   expectSoundDeliveries,
   hasFailed,
   isDelivered,
   letRetriesComeDue,
   untilStories,
-} from "../support/flow-receiver-story.ts";
-import { connect } from "../support/flow-stack.ts";
+} from "../support/receiver/story.ts";
+import { connect } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 const stack = inject("stack");

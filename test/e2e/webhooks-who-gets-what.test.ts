@@ -1,20 +1,14 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { z } from "zod";
-import { apiCaller } from "../support/flow-call.ts";
+import { apiCaller } from "../support/film/call.ts";
 import { delivery, recoveredDeliveries, webhook } from "../../shared/contract/webhooks.ts";
-import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.ts";
-import { answers } from "../support/flow-receiver-habits.ts";
-import { createProjects, register } from "../support/flow-receiver-register.ts";
-import { readSigned } from "../support/flow-receiver-signed.ts";
-import {
-  expectSoundDeliveries,
-  hasFailed,
-  isDelivered,
-  readStories,
-  untilStories,
-} from "../support/flow-receiver-story.ts";
-import { connect } from "../support/flow-stack.ts";
+import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { answers } from "../support/receiver/habits.ts";
+import { createProjects, register } from "../support/receiver/register.ts";
+import { readSigned } from "../support/receiver/signed.ts";
+import { expectSoundDeliveries, hasFailed, isDelivered, readStories, untilStories } from "../support/receiver/story.ts";
+import { connect } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 const stack = inject("stack");

@@ -5,9 +5,9 @@ import { wrongClockCallbacks, wrongClockLog } from "../../lab/chaos/second-proce
 import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-process.ts";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
-import { newFilmMaker } from "../support/flow-film-maker.ts";
-import { setQuickIntervals } from "../support/flow-quick-settings.ts";
-import { connect } from "../support/flow-stack.ts";
+import { newFilmMaker } from "../support/film/film-maker.ts";
+import { setQuickIntervals } from "../support/stack/quick-settings.ts";
+import { connect } from "../support/stack/own-stack.ts";
 
 // Every callback goes to a replicate-webhook whose clock is ten minutes off. It must refuse all, because it cannot distinguish a
 // callback of now from one that was kept for ten minutes. Runs end all the same, for they are polled.

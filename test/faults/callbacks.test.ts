@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { download, expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
-import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { callbacksFor, loggedBy } from "../support/flow-logs.ts";
-import { runsAtProvider } from "../support/flow-provider.ts";
-import { setQuickIntervals } from "../support/flow-quick-settings.ts";
-import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { download, expectSoundEnd, wholeRow } from "../support/film/ending.ts";
+import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { callbacksFor, loggedBy } from "../support/stack/logs.ts";
+import { runsAtProvider } from "../support/film/provider.ts";
+import { setQuickIntervals } from "../support/stack/quick-settings.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 // Its own stack, for whether callbacks or polls come first depends on how often it polls.

@@ -3,7 +3,7 @@ import { runBurst } from "../../lab/bench/deliver/burst.ts";
 import { keyframeWay } from "../../lab/bench/deliver/ways.ts";
 import { ENDPOINTS, openScene, type Scene } from "../../lab/bench/deliver/scene.ts";
 import { quantile } from "../../lab/bench/measure.ts";
-import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 // Its own stack: 1,000 deliveries at once would be in the way of other tests.

@@ -1,17 +1,17 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { type FilmMaker, newFilmMaker } from "../support/flow-film-maker.ts";
-import { type FlowReceiver, type Habit, startFlowReceiver } from "../support/flow-receiver.ts";
-import { answers, hangs } from "../support/flow-receiver-habits.ts";
-import { createProjects, insertProjects, register } from "../support/flow-receiver-register.ts";
+import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";
+import { type FlowReceiver, type Habit, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { answers, hangs } from "../support/receiver/habits.ts";
+import { createProjects, insertProjects, register } from "../support/receiver/register.ts";
 import {
   expectSoundDeliveries,
   isDelivered,
   letLeaseRunOut,
   readStories,
   untilStories,
-} from "../support/flow-receiver-story.ts";
-import { killAndAwaitRestart, untilNobodyLooks } from "../support/flow-restarts.ts";
-import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+} from "../support/receiver/story.ts";
+import { killAndAwaitRestart, untilNobodyLooks } from "../support/stack/restarts.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 // Its own stack, whose processes are killed, Postgres among them. Each is started again by its supervisor.

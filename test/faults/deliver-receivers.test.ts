@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { recoveredDeliveries, webhook } from "../../shared/contract/webhooks.ts";
-import { newFilmMaker } from "../support/flow-film-maker.ts";
-import { type FlowReceiver, type Habit, startFlowReceiver } from "../support/flow-receiver.ts";
+import { newFilmMaker } from "../support/film/film-maker.ts";
+import { type FlowReceiver, type Habit, startFlowReceiver } from "../support/receiver/receiver.ts";
 import {
   answers,
   answersAfter,
@@ -11,10 +11,10 @@ import {
   first,
   hangs,
   sends,
-} from "../support/flow-receiver-habits.ts";
-import { startRawServer } from "../support/flow-receiver-raw.ts";
-import { createProjects, register } from "../support/flow-receiver-register.ts";
-import { readSigned } from "../support/flow-receiver-signed.ts";
+} from "../support/receiver/habits.ts";
+import { startRawServer } from "../support/receiver/raw.ts";
+import { createProjects, register } from "../support/receiver/register.ts";
+import { readSigned } from "../support/receiver/signed.ts";
 import {
   expectSoundDeliveries,
   hasFailed,
@@ -24,8 +24,8 @@ import {
   readStories,
   type Story,
   untilStories,
-} from "../support/flow-receiver-story.ts";
-import { connect } from "../support/flow-stack.ts";
+} from "../support/receiver/story.ts";
+import { connect } from "../support/stack/own-stack.ts";
 
 const stack = inject("stack");
 const sql = connect(stack.databaseUrl);

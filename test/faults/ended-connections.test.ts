@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { openPool } from "../../local/platform/open-pool.ts";
-import { useDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
 import { until } from "../support/until.ts";
 
 const db = useDatabase();

@@ -3,11 +3,11 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { cryptoBytes, randomWebhookSecret } from "../../local/simulator/random.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
-import { type Seeded, type Status, seedPrediction } from "../support/db-predictions.ts";
-import { wholeRow } from "../support/flow-ending.ts";
-import { type FilmMaker, newFilmMaker } from "../support/flow-film-maker.ts";
-import { type SignedPost, signedPost } from "../support/flow-signed-post.ts";
-import { connect } from "../support/flow-stack.ts";
+import { type Seeded, type Status, seedPrediction } from "../support/database/predictions.ts";
+import { wholeRow } from "../support/film/ending.ts";
+import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";
+import { type SignedPost, signedPost } from "../support/receiver/signed-post.ts";
+import { connect } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 const stack = inject("stack");

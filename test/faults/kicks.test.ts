@@ -3,12 +3,12 @@ import { z } from "zod";
 import { startReceiver } from "../../tools/receiver/start-receiver.ts";
 import { cryptoBytes, randomWebhookSecret } from "../../local/simulator/random.ts";
 import type { Prediction } from "../../shared/contract/predictions.ts";
-import { download, expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
-import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { runsAtProvider } from "../support/flow-provider.ts";
-import { untilNobodyLooks } from "../support/flow-restarts.ts";
-import { type SignedPost, signedPost } from "../support/flow-signed-post.ts";
-import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { download, expectSoundEnd, wholeRow } from "../support/film/ending.ts";
+import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { runsAtProvider } from "../support/film/provider.ts";
+import { untilNobodyLooks } from "../support/stack/restarts.ts";
+import { type SignedPost, signedPost } from "../support/receiver/signed-post.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 const registered = z.object({ data: z.object({ webhookId: z.string(), secret: z.string() }) });

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Prediction } from "../../shared/contract/predictions.ts";
-import { download, type EndedRow, expectSoundEnd, wholeRow } from "../support/flow-ending.ts";
-import { type FilmMaker, newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { callbacksFor } from "../support/flow-logs.ts";
-import { runsAtProvider } from "../support/flow-provider.ts";
-import { killAndAwaitRestart, letLeaseRunOut, untilNobodyLooks } from "../support/flow-restarts.ts";
-import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { download, type EndedRow, expectSoundEnd, wholeRow } from "../support/film/ending.ts";
+import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { callbacksFor } from "../support/stack/logs.ts";
+import { runsAtProvider } from "../support/film/provider.ts";
+import { killAndAwaitRestart, letLeaseRunOut, untilNobodyLooks } from "../support/stack/restarts.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 // Its own stack, whose processes are killed. Postgres is not among them: deliver-killed.test.ts kills that.

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../local/network.ts";
 import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
-import { promptWith } from "../support/flow-film-maker.ts";
-import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { promptWith } from "../support/film/film-maker.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 // Pairs of users ask for the same, and for both of them the answer to the submit is lost, with every callback. Half of the pairs

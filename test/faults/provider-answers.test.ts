@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
-import { download, expectSoundEnd } from "../support/flow-ending.ts";
-import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { callbacksFor } from "../support/flow-logs.ts";
-import { runsAtProvider } from "../support/flow-provider.ts";
-import { connect } from "../support/flow-stack.ts";
+import { download, expectSoundEnd } from "../support/film/ending.ts";
+import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { callbacksFor } from "../support/stack/logs.ts";
+import { runsAtProvider } from "../support/film/provider.ts";
+import { connect } from "../support/stack/own-stack.ts";
 
 const stack = inject("stack");
 const sql = connect(stack.databaseUrl);

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { INVARIANTS } from "../../lab/chaos/invariants/invariants.ts";
-import { type ChaosScene, setChaosScene } from "../support/chaos-scene.ts";
-import { useDatabase } from "../support/clone-database.ts";
+import { type ChaosScene, setChaosScene } from "../support/lab/chaos-scene.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
 
 // A check that cannot fail proves nothing: here each invariant is broken, one way at a time.
 const db = useDatabase();

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Prediction } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";
-import { type FilmMaker, newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { runsAtProvider } from "../support/flow-provider.ts";
-import { letLeaseRunOut } from "../support/flow-restarts.ts";
-import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
+import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { runsAtProvider } from "../support/film/provider.ts";
+import { letLeaseRunOut } from "../support/stack/restarts.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
 // A run that was paid for, and which no row names: its answer was lost, and so is every callback. Its own stack,

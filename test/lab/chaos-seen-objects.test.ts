@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { recordObjects } from "../../lab/chaos/invariants/ledger-tables.ts";
-import { useDatabase } from "../support/clone-database.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
 
 const db = useDatabase();
 beforeAll(async () => {

@@ -4,11 +4,11 @@ import { createAttempt } from "../../supabase/functions/keyframe-deliver/send/at
 import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
 import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.ts";
 import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { signUp } from "../support/api-user.ts";
-import { HOSTILE_URLS, RESOLVER_TRICKS } from "../support/security-addresses.ts";
-import { inParallel } from "../support/security-rest.ts";
-import { setTrap, watchDials } from "../support/security-sockets.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { signUp } from "../support/api/user.ts";
+import { HOSTILE_URLS, RESOLVER_TRICKS } from "../support/security/addresses.ts";
+import { inParallel } from "../support/security/rest.ts";
+import { setTrap, watchDials } from "../support/security/sockets.ts";
 
 const sql = openDatabase();
 

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { openDatabase } from "../support/api-database.ts";
-import { type Scene, setScene } from "../support/api-requests.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { columnsOf, mayDelete, permitted, type Role, TABLES, type Verb, VERBS } from "../support/security-columns.ts";
-import { inParallel, isDenied, type RestCaller, rest } from "../support/security-rest.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { type Scene, setScene } from "../support/api/requests.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { columnsOf, mayDelete, permitted, type Role, TABLES, type Verb, VERBS } from "../support/security/columns.ts";
+import { inParallel, isDenied, type RestCaller, rest } from "../support/security/rest.ts";
 import { until } from "../support/until.ts";
 
 // The same specification as columns-sql.test.ts, asked through the Data API: each table × caller × verb × column.

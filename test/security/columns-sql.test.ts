@@ -1,8 +1,8 @@
 import type { TransactionSql } from "postgres";
 import { describe, expect, test } from "vitest";
-import { useDatabase } from "../support/clone-database.ts";
-import { refusalOf } from "../support/db-refusal.ts";
-import { columnsOf, mayDelete, permitted, ROLES, TABLES, type Verb, VERBS } from "../support/security-columns.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { columnsOf, mayDelete, permitted, ROLES, TABLES, type Verb, VERBS } from "../support/security/columns.ts";
 
 // Each column by itself, tried as each role in Postgres. What rows a role sees: test/db/table-grants.test.ts.
 

@@ -2,12 +2,12 @@ import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import type { Step } from "../../shared/contract/fields.ts";
 import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/files/checked-copy.ts";
 import { OutputError } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
-import { fillBuckets } from "../support/api-buckets.ts";
-import { footprint, leftBehind, openDatabase } from "../support/api-database.ts";
-import { drawImage } from "../support/api-images.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { inParallel } from "../support/security-rest.ts";
-import { HOSTILE_NAMES, joined, NO_IMAGES, POLYGLOTS } from "../support/security-files.ts";
+import { fillBuckets } from "../support/api/buckets.ts";
+import { footprint, leftBehind, openDatabase } from "../support/api/database.ts";
+import { drawImage } from "../support/media/images.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { inParallel } from "../support/security/rest.ts";
+import { HOSTILE_NAMES, joined, NO_IMAGES, POLYGLOTS } from "../support/security/files.ts";
 
 const sql = openDatabase();
 const PATH = "/api/projects/reference-images";

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, inject, test } from "vitest";
-import { footprint, openDatabase } from "../support/api-database.ts";
-import { type Scene, setScene } from "../support/api-requests.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { isDenied, type RestCaller, rest } from "../support/security-rest.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { type Scene, setScene } from "../support/api/requests.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { isDenied, type RestCaller, rest } from "../support/security/rest.ts";
 
 // Ways round the grants that the Data API's own language offers.
 

@@ -8,11 +8,11 @@ import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
-import { newFilmMaker, promptWith } from "../support/flow-film-maker.ts";
-import { type FlowReceiver, startFlowReceiver } from "../support/flow-receiver.ts";
-import { register } from "../support/flow-receiver-register.ts";
-import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
-import { type Canary, keepQueuedRequests, searchFiles, searchTables } from "../support/security-canaries.ts";
+import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
+import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { register } from "../support/receiver/register.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
+import { type Canary, keepQueuedRequests, searchFiles, searchTables } from "../support/security/canaries.ts";
 import { until } from "../support/until.ts";
 
 // A whole film with a failure, a refused request of every kind and a webhook that is refused once; then everything that was

@@ -1,11 +1,11 @@
 import type postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { seedPrediction } from "../support/db-predictions.ts";
-import { type FilmMaker, newFilmMaker } from "../support/flow-film-maker.ts";
-import { untilNobodyLooks } from "../support/flow-restarts.ts";
-import { type OwnStack, startOwnStack } from "../support/flow-stack.ts";
-import { rawExchange } from "../support/security-raw.ts";
-import { FORGERIES, lines, signatureOf } from "../support/security-signatures.ts";
+import { seedPrediction } from "../support/database/predictions.ts";
+import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";
+import { untilNobodyLooks } from "../support/stack/restarts.ts";
+import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
+import { rawExchange } from "../support/security/raw.ts";
+import { FORGERIES, lines, signatureOf } from "../support/security/signatures.ts";
 import { until } from "../support/until.ts";
 
 // Its own stack without its scheduler, so that nothing at all changes in the database but by the requests of this file.

@@ -1,12 +1,12 @@
 import { compactVerify, importJWK } from "jose";
 import { beforeAll, describe, expect, inject, test } from "vitest";
-import { createApiApp } from "../support/api-app.ts";
-import { callApi } from "../support/api-call.ts";
-import { footprint, openDatabase } from "../support/api-database.ts";
-import { forgeToken, publicJwk } from "../support/api-tokens.ts";
-import { signUp, type User } from "../support/api-user.ts";
-import { rawExchange } from "../support/security-raw.ts";
-import { HOSTILE_TOKENS } from "../support/security-tokens.ts";
+import { createApiApp } from "../support/api/app.ts";
+import { callApi } from "../support/api/call.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { forgeToken, publicJwk } from "../support/api/tokens.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { rawExchange } from "../support/security/raw.ts";
+import { HOSTILE_TOKENS } from "../support/security/tokens.ts";
 
 const sql = openDatabase();
 let victim: User;

@@ -3,9 +3,9 @@ import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
 import { residentMb, watchMemory } from "../../lab/bench/memory/process-usage.ts";
 import { socketsOf } from "../../lab/chaos/connections.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
-import { openDatabase } from "../support/api-database.ts";
-import { drawImage } from "../support/api-images.ts";
-import { signUp, type User } from "../support/api-user.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { drawImage } from "../support/media/images.ts";
+import { signUp, type User } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 
 // Connections whose bodies do not end, written to the functions of the running stack: through the gateway, and straight to

@@ -11,9 +11,9 @@ import { healthStage } from "../../tools/deploy/health-stage.ts";
 import { readMigrations } from "../../tools/deploy/migrations.ts";
 import type { Stage } from "../../tools/deploy/stage.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
-import { filesOfFunction } from "../support/deploy-graph.ts";
-import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/deploy-platform.ts";
-import { type DeployScene, openDeployScene, type Ran } from "../support/deploy-scene.ts";
+import { filesOfFunction } from "../support/tools/deploy-graph.ts";
+import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/tools/deploy-platform.ts";
+import { type DeployScene, openDeployScene, type Ran } from "../support/tools/deploy-scene.ts";
 
 // The real Supabase CLI, the real migrations, a real Postgres, the real functions; only Supabase's and Replicate's own servers
 // are stand-ins.

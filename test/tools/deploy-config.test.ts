@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { createSupabaseCli, parseJson, type SupabaseCli } from "../../tools/deploy/supabase-cli.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { forgetProject, logIn } from "../support/deploy-login.ts";
-import { DeployPlatform, PROJECT } from "../support/deploy-platform.ts";
-import { silent } from "../support/deploy-scene.ts";
+import { forgetProject, logIn } from "../support/tools/deploy-login.ts";
+import { DeployPlatform, PROJECT } from "../support/tools/deploy-platform.ts";
+import { silent } from "../support/tools/deploy-scene.ts";
 
 // supabase/config.toml as the Supabase CLI itself reads it.
 // The CLI starts slowly on a busy machine, and a build takes a while.

@@ -8,9 +8,9 @@ import { createSecretKeeper } from "../../tools/deploy/output.ts";
 import { dashboardStage } from "../../tools/deploy/dashboard-stage.ts";
 import { createSupabaseCli } from "../../tools/deploy/supabase-cli.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { forgetProject, logIn } from "../support/deploy-login.ts";
-import { DeployPlatform, PROJECT } from "../support/deploy-platform.ts";
-import { hastyClock, silent } from "../support/deploy-scene.ts";
+import { forgetProject, logIn } from "../support/tools/deploy-login.ts";
+import { DeployPlatform, PROJECT } from "../support/tools/deploy-platform.ts";
+import { hastyClock, silent } from "../support/tools/deploy-scene.ts";
 
 const BUILT = join(PROJECT_ROOT, ".keyframe", `dashboard-${PROJECT}`);
 // The CLI starts slowly on a busy machine, and a build takes a while.

@@ -6,8 +6,8 @@ import { createProgress, createSecretKeeper } from "../../tools/deploy/output.ts
 import { vaultSql } from "../../tools/deploy/database-stages.ts";
 import { refuseLarge } from "../../tools/deploy/function-stages.ts";
 import { waitForHealth } from "../../tools/deploy/health-stage.ts";
-import { ownCommandLines } from "../support/deploy-command-lines.ts";
-import { hastyClock } from "../support/deploy-scene.ts";
+import { ownCommandLines } from "../support/tools/deploy-command-lines.ts";
+import { hastyClock } from "../support/tools/deploy-scene.ts";
 
 test("migrations here and there → what is pending, an app's own, copied by add, too late, applied with other statements", () => {
   const none = { pending: [], foreign: [], copied: [], tooLate: [], changed: [] };

@@ -10,11 +10,11 @@ import { type DemoStep, runDemo } from "../../tools/demo/run-demo.ts";
 import { readMigrations } from "../../tools/deploy/migrations.ts";
 import { migrationName } from "../../tools/install/source.ts";
 import { releaseMigration } from "../../tools/release-migration.ts";
-import { readEverything } from "../support/db-everything.ts";
-import { filesOfFunction } from "../support/deploy-graph.ts";
-import { PROJECT } from "../support/deploy-platform.ts";
-import { type DeployScene, openDeployScene } from "../support/deploy-scene.ts";
-import { type AppRepository, giveOwnThings, initApp, takeEveryName } from "../support/install-apps.ts";
+import { readEverything } from "../support/database/everything.ts";
+import { filesOfFunction } from "../support/tools/deploy-graph.ts";
+import { PROJECT } from "../support/tools/deploy-platform.ts";
+import { type DeployScene, openDeployScene } from "../support/tools/deploy-scene.ts";
+import { type AppRepository, giveOwnThings, initApp, takeEveryName } from "../support/tools/install-apps.ts";
 
 // The real Supabase CLI and a real Postgres; the Management API is a stand-in. The tests of each repository run in order.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });

@@ -6,8 +6,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { filesOfFunction } from "../support/deploy-graph.ts";
-import { type AppRepository, initApp } from "../support/install-apps.ts";
+import { filesOfFunction } from "../support/tools/deploy-graph.ts";
+import { type AppRepository, initApp } from "../support/tools/install-apps.ts";
 
 const run = promisify(execFile);
 

@@ -10,7 +10,7 @@ import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
 import { createUploadTurns } from "../../supabase/functions/api/http/upload-turns.ts";
 import { createManagerVerifier, createProjectVerifier } from "../../supabase/functions/api/auth/project-key.ts";
 import { createSessionVerifier } from "../../supabase/functions/api/auth/verify-session.ts";
-import { watched } from "../support/openapi-watch.ts";
+import { watched } from "../support/openapi/watch.ts";
 
 export const OWNER = "7d3f1c52-5a0e-4f6e-9d0b-0a4f6f3f2c11";
 export const PROJECT = "0e8a1f3c-2a1b-4c7d-8e9f-1a2b3c4d5e6f";

@@ -9,7 +9,7 @@ import {
   type ScriptedServer,
   startScriptedServer,
   type Turn,
-} from "../support/client-server.ts";
+} from "../support/client/server.ts";
 import { until } from "../support/until.ts";
 
 let server: ScriptedServer;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { GenerationError, hasEnded, mustSucceed } from "../../client/index.ts";
 import { predictionStatus } from "../../shared/contract/predictions.ts";
-import { predictionWith } from "../support/client-server.ts";
+import { predictionWith } from "../support/client/server.ts";
 
 const output = {
   url: "https://abc.supabase.co/storage/v1/object/sign/keyframe-outputs/a.png?token=t",

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKeyframeClient, type KeyframeClient } from "../../client/index.ts";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
-import { REF, type ScriptedServer, startScriptedServer } from "../support/client-server.ts";
+import { REF, type ScriptedServer, startScriptedServer } from "../support/client/server.ts";
 
 let server: ScriptedServer;
 let keyframe: KeyframeClient;

@@ -6,7 +6,7 @@ import {
   type ScriptedServer,
   startScriptedServer,
   type Turn,
-} from "../support/client-server.ts";
+} from "../support/client/server.ts";
 
 let server: ScriptedServer;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { installClient } from "../../tools/starter/install-client.ts";
-import { bundle } from "../support/client-bundle.ts";
+import { bundle } from "../support/client/bundle.ts";
 
 const root = new URL("../../", import.meta.url).pathname;
 const read = (path: string) => Deno.readTextFile(path);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { refusal, type ScriptedServer, startScriptedServer } from "../support/client-server.ts";
+import { refusal, type ScriptedServer, startScriptedServer } from "../support/client/server.ts";
 
 let server: ScriptedServer;
 beforeAll(async () => {

@@ -5,8 +5,8 @@ import { claimPort } from "../../local/network.ts";
 import { FUNCTION_NAMES, HOSTED_DENO, hostedDenoMissing } from "../../local/stack/function-arguments.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
-import { bootHosted, HOSTED_SECRET, runHosted } from "../support/hosted-deno.ts";
-import type { HostedPosts } from "../support/hosted-posts.ts";
+import { bootHosted, HOSTED_SECRET, runHosted } from "../support/hosted/deno.ts";
+import type { HostedPosts } from "../support/hosted/posts.ts";
 import { until } from "../support/until.ts";
 import { answer, delivery, receive } from "./deliver-fixture.ts";
 import { drawNoise, receiveSecurely, serveDatabase, serveFiles } from "./hosted-servers.ts";
@@ -17,7 +17,7 @@ if (hostedDenoMissing !== undefined) {
 
 /** The outcomes of posts made there; by default the lookup returns 127.0.0.1. */
 const post = (posts: Partial<HostedPosts> & { urls: string[] }) =>
-  runHosted("test/support/hosted-posts.ts", "keyframe-deliver", "anywhere", [
+  runHosted("test/support/hosted/posts.ts", "keyframe-deliver", "anywhere", [
     JSON.stringify({ resolvesTo: ["127.0.0.1"], allowLocal: true, ...posts } satisfies HostedPosts),
   ]);
 

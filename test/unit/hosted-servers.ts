@@ -1,6 +1,6 @@
 import { createCanvas } from "@napi-rs/canvas";
 import { onTestFinished } from "vitest";
-import { runHosted } from "../support/hosted-deno.ts";
+import { runHosted } from "../support/hosted/deno.ts";
 import { makeCertificate } from "./deliver-certificate.ts";
 import { answer } from "./deliver-fixture.ts";
 
@@ -59,7 +59,7 @@ export function serveFiles(source: (request: Request) => Response) {
   const host = `127.0.0.1:${server.addr.port}`;
   const copy = () =>
     runHosted(
-      "test/support/hosted-store.ts",
+      "test/support/hosted/store.ts",
       "keyframe-generate",
       [host],
       [`http://${host}/out.png`, `http://${host}`],

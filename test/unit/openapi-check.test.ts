@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import { SAMPLE_PREDICTION, SAMPLE_PROJECT } from "../../shared/contract/samples.ts";
-import { checkAnswer } from "../support/openapi-check.ts";
-import { takeFaults, watched } from "../support/openapi-watch.ts";
+import { checkAnswer } from "../support/openapi/check.ts";
+import { takeFaults, watched } from "../support/openapi/watch.ts";
 
 // What is held against every answer of the whole test run has to notice each way of being wrong.
 

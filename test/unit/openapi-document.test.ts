@@ -12,8 +12,8 @@ import {
   pointerTo,
   places,
   type Schema,
-} from "../support/openapi-document.ts";
-import { faultsOf } from "../support/openapi-schemas.ts";
+} from "../support/openapi/document.ts";
+import { faultsOf } from "../support/openapi/schemas.ts";
 
 // Rules that hold for the document whatever the contract says. What the service makes of it: test/api/openapi-examples.test.ts.
 

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
 import type { Operation } from "../../shared/contract/operations/operation.ts";
-import { openApi } from "../support/openapi-document.ts";
+import { openApi } from "../support/openapi/document.ts";
 
 // What the tools of those who use the API make of openapi.json, each with its own defaults.
 

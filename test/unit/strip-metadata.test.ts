@@ -18,8 +18,8 @@ import {
   segment,
   webpChunk,
   withLocation,
-} from "../support/photos.ts";
-import { joined } from "../support/security-files.ts";
+} from "../support/media/photos.ts";
+import { joined } from "../support/security/files.ts";
 
 /** Of a copy: it works in the bytes that it is given. */
 const strip = (kind: PhotoKind, bytes: Uint8Array) => stripMetadata(bytes.slice(), `image/${kind}`);

@@ -1,0 +1,186 @@
+import type postgres from "postgres";
+import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
+import { type CallOptions, callApi } from "./call.ts";
+import type { Reply } from "./envelope.ts";
+import { drawImage } from "../media/images.ts";
+import { startStuck } from "./stuck.ts";
+import { signUp, type User } from "./user.ts";
+import { dataOf, exactDelivery, register } from "./webhooks.ts";
+
+/** What requests are about: a project with a first frame, a last frame that runs, a video that failed, and an endpoint with a delivery. */
+export type Scene = {
+  user: User;
+  projectId: string;
+  finishedId: string;
+  runningId: string;
+  failedId: string;
+  webhookId: string;
+  deliveryId: string;
+};
+
+export const RATE_CLASSES = ["read", "change", "create", "generate", "upload"] as const;
+export type RateClass = (typeof RATE_CLASSES)[number];
+
+type Form<Value> = (scene: Scene) => Value | Promise<Value>;
+
+/** One request that succeeds, however often it is made. */
+type ApiRequest = {
+  path: Form<string>;
+  options?: Form<CallOptions>;
+  /** The one SQL function it calls. */
+  calls: string;
+  /** Whose token it takes; null: none. */
+  takes: RateClass | null;
+};
+
+/** The provider refuses it at once, so nothing is drawn. */
+const REFUSED = "[[fault:rejected]] A harbour";
+
+const start = (step: string): ApiRequest => ({
+  path: () => `/api/projects/generate/${step}`,
+  options: ({ projectId }) => ({ json: { projectId, prompt: REFUSED } }),
+  calls: "start_prediction",
+  takes: "generate",
+});
+const read = (step: string, idOf: (scene: Scene) => string): ApiRequest => ({
+  path: (scene) =>
+    `/api/projects/generate/${step}?${new URLSearchParams({ projectId: scene.projectId, predictionId: idOf(scene) })}`,
+  calls: "read_prediction",
+  takes: "read",
+});
+const webhook =
+  (rest = "") =>
+  ({ webhookId }: Scene) =>
+    `/api/webhooks/${webhookId}${rest}`;
+
+/** One for each operation of the contract; one that is missing does not compile. */
+export const REQUESTS: Record<OperationId, ApiRequest> = {
+  createProject: {
+    path: () => "/api/projects",
+    options: () => ({ json: { title: "Harbour", textPrompt: "Dawn" } }),
+    calls: "create_project",
+    takes: "create",
+  },
+  listProjects: { path: () => "/api/projects?limit=2", calls: "list_projects", takes: "read" },
+  readProject: { path: ({ projectId }) => `/api/projects/${projectId}`, calls: "read_project", takes: "read" },
+  changeProject: {
+    path: ({ projectId }) => `/api/projects/${projectId}`,
+    options: () => ({ json: { title: "Lighthouse" } }),
+    calls: "update_project",
+    takes: "change",
+  },
+  deleteProject: {
+    path: async ({ user }) => `/api/projects/${await user.createProject()}`,
+    calls: "delete_project",
+    takes: "change",
+  },
+  listPredictions: {
+    path: ({ projectId }) => `/api/projects/${projectId}/predictions?step=last-frame`,
+    calls: "list_predictions",
+    takes: "read",
+  },
+  uploadReferenceImage: {
+    path: () => "/api/projects/reference-images",
+    options: async () => ({ body: await drawImage(), headers: { "content-type": "image/png" } }),
+    calls: "admit_upload",
+    takes: "upload",
+  },
+  startFirstFrame: start("first-frame"),
+  startLastFrame: start("last-frame"),
+  startVideo: start("video"),
+  readFirstFrame: read("first-frame", ({ finishedId }) => finishedId),
+  readLastFrame: read("last-frame", ({ runningId }) => runningId),
+  readVideo: read("video", ({ failedId }) => failedId),
+  cancelPrediction: {
+    path: () => "/api/projects/generate/cancel",
+    options: ({ projectId, runningId }) => ({ json: { projectId, predictionId: runningId } }),
+    calls: "cancel_prediction",
+    takes: "change",
+  },
+  createWebhook: {
+    path: () => "/api/webhooks",
+    options: () => ({ json: { url: "http://127.0.0.1:65535/hooks", enabled: false } }),
+    calls: "create_webhook_endpoint",
+    takes: "create",
+  },
+  listWebhooks: { path: () => "/api/webhooks", calls: "list_webhook_endpoints", takes: "read" },
+  readWebhook: { path: webhook(), calls: "read_webhook_endpoint", takes: "read" },
+  changeWebhook: {
+    path: webhook(),
+    options: () => ({ json: { description: "CRM" } }),
+    calls: "update_webhook_endpoint",
+    takes: "change",
+  },
+  deleteWebhook: {
+    path: async ({ user }) => `/api/webhooks/${(await register(user)).webhookId}`,
+    calls: "delete_webhook_endpoint",
+    takes: "change",
+  },
+  revealSecret: { path: webhook("/secret"), calls: "reveal_webhook_secret", takes: "read" },
+  rotateSecret: {
+    path: webhook("/secret/rotate"),
+    options: () => ({ json: { overlapHours: 0 } }),
+    calls: "rotate_webhook_secret",
+    takes: "change",
+  },
+  testWebhook: { path: webhook("/test"), calls: "test_webhook_endpoint", takes: "create" },
+  listDeliveries: { path: webhook("/deliveries"), calls: "list_webhook_deliveries", takes: "read" },
+  readDelivery: {
+    path: ({ deliveryId }) => `/api/webhooks/deliveries/${deliveryId}/attempts`,
+    calls: "read_webhook_delivery",
+    takes: "read",
+  },
+  redeliver: {
+    path: ({ deliveryId }) => `/api/webhooks/deliveries/${deliveryId}/redeliver`,
+    calls: "redeliver_webhook",
+    takes: "change",
+  },
+  recoverWebhook: {
+    path: webhook("/recover"),
+    options: () => ({ json: { since: new Date().toISOString() } }),
+    calls: "recover_webhook_endpoint",
+    takes: "change",
+  },
+  readHealth: { path: () => "/api/health", calls: "health", takes: null },
+};
+
+// The keys of OPERATIONS are the OperationIds, but Object.keys returns strings.
+export const OPERATION_IDS = Object.keys(OPERATIONS) as OperationId[];
+
+/** A new user with everything that REQUESTS are about. */
+export async function setScene(sql: postgres.Sql): Promise<Scene> {
+  const user = await signUp();
+  const projectId = await user.createProject();
+  const [finished, running, { webhookId }] = await Promise.all([
+    user.start("first-frame", { projectId }).then(user.finish),
+    startStuck(sql, user, "last-frame", projectId),
+    register(user, { eventTypes: ["project.created"] }),
+  ]);
+  const sent = exactDelivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
+  const { deliveryId } = sent;
+  const failed = await user.finish(await user.start("video", { projectId, prompt: REFUSED }));
+  return {
+    user,
+    projectId,
+    finishedId: finished.predictionId,
+    runningId: running.predictionId,
+    failedId: failed.predictionId,
+    webhookId,
+    deliveryId,
+  };
+}
+
+export type Prepared = { path: string; options: CallOptions };
+
+/** The request of an operation, with all that it needs in place: making it is one call. */
+export async function prepare(id: OperationId, scene: Scene): Promise<Prepared> {
+  const { path, options } = REQUESTS[id];
+  const { method } = OPERATIONS[id];
+  return { path: await path(scene), options: { method, token: scene.user.token, ...(await options?.(scene)) } };
+}
+
+/** Makes the request of an operation. */
+export async function request(id: OperationId, scene: Scene, headers: Record<string, string> = {}): Promise<Reply> {
+  const { path, options } = await prepare(id, scene);
+  return await callApi(path, { ...options, headers: { ...options.headers, ...headers } });
+}

@@ -1,0 +1,88 @@
+import { createClient } from "@supabase/supabase-js";
+import { inject } from "vitest";
+import { z } from "zod";
+import type { Step } from "../../../shared/contract/fields.ts";
+import { type Prediction, prediction, uploadedReferenceImage } from "../../../shared/contract/predictions.ts";
+import { project } from "../../../shared/contract/projects.ts";
+import { type CallOptions, callApi } from "./call.ts";
+import type { Reply } from "./envelope.ts";
+import { until } from "../until.ts";
+
+/** As the contract has it, and nothing more: a field that leaks out of the row fails the test. */
+const exactPrediction = z.strictObject(prediction.shape);
+const exactProject = z.strictObject(project.shape);
+
+/** Somebody who is signed in, and what they do with the API. Each of the last five fails the test unless it succeeds. */
+export type User = {
+  id: string;
+  token: string;
+  supabase: DataClient;
+  call(path: string, options?: CallOptions): Promise<Reply>;
+  post(path: string, json: unknown, headers?: Record<string, string>): Promise<Reply>;
+  createProject(fields?: Partial<{ title: string; textPrompt: string; description: string }>): Promise<string>;
+  start(step: Step, body: { projectId: string; [field: string]: unknown }): Promise<Prediction>;
+  read(step: Step, projectId: string, predictionId?: string): Promise<Prediction>;
+  finish(started: Prediction): Promise<Prediction>;
+  upload(image: Uint8Array<ArrayBuffer>, contentType?: string): Promise<string>;
+};
+
+export type DataClient = ReturnType<typeof createDataClient>;
+
+/** supabase-js as an app uses it: for Auth and the Data API, as nobody until somebody signs in. */
+export function createDataClient() {
+  const { url, publishableKey } = inject("stack");
+  return createClient(url, publishableKey, {
+    db: { schema: "keyframe" },
+    auth: { persistSession: false, autoRefreshToken: false },
+  });
+}
+
+/** Signs a new user up through Auth and in, as an app does. */
+export async function signUp(): Promise<User> {
+  const supabase = createDataClient();
+  const credentials = { email: `${crypto.randomUUID()}@keyframe.local`, password: crypto.randomUUID() };
+  const { error: refused } = await supabase.auth.signUp(credentials);
+  if (refused) throw refused;
+  const { data, error } = await supabase.auth.signInWithPassword(credentials);
+  if (error) throw error;
+  const { user, session } = data;
+  const token = session.access_token;
+
+  const call: User["call"] = (path, options = {}) => callApi(path, { token, ...options });
+  const post: User["post"] = (path, json, headers = {}) => call(path, { json, headers });
+  const read: User["read"] = async (step, projectId, predictionId) => {
+    const query = new URLSearchParams({ projectId, ...(predictionId === undefined ? {} : { predictionId }) });
+    return exactPrediction.parse(succeeded(await call(`/api/projects/generate/${step}?${query}`), 200));
+  };
+  return {
+    id: user.id,
+    token,
+    supabase,
+    call,
+    post,
+    read,
+    createProject: async (fields = {}) => {
+      const body = { title: "Harbour", textPrompt: "A harbour at dawn, one red boat", ...fields };
+      return exactProject.parse(succeeded(await post("/api/projects", body), 201)).projectId;
+    },
+    start: async (step, body) =>
+      exactPrediction.parse(succeeded(await post(`/api/projects/generate/${step}`, body), 202)),
+    finish: (started) =>
+      until(`the end of the ${started.step}`, async () => {
+        const now = await read(started.step, started.projectId, started.predictionId);
+        return now.completedAt === null ? undefined : now;
+      }),
+    upload: async (image, contentType = "image/png") => {
+      const headers = { "content-type": contentType };
+      const reply = await call("/api/projects/reference-images", { body: image, headers });
+      return z.strictObject(uploadedReferenceImage.shape).parse(succeeded(reply, 201)).referenceImagePath;
+    },
+  };
+}
+
+function succeeded(reply: Reply, status: number): unknown {
+  if (reply.error || reply.status !== status) {
+    throw new Error(`Expected ${status}, got ${reply.status}: ${JSON.stringify(reply.error ?? reply.data)}`);
+  }
+  return reply.data;
+}

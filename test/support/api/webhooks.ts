@@ -1,0 +1,83 @@
+import { afterAll, inject } from "vitest";
+import { z } from "zod";
+import {
+  createdWebhook,
+  type Delivery,
+  delivery,
+  deliveryPage,
+  webhook,
+  webhookSecretAnswer,
+} from "../../../shared/contract/webhooks.ts";
+import { type CallOptions, callApi } from "./call.ts";
+import type { Reply } from "./envelope.ts";
+import type { User } from "./user.ts";
+
+/** As the contract has it, and nothing more: a field that leaks out of the row fails the test. */
+export const exactWebhook = z.strictObject(webhook.shape);
+export const exactCreated = z.strictObject(createdWebhook.shape);
+export const exactDelivery = z.strictObject(delivery.shape);
+const exactSecret = z.strictObject(webhookSecretAnswer.shape);
+const exactPage = deliveryPage.extend({ deliveries: z.array(exactDelivery) }).strict();
+
+/** Nobody listens there, so what is sent fails at once. */
+export const SILENT = "http://127.0.0.1:65535/hooks";
+
+/** Manages webhooks: a user, or the project by its secret key. */
+export type Manager = Pick<User, "call" | "post">;
+
+/** The project itself, which manages the service-wide endpoints. */
+export function asProject(): Manager {
+  const headers = { apikey: inject("stack").secretKey };
+  const call = (path: string, options: CallOptions = {}) =>
+    callApi(path, { ...options, headers: { ...headers, ...options.headers } });
+  return { call, post: (path, json, given = {}) => call(path, { json, headers: given }) };
+}
+
+/** Registers an endpoint; a service-wide one must go after the test file, or it gets the events of all users from then on. */
+export async function register(by: Manager, fields: Record<string, unknown> = {}) {
+  return exactCreated.parse(dataOf(await by.post("/api/webhooks", { url: SILENT, ...fields }), 201));
+}
+
+/** Endpoints of the project registered with this are deleted when the test file has ended. */
+export function serviceWide() {
+  const project = asProject();
+  const made: string[] = [];
+  afterAll(async () => {
+    for (const id of made) await project.call(`/api/webhooks/${id}`, { method: "DELETE" });
+  });
+  return async (fields: Record<string, unknown> = {}) => {
+    const created = await register(project, fields);
+    made.push(created.webhookId);
+    return created;
+  };
+}
+
+export const revealSecret = async (by: Manager, id: string) =>
+  exactSecret.parse(dataOf(await by.call(`/api/webhooks/${id}/secret`), 200)).secret;
+
+export const rotateSecret = async (by: Manager, id: string, body: object = {}) =>
+  exactSecret.parse(dataOf(await by.post(`/api/webhooks/${id}/secret/rotate`, body), 200)).secret;
+
+export const listDeliveries = async (by: Manager, id: string, query: Record<string, string> = {}) =>
+  exactPage.parse(dataOf(await by.call(`/api/webhooks/${id}/deliveries?${new URLSearchParams(query)}`), 200));
+
+/** Every page, one after the other; `between` runs after each. */
+export async function allDeliveries(by: Manager, id: string, limit: number, between = async () => {}) {
+  const pages: Delivery[][] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const query = { limit: String(limit), ...(cursor === "" ? {} : { cursor }) };
+    const page: z.infer<typeof exactPage> = await listDeliveries(by, id, query);
+    pages.push(page.deliveries);
+    cursor = page.nextCursor;
+    await between();
+  }
+  return pages;
+}
+
+/** The data of a call that has to succeed. */
+export function dataOf(reply: Reply, status: number): unknown {
+  if (reply.error || reply.status !== status) {
+    throw new Error(`Expected ${status}, got ${reply.status}: ${JSON.stringify(reply.error ?? reply.data)}`);
+  }
+  return reply.data;
+}

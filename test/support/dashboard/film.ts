@@ -1,0 +1,19 @@
+import { Buffer } from "node:buffer";
+import type { Page } from "playwright-core";
+import { drawReferencePhoto } from "../../../local/simulator/draw/scene.ts";
+
+/** An image as a person's file chooser would hand it over. */
+export function photoFile(seed: string): { name: string; mimeType: string; buffer: Buffer } {
+  return { name: "harbour.png", mimeType: "image/png", buffer: Buffer.from(drawReferencePhoto(seed)) };
+}
+
+/** The card of a step in the studio. */
+export const stepCard = (page: Page, name: "First frame" | "Video" | "Last frame") =>
+  page.getByRole("article", { name, exact: true });
+
+/** Starts a step and waits until its card says that it is done. */
+export async function runStep(page: Page, name: "First frame" | "Video" | "Last frame"): Promise<void> {
+  const card = stepCard(page, name);
+  await card.getByRole("button", { name: "Generate", exact: true }).click();
+  await card.getByText("Done").waitFor();
+}

@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import postgres from "postgres";
+import { installExtensions } from "../../../local/extensions/install-extensions.ts";
+import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
+import { applyMigrations } from "../../../local/stack/apply-migrations.ts";
+
+/**
+ * Makes a migrated database that tests clone. Its extensions are stand-ins: workers of the real ones would hold
+ * connections to it, and a database that somebody is connected to cannot be cloned. test/conformance compares the two.
+ */
+export async function makeTemplate(
+  superuserUrl: string,
+  postgresPassword: string,
+  dataDir: string,
+): Promise<{ url: string; drop: () => Promise<void> }> {
+  const name = `keyframe_template_${crypto.randomUUID().slice(0, 8)}`;
+  await onServer(superuserUrl, (sql) => sql.unsafe(`create database ${name}`));
+  const url = new URL(superuserUrl);
+  url.pathname = `/${name}`;
+  const migrationUrl = await onServer(url.href, async (sql) => {
+    await bootstrapPlatform(sql, { postgresPassword });
+    await installExtensions(sql, { useReal: false });
+    const [role] = await sql<{ rolsuper: boolean }[]>`select rolsuper from pg_roles where rolname = 'postgres'`;
+    if (role?.rolsuper) return url.href;
+    const own = new URL(url);
+    own.username = "postgres";
+    own.password = postgresPassword;
+    return own.href;
+  });
+  await applyMigrations(migrationUrl, join(dataDir, "cli-home"));
+  return {
+    url: url.href,
+    drop: () =>
+      onServer(superuserUrl, (sql) => sql.unsafe(`drop database if exists ${name} with (force)`)).then(() => {}),
+  };
+}
+
+/** Runs something on a connection of its own. */
+export async function onServer<T>(url: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}

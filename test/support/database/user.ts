@@ -1,0 +1,60 @@
+import type { ClonedDatabase } from "./clone-database.ts";
+import type { Row } from "./predictions.ts";
+
+/** What a user may ask of start_prediction; the project is the world's unless another is named. */
+export type Wanted = {
+  project?: string;
+  step?: string;
+  prompt?: string | null;
+  reference?: string | null;
+  firstFrame?: string | null;
+  lastFrame?: string | null;
+  duration?: number | null;
+  key?: string | null;
+  hash?: string | null;
+};
+
+export type Started = { prediction: Row & { id: string }; replayed: boolean; rate: Row };
+
+/** start_prediction as the api function calls it, with the user's own rights. */
+export async function start(
+  db: ClonedDatabase,
+  user: { owner: string; project: string },
+  wanted: Wanted = {},
+): Promise<Started> {
+  return await db.as({ role: "authenticated", sub: user.owner }, async (sql) => {
+    const [row] = await sql<{ started: Started }[]>`
+      select keyframe.start_prediction(
+        ${wanted.project ?? user.project}, ${wanted.step ?? "first-frame"}, ${wanted.prompt ?? null}, ${wanted.reference ?? null},
+        ${wanted.firstFrame ?? null}, ${wanted.lastFrame ?? null}, ${wanted.duration ?? null},
+        ${wanted.key ?? null}, ${wanted.hash ?? null}) as started`;
+    if (!row) throw new Error("start_prediction gave no row.");
+    return row.started;
+  });
+}
+
+/** create_project as the api function calls it. */
+export async function create(
+  db: ClonedDatabase,
+  owner: string,
+  { title = "Harbour", key = null, hash = null }: { title?: string; key?: string | null; hash?: string | null } = {},
+): Promise<{ project: Row & { id: string }; replayed: boolean; rate: Row }> {
+  return await db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    const [row] = await sql<{ created: { project: Row & { id: string }; replayed: boolean; rate: Row } }[]>`
+      select keyframe.create_project(${title}, 'A harbour at dawn', '', ${key}, ${hash}) as created`;
+    if (!row) throw new Error("create_project gave no row.");
+    return row.created;
+  });
+}
+
+/** Notes a file of the bucket projects as the user's, as an upload does. Returns its referenceImagePath. */
+export async function addReference(db: ClonedDatabase, owner: string): Promise<string> {
+  const name = `${crypto.randomUUID()}.png`;
+  await db.sql`insert into storage.objects (bucket_id, name, owner_id) values ('projects', ${name}, ${owner})`;
+  return `projects/${name}`;
+}
+
+/** Lifts the rate limits, for tests that are about something else. */
+export async function liftRateLimits(db: ClonedDatabase): Promise<void> {
+  await db.sql`update keyframe_private.rate_limits set capacity = 1000000`;
+}

@@ -1,0 +1,211 @@
+import type postgres from "postgres";
+import type { ClonedDatabase } from "./clone-database.ts";
+import type { Row } from "./predictions.ts";
+
+type AnySql = postgres.Sql | postgres.TransactionSql;
+
+/** One delivery that exchange_deliveries hands out, with the token and the endpoint of its lane. */
+export type Leased = {
+  id: string;
+  attempt: number;
+  event_id: string;
+  body: string;
+  lane_token: string;
+  endpoint_id: string;
+};
+
+/** A lane of exchange_deliveries' answer. */
+export type Lane = {
+  endpoint_id: string;
+  token: string;
+  owner_id: string;
+  max_open: number;
+  url: string;
+  secrets: string[];
+  deliveries: Omit<Leased, "lane_token" | "endpoint_id">[];
+};
+
+/** A lane that a worker holds, as it names it in a call. */
+export type HeldLane = { endpoint_id: string; token: string; sending: string[]; more: boolean };
+
+/** `deliveries`: those of all lanes. */
+export type Exchanged = { recorded: number; lanes: Lane[]; ended: string[]; deliveries: Leased[] };
+
+/** What came of a request, but for the delivery's identifier, attempt and lane. */
+export type Outcome = {
+  started_at?: string;
+  duration_ms?: number;
+  status_code?: number | null;
+  error?: string | null;
+  response_excerpt?: string | null;
+  retry_after_seconds?: number | null;
+};
+
+/** An endpoint as somebody adds it by hand in Studio; owner null makes it service-wide. Returns its id. */
+export async function addEndpoint(sql: AnySql, owner: string | null, columns: object = {}): Promise<string> {
+  const row = { id: crypto.randomUUID(), owner_id: owner, url: "https://receiver.example/hook", ...columns };
+  await sql`insert into keyframe.webhook_endpoints ${sql(row)}`;
+  return row.id;
+}
+
+/**
+ * Gives an endpoint so many deliveries, each of an event of its own, due a second ago unless `columns` say otherwise.
+ * Returns their ids.
+ */
+export async function seedDeliveries(
+  sql: AnySql,
+  endpoint: string,
+  count: number,
+  columns: object = {},
+): Promise<string[]> {
+  const events = await sql<{ id: string; owner_id: string | null; created_at: Date }[]>`
+    insert into keyframe.webhook_events (type, owner_id, project_id, payload)
+    select 'project.created', e.owner_id, gen_random_uuid(), jsonb_build_object('type', 'project.created', 'data', jsonb_build_object('number', i))
+    from keyframe.webhook_endpoints e, generate_series(1, ${count}::int) i where e.id = ${endpoint}
+    returning id, owner_id, created_at`;
+  const due = { next_attempt_at: new Date(Date.now() - 1_000) }; // due, also for a transaction that began before this row
+  const { last_attempt_at, ...others }: { last_attempt_at?: Date | null } = columns;
+  const rows = events.map((event) => ({
+    event_id: event.id,
+    endpoint_id: endpoint,
+    owner_id: event.owner_id,
+    event_type: "project.created",
+    ...due,
+    ...others,
+  }));
+  const seeded = await sql<{ id: string }[]>`insert into keyframe.webhook_deliveries ${sql(rows)} returning id`;
+  const ids = seeded.map(({ id }) => id);
+  // A new delivery has no attempt; one that gets it is counted.
+  if (last_attempt_at)
+    await sql`update keyframe.webhook_deliveries set last_attempt_at = ${last_attempt_at} where id = any (${ids})`;
+  return ids;
+}
+
+/** exchange_deliveries' answer. Unless `held` says otherwise, the lanes of the results are released with them. */
+export async function exchange(
+  sql: AnySql,
+  {
+    results = [],
+    held = results.map(({ endpoint_id, lane_token: token }) => ({ endpoint_id, token, sending: [], more: false })),
+    maxLanes = 100,
+    leaseSeconds = 60,
+    heartbeatMs = null,
+    at,
+    waitMs = 0,
+  }: {
+    results?: Result[];
+    held?: HeldLane[];
+    maxLanes?: number;
+    leaseSeconds?: number;
+    heartbeatMs?: number | null;
+    at?: Date;
+    waitMs?: number;
+  } = {},
+): Promise<Exchanged> {
+  const [row] = await sql<{ answer: Omit<Exchanged, "deliveries"> }[]>`
+    select keyframe_worker.exchange_deliveries(
+      ${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb, ${maxLanes}, ${leaseSeconds}, ${heartbeatMs},
+      coalesce(${at ?? null}, now()), ${waitMs}) as answer`;
+  if (!row) throw new Error("exchange_deliveries gave no row.");
+  const deliveries = row.answer.lanes.flatMap((lane) =>
+    lane.deliveries.map((delivery) => ({ ...delivery, lane_token: lane.token, endpoint_id: lane.endpoint_id })),
+  );
+  return { ...row.answer, deliveries };
+}
+
+/** Names the lanes of an answer as a worker does that still has these of their deliveries; by default all. */
+export function heldLanes(
+  { lanes }: Pick<Exchanged, "lanes">,
+  { sending = () => true, more = true }: { sending?: (id: string) => boolean; more?: boolean } = {},
+): HeldLane[] {
+  return lanes.map(({ endpoint_id, token, deliveries }) => ({
+    ...{ endpoint_id, token, more },
+    sending: deliveries.map(({ id }) => id).filter(sending),
+  }));
+}
+
+/** A result, with the endpoint of its lane. */
+export type Result = Outcome & Pick<Leased, "id" | "attempt" | "lane_token" | "endpoint_id">;
+
+/** A result as deliver sends it: HTTP 500 after 12 ms unless the outcome says otherwise. */
+export function resultOf(delivery: Omit<Leased, "body" | "event_id">, outcome: Outcome = {}): Result {
+  const { id, attempt, lane_token, endpoint_id } = delivery;
+  const failed = outcome.error ? {} : { status_code: 500 };
+  return {
+    ...{ id, attempt, lane_token, endpoint_id },
+    started_at: new Date().toISOString(),
+    duration_ms: 12,
+    ...failed,
+    ...outcome,
+  };
+}
+
+/** Records results and releases their lanes, claiming nothing. */
+export const record = (sql: AnySql, results: Result[], at?: Date): Promise<Exchanged> =>
+  exchange(sql, { results, maxLanes: 0, ...(at && { at }) });
+
+/** Claims what is due and records the same outcome for all of it. Returns the ids of what was sent. */
+export async function sendNext(sql: AnySql, outcome: Outcome, at?: Date): Promise<string[]> {
+  const claimed = await exchange(sql, at ? { at } : {});
+  const results = claimed.deliveries.map((delivery) => resultOf(delivery, outcome));
+  await record(sql, results, at);
+  return claimed.deliveries.map(({ id }) => id);
+}
+
+/** A delivery's row as it is now. */
+export async function readDelivery(sql: AnySql, id: string): Promise<Row> {
+  const [row] = await sql<Row[]>`select * from keyframe.webhook_deliveries where id = ${id}`;
+  if (!row) throw new Error(`There is no delivery ${id}.`);
+  return row;
+}
+
+/** The token of an endpoint's lane; null when it is free. Of an expired lease the token stays until a worker takes the lane. */
+export async function tokenOf(sql: AnySql, endpoint: string): Promise<string | null> {
+  const [row] = await sql<{ token: string | null }[]>`
+    select token from keyframe_private.lanes where endpoint_id = ${endpoint}`;
+  return row?.token ?? null;
+}
+
+/** Leases an endpoint's lane as a claim of `held` deliveries does, until the time given. */
+export async function lease(sql: AnySql, endpoint: string, until: Date, held = 1): Promise<void> {
+  await sql`
+    insert into keyframe_private.lanes (endpoint_id, token, leased_until, held)
+    values (${endpoint}, gen_random_uuid(), ${until}, ${held})`;
+}
+
+/** An endpoint's row as it is now. */
+export async function readEndpoint(sql: AnySql, id: string): Promise<Row> {
+  const [row] = await sql<Row[]>`select * from keyframe.webhook_endpoints where id = ${id}`;
+  if (!row) throw new Error(`There is no endpoint ${id}.`);
+  return row;
+}
+
+/** Empties what webhooks have written, endpoints and their secrets included. */
+export async function clearWebhooks(sql: AnySql): Promise<void> {
+  await sql`delete from keyframe.webhook_events`;
+  await sql`delete from keyframe.webhook_endpoints`;
+  await sql`truncate keyframe_private.deleted_endpoints, keyframe_private.lanes`;
+}
+
+/** Who calls a function of the Data API: a user's id, or one of the other two roles. */
+export type Caller = string | "service_role" | "anon";
+
+/** A function of keyframe as PostgREST calls it, by names, with the caller's own rights. */
+export async function call<T>(
+  db: ClonedDatabase,
+  caller: Caller,
+  name: string,
+  args: Record<string, string | number | boolean | object | null> = {},
+): Promise<T> {
+  const claims =
+    caller === "service_role" || caller === "anon" ? { role: caller } : { role: "authenticated", sub: caller };
+  const names = Object.keys(args).map((key, i) => `${key} => $${i + 1}`);
+  return await db.as(claims, async (sql) => {
+    const [row] = await sql.unsafe<{ answer: T }[]>(
+      `select keyframe.${name}(${names.join(", ")}) as answer`,
+      Object.values(args) as never[], // jsonb parameters take any object
+    );
+    if (!row) throw new Error(`${name} gave no row.`);
+    return row.answer;
+  });
+}

@@ -1,0 +1,79 @@
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+import { claimPort } from "../../../local/network.ts";
+import { functionArguments, type FunctionName, HOSTED_DENO } from "../../../local/stack/function-arguments.ts";
+import { until } from "../until.ts";
+
+const path = (relative: string) => fileURLToPath(new URL(`../../../${relative}`, import.meta.url));
+
+export const HOSTED_SECRET = `whsec_${btoa("k".repeat(32))}`;
+
+const ENVIRONMENT = {
+  SUPABASE_PUBLISHABLE_KEYS: '{"default":"sb_publishable_made-up"}',
+  SUPABASE_SECRET_KEYS: '{"default":"sb_secret_made-up"}',
+  SUPABASE_JWKS: '{"keys":[]}',
+  KEYFRAME_KICK_SECRET: HOSTED_SECRET,
+  KEYFRAME_REPLICATE_API_TOKEN: "r8_made-up",
+  KEYFRAME_REPLICATE_WEBHOOK_SECRET: HOSTED_SECRET,
+  KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1",
+  DENO_NO_UPDATE_CHECK: "1",
+};
+
+/** The stack's arguments for a function, with another file in place of its own. */
+const argumentsFor = (name: FunctionName, port: number, file: string, hosts: string[] | "anywhere") => [
+  ...functionArguments(name, port, hosts).slice(0, -1),
+  file,
+];
+
+/** Starts a function as the stack does, for as long as the test runs. Gives its address once it answers. */
+export async function bootHosted(name: FunctionName, supabaseUrl: string): Promise<string> {
+  const port = claimPort(0);
+  const file = await Deno.makeTempFile({ prefix: "keyframe-hosted-", suffix: ".ts" });
+  const imports = ["local/stack/hosted-serve.ts", `supabase/functions/${name}/index.ts`];
+  await Deno.writeTextFile(file, imports.map((each) => `import ${JSON.stringify(path(each))};\n`).join(""));
+  const hosts = name === "keyframe-deliver" ? "anywhere" : [new URL(supabaseUrl).host];
+  const child = new Deno.Command(HOSTED_DENO, {
+    args: [...argumentsFor(name, port, file, hosts), String(port)],
+    clearEnv: true,
+    env: { ...ENVIRONMENT, SUPABASE_URL: supabaseUrl },
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  const stderr = new Response(child.stderr).text();
+  let ended = false;
+  void child.status.then(() => {
+    ended = true;
+  });
+  onTestFinished(async () => {
+    if (!ended) child.kill("SIGKILL");
+    await child.status;
+    await Deno.remove(file);
+  });
+  await until(`${name} answers on the hosted platform's Deno`, async () => {
+    if (ended) throw new Error(`${name} ended: ${await stderr}`);
+    const response = await fetch(`http://127.0.0.1:${port}/`).catch(() => null);
+    await response?.body?.cancel();
+    return response !== null;
+  });
+  return `http://127.0.0.1:${port}/${name}`;
+}
+
+/**
+ * The JSON that a script prints there, with a function's own permissions but other hosts. Throws what it wrote to
+ * stderr instead.
+ */
+export async function runHosted(
+  script: string,
+  name: FunctionName,
+  hosts: string[] | "anywhere",
+  given: string[],
+): Promise<unknown> {
+  const { stdout, stderr } = await new Deno.Command(HOSTED_DENO, {
+    args: [...argumentsFor(name, 0, path(script), hosts), ...given],
+    clearEnv: true,
+    env: ENVIRONMENT,
+  }).output();
+  const line = new TextDecoder().decode(stdout);
+  if (line === "") throw new Error(new TextDecoder().decode(stderr));
+  return JSON.parse(line);
+}

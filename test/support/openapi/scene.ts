@@ -1,0 +1,83 @@
+import type postgres from "postgres";
+import type { Step } from "../../../shared/contract/fields.ts";
+import { SAMPLE } from "../../../shared/contract/samples.ts";
+import { drawImage } from "../media/images.ts";
+import { startStuck } from "../api/stuck.ts";
+import { signUp, type User } from "../api/user.ts";
+import { dataOf, exactDelivery, register } from "../api/webhooks.ts";
+import { type FlowReceiver, startFlowReceiver } from "../receiver/receiver.ts";
+
+/** What stands in an example → what is there in its place. */
+export type Real = Partial<Record<keyof typeof SAMPLE, string>>;
+
+/** Somebody who has everything that the examples speak of. Nobody else's tests touch it. */
+export type Scene = {
+  user: User;
+  /** Has no projects, so nothing is ever sent to what it registers. */
+  newcomer: User;
+  real: Real;
+  receiver: FlowReceiver;
+  /** A project that nothing depends on. */
+  freshProject(): Promise<Real>;
+  freshWebhook(): Promise<Real>;
+  /** A prediction that the provider is still at, in the place of the video. */
+  freshRun(): Promise<Real>;
+};
+
+/** A project with its three predictions done, a reference image, and an endpoint on this machine that got a delivery. */
+export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
+  const [user, newcomer, receiver] = await Promise.all([
+    signUp(),
+    signUp(),
+    startFlowReceiver((response) => response.writeHead(204).end()),
+  ]);
+  const projectId = await user.createProject();
+  const run = async (step: Step) => {
+    const ended = await user.finish(await user.start(step, { projectId }));
+    if (ended.status !== "succeeded") throw new Error(`The ${step} of the examples ended as ${ended.status}.`);
+    return ended.predictionId;
+  };
+  const firstFrameId = await run("first-frame");
+  const lastFrameId = await run("last-frame");
+  const videoId = await run("video");
+  const referenceImagePath = await user.upload(await drawImage());
+  const fields = { url: receiver.url, eventTypes: ["generation.failed"] };
+  const { webhookId } = await register(user, fields);
+  const test = exactDelivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
+  return {
+    user,
+    newcomer,
+    receiver,
+    real: {
+      projectId,
+      firstFrameId,
+      lastFrameId,
+      videoId,
+      referenceImagePath,
+      webhookId,
+      deliveryId: test.deliveryId,
+      eventId: test.eventId,
+      ownerId: user.id,
+    },
+    freshProject: async () => ({ projectId: await user.createProject() }),
+    freshWebhook: async () => ({ webhookId: (await register(user, fields)).webhookId }),
+    freshRun: async () => {
+      const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
+      return { projectId, videoId: predictionId };
+    },
+  };
+}
+
+/** An example with what is real in the place of every sample. Throws when it speaks of something that was not prepared. */
+export function withReal<Value>(example: Value, real: Real): Value {
+  let text = JSON.stringify(example);
+  for (const [name, sample] of Object.entries(SAMPLE)) {
+    const value = real[name as keyof typeof SAMPLE]; // the keys of SAMPLE, but Object.entries returns strings
+    if (value !== undefined) text = text.replaceAll(sample, value);
+    else if (text.includes(sample)) throw new Error(`An example speaks of ${name}, which was not prepared for it.`);
+  }
+  const stays = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+  const unknown = text.match(stays)?.find((id) => !Object.values(real).some((value) => value.includes(id)));
+  if (unknown !== undefined) throw new Error(`An example speaks of ${unknown}, which is no sample (samples.ts).`);
+  return JSON.parse(text); // what JSON.stringify made of a Value
+}

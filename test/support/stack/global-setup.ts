@@ -1,0 +1,79 @@
+import type { TestProject } from "vitest/node";
+import { removeData } from "../../../local/stack/data-folder.ts";
+import { startStack } from "../../../local/stack/start-stack.ts";
+import { setQuickIntervals } from "./quick-settings.ts";
+import { makeTemplate, onServer } from "../database/make-template.ts";
+
+/** What a test gets by `inject("stack")`: the addresses and keys of the one running stack. */
+export type StackInfo = {
+  url: string;
+  publishableKey: string;
+  secretKey: string;
+  kickSecret: string;
+  replicateToken: string;
+  replicateWebhookSecret: string;
+  signingKey: Record<string, string>;
+  liteJwtSecret: string;
+  databaseUrl: string;
+  migrationUrl: string;
+  simulatorUrl: string;
+  functionUrls: Record<string, string>;
+  functionPids: Record<string, number>;
+  dataDir: string;
+  templateUrl: string;
+  demoUser: { email: string; password: string };
+};
+
+declare module "vitest" {
+  interface ProvidedContext {
+    stack: StackInfo;
+  }
+}
+
+/**
+ * Starts the real stack once on free ports with a simulator that takes no time, short intervals and the dashboard,
+ * and makes the template for database tests.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const dataDir = await Deno.makeTempDir({ prefix: "keyframe-test-" });
+  const stack = await startStack({
+    dataDir,
+    port: 0,
+    durable: false,
+    databaseUrl: Deno.env.get("KEYFRAME_DATABASE_URL") || undefined,
+    simulator: { startDelayMs: 0, runDelayMs: 0 },
+    dashboard: true,
+    onProblem: (line) => console.error(`stack: ${line}`),
+  }).catch(async (error) => {
+    await removeData(dataDir);
+    throw error;
+  });
+  for (const note of stack.extensions.notes) console.error(`stack: ${note}`);
+  await onServer(stack.databaseUrl, setQuickIntervals);
+  const template = await makeTemplate(stack.databaseUrl, stack.keys.postgresPassword, dataDir);
+  project.provide("stack", {
+    url: stack.url,
+    publishableKey: stack.keys.publishableKey,
+    secretKey: stack.keys.secretKey,
+    kickSecret: stack.keys.kickSecret,
+    replicateToken: stack.keys.replicateToken,
+    replicateWebhookSecret: stack.keys.replicateWebhookSecret,
+    signingKey: stack.keys.signingKey,
+    liteJwtSecret: stack.keys.liteJwtSecret,
+    databaseUrl: stack.databaseUrl,
+    migrationUrl: stack.migrationUrl,
+    simulatorUrl: stack.simulator?.url ?? "",
+    functionUrls: stack.functionUrls,
+    functionPids: Object.fromEntries(
+      Object.keys(stack.functionUrls).map((name) => [name, stack.children.get(name)?.pid ?? 0]),
+    ),
+    dataDir,
+    templateUrl: template.url,
+    demoUser: stack.demoUser,
+  });
+  return async () => {
+    await template.drop();
+    await stack.stop();
+    await removeData(dataDir);
+  };
+}

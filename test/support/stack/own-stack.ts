@@ -1,0 +1,123 @@
+import { join } from "node:path";
+import postgres from "postgres";
+import { inject } from "vitest";
+import type { ChildProcess } from "../../../local/stack/child-process.ts";
+import { removeData } from "../../../local/stack/data-folder.ts";
+import type { StackOptions } from "../../../local/stack/stack-settings.ts";
+import { startStack } from "../../../local/stack/start-stack.ts";
+import { setQuickIntervals } from "./quick-settings.ts";
+import type { StackInfo } from "./global-setup.ts";
+import { onServer } from "../database/make-template.ts";
+
+/** What a flow test needs of a stack, whether it is the shared one or its own. */
+export type FlowStack = Pick<
+  StackInfo,
+  | "url"
+  | "publishableKey"
+  | "secretKey"
+  | "kickSecret"
+  | "replicateToken"
+  | "replicateWebhookSecret"
+  | "databaseUrl"
+  | "simulatorUrl"
+  | "dataDir"
+>;
+
+/** A stack of one test file's own, whose processes it may kill and whose simulator it may slow down. */
+export type OwnStack = FlowStack & {
+  sql: postgres.Sql;
+  child(name: string): ChildProcess;
+  /** Sets how long each run of the simulator takes from now on. */
+  setRunDelay(ms: number): Promise<void>;
+  /** Moves the simulator's clock ahead, so that runs under way end. */
+  passTimeAtProvider(seconds: number): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/**
+ * Starts a throw-away stack on free ports, or with a simulator of the test's own as its provider. It sweeps every second instead of
+ * every five. Stop it in afterAll. With KEYFRAME_DATABASE_URL it uses a database of its own on that server, unless the test kills the
+ * server.
+ */
+export async function startOwnStack({
+  killsServer = false,
+  ...options
+}: { killsServer?: boolean } & Partial<Pick<StackOptions, "port" | "provider">> = {}): Promise<OwnStack> {
+  const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
+  const givenUrl = killsServer ? undefined : Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
+  const database = givenUrl === undefined ? undefined : await makeDatabase(givenUrl, dataDir);
+  const remove = async () => {
+    await database?.drop();
+    await removeData(dataDir);
+  };
+  const simulator = { startDelayMs: 0, runDelayMs: 0 };
+  const start = () =>
+    startStack({ dataDir, port: 0, databaseUrl: database?.url, durable: false, simulator, ...options });
+  const stack = await (database === undefined ? start() : database.inTurn(start)).catch(async (error) => {
+    await remove();
+    throw error;
+  });
+  const sql = connect(stack.databaseUrl);
+  await setQuickIntervals(sql);
+  // As the role of the migrations, whose job it is.
+  const owner = connect(stack.migrationUrl, 1);
+  await owner`select cron.schedule('keyframe-sweep', '1 second', 'select keyframe_private.sweep()')`;
+  await owner.end();
+  const simulatorUrl = stack.simulator?.url ?? "";
+  return {
+    url: stack.url,
+    publishableKey: stack.keys.publishableKey,
+    secretKey: stack.keys.secretKey,
+    kickSecret: stack.keys.kickSecret,
+    replicateToken: stack.keys.replicateToken,
+    replicateWebhookSecret: stack.keys.replicateWebhookSecret,
+    databaseUrl: stack.databaseUrl,
+    simulatorUrl,
+    dataDir,
+    sql,
+    child: (name) => {
+      const child = stack.children.get(name);
+      if (!child) throw new Error(`The stack has no child ${name}.`);
+      return child;
+    },
+    setRunDelay: (ms) => control(simulatorUrl, "delays", { run_ms: ms }),
+    passTimeAtProvider: (seconds) => control(simulatorUrl, "advance", { seconds }),
+    stop: async () => {
+      await sql.end({ timeout: 1 });
+      await stack.stop();
+      await remove();
+    },
+  };
+}
+
+/**
+ * An empty database on a given server, whose roles it shares with the stack of all tests: so it takes that one's keys, and stacks
+ * start one after the other. pg_net and pg_cron work for one database of a server, and are stand-ins in this one.
+ */
+async function makeDatabase(given: string, dataDir: string) {
+  const name = `keyframe_own_${crypto.randomUUID().replaceAll("-", "")}`;
+  const url = new URL(given);
+  url.pathname = `/${name}`;
+  await Deno.copyFile(join(inject("stack").dataDir, "keys.json"), join(dataDir, "keys.json"));
+  await onServer(given, (sql) => sql.unsafe(`create database ${name}`));
+  return {
+    url: url.href,
+    inTurn: <T>(start: () => Promise<T>) =>
+      onServer(given, async (sql) => {
+        await sql`select pg_advisory_lock(732002)`;
+        return await start();
+      }),
+    drop: () => onServer(given, (sql) => sql.unsafe(`drop database if exists ${name} with (force)`)),
+  };
+}
+
+async function control(simulatorUrl: string, what: string, body: unknown): Promise<void> {
+  const response = await fetch(`${simulatorUrl}/control/${what}`, { method: "POST", body: JSON.stringify(body) });
+  await response.body?.cancel();
+  if (!response.ok) throw new Error(`The simulator answered ${response.status}.`);
+}
+
+/** A superuser's connections to a stack's database. */
+export function connect(databaseUrl: string, max = 4): postgres.Sql {
+  return postgres(databaseUrl, { max, onnotice: () => undefined });
+}

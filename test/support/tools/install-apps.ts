@@ -1,0 +1,108 @@
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { supabaseCli } from "../../../local/stack/apply-migrations.ts";
+import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+import { listFiles } from "../../../tools/install/source.ts";
+
+/** A repository of an app in a temporary folder, with the real Supabase CLI. */
+export type AppRepository = {
+  folder: string;
+  write(path: string, text: string): Promise<void>;
+  /** Path → text of every file, without what the CLI keeps for itself. */
+  files(): Promise<Map<string, string>>;
+  /** Runs the Supabase CLI there. Throws what it printed when it fails. */
+  supabase(...args: string[]): Promise<string>;
+  /** Runs add or remove. `from` is a checkout or an unpacked package. */
+  install(args: string[], from?: string): Promise<{ code: number; said: string }>;
+};
+
+/** @param parent gets a link to node_modules, from which Deno resolves the functions' packages without downloads */
+export async function initApp(parent: string, name: string, env: Record<string, string>): Promise<AppRepository> {
+  await symlink(join(PROJECT_ROOT, "node_modules"), join(parent, "node_modules")).catch(() => undefined);
+  const folder = join(parent, name);
+  await mkdir(folder);
+  const app: AppRepository = {
+    folder,
+    write: async (path, text) => {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), text);
+    },
+    files: async () => {
+      const paths = (await listFiles(folder, "supabase")).filter((path) => !path.startsWith("supabase/.temp/"));
+      return new Map(
+        await Promise.all(paths.map(async (path) => [path, await readFile(join(folder, path), "utf8")] as const)),
+      );
+    },
+    supabase: async (...args) => {
+      const { code, stdout, stderr } = await supabaseCli(args, parent, { env, project: folder });
+      if (code !== 0 || /^WARN/m.test(stderr))
+        throw new Error(`supabase ${args[0]} ${args[1] ?? ""}: ${stdout}${stderr}`);
+      return stdout;
+    },
+    install: async ([command = "", ...args], from = PROJECT_ROOT) => {
+      const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+        args: ["run", "-A", join(from, "tools/install.ts"), command, folder, ...args],
+      }).output();
+      const decoder = new TextDecoder();
+      return { code, said: decoder.decode(stdout) + decoder.decode(stderr) };
+    },
+  };
+  await app.supabase("init", "--yes");
+  return app;
+}
+
+/** Tables, a function with shared code, seeds, a bucket and an exposed schema of the app's own. */
+export async function giveOwnThings(app: AppRepository): Promise<void> {
+  await app.write(
+    "supabase/migrations/20250102030405_films.sql",
+    `create table public.projects (id bigint generated always as identity primary key, name text not null);
+alter table public.projects enable row level security;
+create schema cinema;
+create table cinema.halls (id int primary key, name text);
+insert into storage.buckets (id, name, public) values ('posters', 'posters', true);
+create policy posters_select_all on storage.objects for select using (bucket_id = 'posters');
+select cron.schedule('nightly', '0 3 * * *', 'select 1');
+`,
+  );
+  await app.write("supabase/seed.sql", "insert into cinema.halls values (1, 'Lumière');\n");
+  await app.write(
+    "supabase/functions/_shared/cors.ts",
+    'export const cors = { "access-control-allow-origin": "*" };\n',
+  );
+  await app.write(
+    "supabase/functions/mail/index.ts",
+    'import { cors } from "../_shared/cors.ts";\n\nDeno.serve(() => new Response("sent", { headers: cors }));\n',
+  );
+  await app.write("supabase/functions/mail/deno.json", '{ "imports": {} }\n');
+  const config = (await app.files()).get("supabase/config.toml") ?? "";
+  await app.write(
+    "supabase/config.toml",
+    `${config.replace('schemas = ["public", "graphql_public"]', 'schemas = [\n  "public", # ours\n  "graphql_public",\n  "cinema",\n]')}
+[functions.mail]
+verify_jwt = true # only signed-in people send mail
+entrypoint = "./functions/mail/index.ts"
+import_map = "./functions/mail/deno.json"
+`,
+  );
+}
+
+/** Functions, schemas and buckets under every name of ours. */
+export async function takeEveryName(app: AppRepository): Promise<void> {
+  for (const name of ["api", "keyframe-generate", "keyframe-deliver"]) {
+    await app.write(`supabase/functions/${name}/index.ts`, "Deno.serve(() => new Response());\n");
+  }
+  await app.write("supabase/functions/_shared/keyframe/cut.ts", "export const cut = 1;\n");
+  await app.write(
+    "supabase/migrations/20250102030405_own.sql",
+    `create schema keyframe;
+create schema if not exists "keyframe_private";
+-- create schema keyframe_worker: only a comment
+insert into storage.buckets (id, name) values ('a', 'a'), ('projects', 'projects');
+`,
+  );
+  const config = (await app.files()).get("supabase/config.toml") ?? "";
+  await app.write(
+    "supabase/config.toml",
+    `${config}\n[functions.keyframe-replicate-webhook]\nverify_jwt = true\n\n[storage.buckets.keyframe-outputs]\npublic = false\n`,
+  );
+}
