@@ -1,6 +1,8 @@
 /** A POST that is written piece by piece and whose body need not end. */
 type UnfinishedRequest = {
   send(bytes: Uint8Array): Promise<void>;
+  /** Resolves when the given part of the body has been written, or the server has stopped reading. */
+  sent: Promise<void>;
   /** Status and body, as far as they have come when the connection ends or the answer is complete. */
   answer: Promise<{ status: number; body: string }>;
   close(): void;
@@ -26,9 +28,10 @@ export async function openUnfinished(
   };
   const answer = readAnswer(connection);
   await send(new TextEncoder().encode(head));
-  send(bytes).catch(() => undefined); // the server may have stopped reading
+  const sent = send(bytes).catch(() => undefined);
   return {
     send,
+    sent,
     answer,
     close() {
       try {
