@@ -24,7 +24,7 @@ let receiver: FlowReceiver;
 let canaries: Record<string, Canary>;
 const answers: string[] = [];
 beforeAll(async () => {
-  stack = await startOwnStack();
+  stack = await startOwnStack({ ownServer: true }); // its log is searched, too
   keys = await loadStackKeys(stack.dataDir);
   await keepQueuedRequests(stack.sql);
   receiver = await startFlowReceiver((response, _arrival, turn) => {
