@@ -4,7 +4,7 @@ import { inject } from "vitest";
 import type { ChildProcess } from "../../../local/stack/child-process.ts";
 import { removeData } from "../../../local/stack/data-folder.ts";
 import type { StackOptions } from "../../../local/stack/stack-settings.ts";
-import { startStack } from "../../../local/stack/start-stack.ts";
+import { type Stack, startStack } from "../../../local/stack/start-stack.ts";
 import { setQuickIntervals } from "./quick-settings.ts";
 import type { StackInfo } from "./global-setup.ts";
 import { cloneTemplate } from "../database/clone-database.ts";
@@ -26,6 +26,7 @@ export type FlowStack = Pick<
 
 /** A stack of one test file's own, whose processes it may kill and whose simulator it may slow down. */
 export type OwnStack = FlowStack & {
+  running: Stack;
   sql: postgres.Sql;
   child(name: string): ChildProcess;
   /** Sets how long each run of the simulator takes from now on. */
@@ -64,6 +65,7 @@ export async function startOwnStack({
   await owner.end();
   const simulatorUrl = stack.simulator?.url ?? "";
   return {
+    running: stack,
     url: stack.url,
     publishableKey: stack.keys.publishableKey,
     secretKey: stack.keys.secretKey,
