@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { createDatabase } from "../../supabase/functions/api/rows/database.ts";
-import { createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
+import { createDeadlines, createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
 import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
+import { until } from "../support/until.ts";
 import { serveKeptAlive } from "./generate-fixture.ts";
 
 const URL_OF_PROJECT = "https://p.example";
@@ -64,4 +65,27 @@ test.each([
     await expect(database(name, {}, "token-a", z.unknown())).rejects.toMatchObject({ code: "unavailable" });
   }
   expect(server.requests.filter((line) => line === `POST /rest/v1/rpc/${name}`)).toHaveLength(5 * most);
+});
+
+test("calls of the same tenth of the patience → one signal; a later one → another", () => {
+  let at = 0;
+  const deadline = createDeadlines(10_000, () => at);
+  const signals = [0, 1000, 1001, 2001].map((now) => {
+    at = now;
+    return deadline();
+  });
+  expect(signals.map((signal) => signals.indexOf(signal))).toEqual([0, 0, 2, 2]);
+});
+
+test("a call at the very end of its tenth still has all its patience; the signal ends with a timeout", async () => {
+  let at = 0;
+  const began = performance.now();
+  const deadline = createDeadlines(100, () => at);
+  deadline();
+  at = 10;
+  const signal = deadline();
+  expect(signal.aborted).toBe(false);
+  await until("the deadline", () => signal.aborted);
+  expect(performance.now() - began).toBeGreaterThanOrEqual(110 - 1); // timers count whole milliseconds
+  expect(signal.reason).toMatchObject({ name: "TimeoutError" });
 });
