@@ -1,4 +1,5 @@
 import { afterAll, beforeEach, expect, test } from "vitest";
+import { createDocumentText } from "../../supabase/functions/api/http/openapi-text.ts";
 import { failedBody, startApi } from "./api-fixture.ts";
 
 // What every router has to get right before a handler is asked. What each path takes and answers: test/api.
@@ -73,4 +74,9 @@ test("deployed as films → its paths follow that name, its document names it as
   expect((await api.call("/films/api/nothing")).status).toBe(404);
   expect((await api.call("/films/api/projects", { method: "PUT" })).status).toBe(405);
   expect((await api.call("/films/projects")).status).toBe(404);
+});
+
+test("openapi.json is asked for again → the text that was made before", () => {
+  const text = createDocumentText("https://films.example/functions/v1");
+  expect(text("")).toBe(text(""));
 });

@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import type { LatestPredictions } from "../../shared/contract/projects.ts";
 import { createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
 import { createStorage, signedUntil } from "../../supabase/functions/api/rows/storage.ts";
 import { PREDICTION, PROJECT, predictionRow, signedFiles, startApi, succeededFields } from "./api-fixture.ts";
@@ -92,31 +93,39 @@ test("apps use another address than the functions → the URL has that one", asy
   expect((await sign(["a.png"]))["a.png"]?.url.slice(0, start.length)).toBe(start);
 });
 
-test("a page of predictions, one of whose files is gone from Storage → 200: its output is null, the others are as they were", async () => {
-  const rows = ["a.png", "gone.png", "b.png", "of-the-next-page.png"].map((output_path) =>
+test("a page of predictions or projects, one of whose files is gone → its output is null, the others are as they were; only the page is signed", async () => {
+  const predictions = ["a.png", "gone.png", "b.png", "of-the-next-page.png"].map((output_path) =>
     predictionRow({ ...succeededFields, output_path }),
   );
+  const time = "2026-11-21T12:00:00.5+00:00";
+  const project = {
+    ...{ id: PROJECT, title: "Harbour", text_prompt: "Dawn", description: "", reference_image_path: null },
+    ...{ selected_first_frame_id: null, selected_last_frame_id: null, created_at: time, updated_at: time },
+  };
+  const projects = predictions.map((one) => ({ ...project, predictions: [one] }));
   const asked: string[][] = [];
   const api = await startApi((request) => {
-    if (!request.path.startsWith("/storage/"))
-      return Response.json({ predictions: rows, prediction: rows[1], rate: null });
+    if (!request.path.startsWith("/storage/")) {
+      return Response.json({ predictions, projects, prediction: predictions[1], rate: null });
+    }
     asked.push(JSON.parse(new TextDecoder().decode(request.body)).paths);
     return signedFiles(request, (path) => path === "gone.png");
   });
+  onTestFinished(api.stop);
   const read = async (path: string) => {
     const response = await api.call(path);
     expect(response.status).toBe(200);
     return (await response.json()).data;
   };
-  const { predictions } = await read(`/api/projects/${PROJECT}/predictions?limit=3`);
-  const { status, output } = await read(
-    `/api/projects/generate/first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`,
-  );
-  await api.stop();
-  const outputs = predictions.map((one: { output: { path: string } | null }) => one.output?.path ?? null);
-  expect(outputs).toEqual(["a.png", null, "b.png"]);
-  expect([status, output]).toEqual(["succeeded", null]);
-  expect(asked).toEqual([["a.png", "gone.png", "b.png"], ["gone.png"]]);
+  const fileOf = ({ output }: { output: { path: string } | null }) => output?.path ?? null;
+  const { predictions: listed } = await read(`/api/projects/${PROJECT}/predictions?limit=3`);
+  const { projects: shown } = await read("/api/projects?include=predictions&limit=3");
+  const alone = await read(`/api/projects/generate/first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`);
+  expect(listed.map(fileOf)).toEqual(["a.png", null, "b.png"]);
+  const latest = shown.map((one: { predictions: LatestPredictions }) => one.predictions["first-frame"]);
+  expect(latest.map(fileOf)).toEqual(["a.png", null, "b.png"]);
+  expect([alone.status, fileOf(alone)]).toEqual(["succeeded", null]);
+  expect(asked).toEqual([["a.png", "gone.png", "b.png"], ["a.png", "gone.png", "b.png"], ["gone.png"]]);
 });
 
 const part = (text: string) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
