@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { id, line, text } from "../../shared/contract/fields.ts";
 
-// Paths of reference images: test/api/bad-references.test.ts.
+// Paths of reference images: test/api/bad-*.test.ts.
 
 const ID = "5f4dcc3b-5aa7-65d6-1d83-27deb882cf99"; // an MD5: neither version nor variant of RFC 9562
 
