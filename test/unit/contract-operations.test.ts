@@ -32,8 +32,9 @@ describe.each(ALL)("%s", (_id, operation) => {
     expect(!waits || tagged).toBe(true);
   });
 
-  test("its errors are those that any request can meet, and those of its caller, body and method", () => {
+  test("its errors are those that any request can meet, and those of its caller, body and method, each once", () => {
     const codes = errorsOf(operation);
+    expect(new Set(codes).size).toBe(codes.length);
     expect(codes).toEqual(expect.arrayContaining(["invalid_request", "method_not_allowed", "internal", "unavailable"]));
     const mayBeRefused = operation.caller !== "nobody" || operation.needsSecretKey !== undefined;
     expect(codes.includes("unauthorized")).toBe(mayBeRefused);
