@@ -47,3 +47,14 @@ test("PATCH selected last frame → the project has it, and the next video is ma
   const named = { projectId, prompt: "[[fault:rejected]]", lastFramePredictionId: newer.predictionId };
   expect((await user.start("video", named)).input.lastFramePredictionId).toBe(newer.predictionId);
 });
+
+test("recover since a time to come → nothing; since one that has passed → what was missed", async () => {
+  const user = await signUp();
+  const { webhookId } = await register(user, { enabled: false, eventTypes: ["project.created"] });
+  await user.createProject();
+  const recovered = async (ms: number) => {
+    const since = new Date(Date.now() + ms).toISOString();
+    return dataOf(await user.post(`/api/webhooks/${webhookId}/recover`, { since }), 202);
+  };
+  expect([await recovered(600_000), await recovered(-600_000)]).toEqual([{ recovered: 0 }, { recovered: 1 }]);
+});
