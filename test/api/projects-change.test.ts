@@ -28,43 +28,6 @@ test.each([
   expect(await readProject(user, projectId)).toMatchObject(changed);
 });
 
-test.each<[what: string, change: unknown, field: string]>([
-  ["nothing", {}, ""],
-  ["an unknown field", { title: "a", owner: "me" }, "owner"],
-  ["a field that is the service's", { createdAt: "2020-01-01T00:00:00Z" }, "createdAt"],
-  ["an empty title", { title: "" }, "title"],
-  ["a title of 201 characters", { title: "🚤".repeat(201) }, "title"],
-  ["an empty prompt", { textPrompt: "" }, "textPrompt"],
-  ["a prompt of 4001 characters", { textPrompt: "p".repeat(4001) }, "textPrompt"],
-  ["a description of 4001 characters", { description: "d".repeat(4001) }, "description"],
-  ["a reference image of another shape", { referenceImagePath: "keyframe-outputs/a.png" }, "referenceImagePath"],
-  ["a selected video", { selected: { video: crypto.randomUUID() } }, "selected.video"],
-  ["a selected frame that is no identifier", { selected: { "first-frame": "latest" } }, "selected.first-frame"],
-  ["null", { title: null }, "title"],
-  ["a number", { title: 7 }, "title"],
-  ["a list", [], ""],
-])("PATCH %s → 400 that names the field, and nothing has changed", async (_what, json, field) => {
-  const projectId = await user.createProject(FIELDS);
-  const before = [await readProject(user, projectId), await footprint(sql, user.id)];
-  const { status, error } = await user.call(`/api/projects/${projectId}`, { method: "PATCH", json });
-  expect([status, error?.code]).toEqual([400, "invalid_request"]);
-  expect(error?.details?.map(({ path }) => path)).toContain(field);
-  const after = await footprint(sql, user.id);
-  expect([await readProject(user, projectId), after]).toEqual(before);
-});
-
-test("PATCH without a body, as text, as broken JSON → 400, 415, 400", async () => {
-  const projectId = await user.createProject();
-  const change = async (options: { body?: string; headers?: Record<string, string> }) =>
-    (await user.call(`/api/projects/${projectId}`, { method: "PATCH", ...options })).error?.code;
-  const json = { "content-type": "application/json" };
-  expect(await change({ headers: json })).toBe("invalid_json");
-  expect(await change({ body: '{"title":"a"}', headers: { "content-type": "text/plain" } })).toBe(
-    "unsupported_media_type",
-  );
-  expect(await change({ body: '{"title":', headers: json })).toBe("invalid_json");
-});
-
 test("PATCH of the prompt while a prediction runs → that one keeps its prompt; the next one takes the new one", async () => {
   const [old, next] = [uniquePrompt("[[fault:callback_lost]]"), uniquePrompt("[[fault:failed]]")];
   const projectId = await user.createProject({ textPrompt: old });

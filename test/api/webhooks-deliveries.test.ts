@@ -160,12 +160,6 @@ test("without a limit → 20; a status → those alone, page by page", async () 
   expect((await listDeliveries(user, webhookId, { status: "pending" })).deliveries).toEqual([]);
 });
 
-test.each(["x", "", "MjAyNg", btoa("2026-13-01T00:00:00Z 1")])("the cursor %j → 400 that names it", async (cursor) => {
-  const query = new URLSearchParams({ cursor });
-  const { status, error } = await user.call(`/api/webhooks/${await quiet()}/deliveries?${query}`);
-  expect([status, error?.code, error?.details?.[0]?.path]).toEqual([400, "invalid_request", "cursor"]);
-});
-
 test.each(["delivered", "exhausted"])(
   "redeliver one that is %s → 202, pending and due now, its attempts kept",
   async (status) => {
@@ -201,9 +195,4 @@ test("recover since a time → what failed and what was missed while disabled, o
   await deliver(webhookId, [[new Date().toISOString(), 4]], "delivered");
   expect(await recover(webhookId, since)).toBe(1);
   expect(await recover(webhookId, new Date(Date.now() + 60_000).toISOString())).toBe(0);
-});
-
-test.each([undefined, "yesterday", "2026-01-01", 0])("recover since %j → 400 that names since", async (since) => {
-  const { status, error } = await user.post(`/api/webhooks/${await quiet()}/recover`, { since });
-  expect([status, error?.details?.[0]?.path]).toEqual([400, "since"]);
 });
