@@ -8,29 +8,22 @@ import { signUp, type User } from "./user.ts";
 import { dataOf, exactDelivery, type Manager, register } from "./webhooks.ts";
 
 /** What requests are about: a project with a first frame, a last frame that runs, a video that failed, and an endpoint with a delivery. */
-export type Scene = {
+export type Scene = Ids & {
   user: User;
   /** Who may do all that is asked for: the user, or for webhooks the project. */
   manager: Manager;
-  projectId: string;
-  finishedId: string;
-  runningId: string;
-  failedId: string;
-  webhookId: string;
-  deliveryId: string;
 };
+type Ids = Record<"projectId" | "finishedId" | "runningId" | "failedId" | "webhookId" | "deliveryId", string>;
 
 export const RATE_CLASSES = ["read", "change", "create", "generate", "upload"] as const;
 export type RateClass = (typeof RATE_CLASSES)[number];
 
-type Form<Value> = (scene: Scene) => Value | Promise<Value>;
-
 /** One request that succeeds, however often it is made. */
 type ApiRequest = {
-  path: (scene: Scene) => string;
-  options?: Form<CallOptions>;
+  path: (ids: Ids) => string;
+  options?: (ids: Ids) => CallOptions | Promise<CallOptions>;
   /** What it uses up, made anew for each request. */
-  uses?: Form<Partial<Scene>>;
+  uses?: (scene: Scene) => Promise<Partial<Ids>>;
   /** The one SQL function it calls. */
   calls: string;
   /** Whose token it takes; null: none. */
@@ -46,7 +39,7 @@ const start = (step: string): ApiRequest => ({
   calls: "start_prediction",
   takes: "generate",
 });
-const read = (step: string, idOf: (scene: Scene) => string): ApiRequest => ({
+const read = (step: string, idOf: (ids: Ids) => string): ApiRequest => ({
   path: (scene) =>
     `/api/projects/generate/${step}?${new URLSearchParams({ projectId: scene.projectId, predictionId: idOf(scene) })}`,
   calls: "read_prediction",
@@ -54,7 +47,7 @@ const read = (step: string, idOf: (scene: Scene) => string): ApiRequest => ({
 });
 const webhook =
   (rest = "") =>
-  ({ webhookId }: Scene) =>
+  ({ webhookId }: Ids) =>
     `/api/webhooks/${webhookId}${rest}`;
 
 /** One for each operation of the contract; one that is missing does not compile. */
