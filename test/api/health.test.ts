@@ -1,5 +1,6 @@
 import { beforeAll, expect, inject, test } from "vitest";
 import { serviceFigures } from "../../shared/contract/service.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { createApiApp } from "../support/api/app.ts";
 import { type CallOptions, callApi, requestInit, sendToApi } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
@@ -94,12 +95,16 @@ test.each<[string, () => CallOptions]>([
     expect([status, error?.code, data]).toEqual([401, "unauthorized", null]);
   }
   const { status, data } = await callApi("/api/health", options());
-  expect([status, data]).toEqual([200, { status: "ok", database: "ok" }]);
+  expect([status, data]).toEqual([200, { status: "ok", database: "ok", schemaVersion: SCHEMA_VERSION }]);
 });
 
-test.each([DEEP, METRICS])(
-  "%s, with the key as apikey or bearer token → one call, for the service role; refused without any; database away → 503",
-  async (path) => {
+const FIGURES = "POST /rest/v1/rpc/service_figures";
+test.each([
+  [DEEP, [FIGURES, "POST /rest/v1/rpc/health"]], // the second one for the version
+  [METRICS, [FIGURES]],
+])(
+  "%s, with the key as apikey or bearer token → %j, for the service role; refused without any; database away → 503",
+  async (path, needed) => {
     const calls: string[] = [];
     let answer = (request: Request): Promise<Response> => fetch(request);
     const app = createApiApp({
@@ -117,7 +122,7 @@ test.each([DEEP, METRICS])(
       [{ token: user.token }, 401],
     ] as const) {
       const { status } = await ask(options);
-      const asked = expected === 200 ? ["POST /rest/v1/rpc/service_figures"] : [];
+      const asked = expected === 200 ? needed : [];
       expect([status, calls.splice(0)]).toEqual([expected, asked]);
     }
     answer = async () => Response.json({ code: "PGRST000" }, { status: 503 });
