@@ -1,7 +1,7 @@
 import type { RunningSimulator } from "../../local/simulator/start-simulator.ts";
 import { providerState } from "../../shared/replicate/provider-prediction.ts";
 import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
-import { until } from "./replicate-test-kit.ts";
+import { until } from "../support/until.ts";
 
 /** Runs a model of the simulator to its end and returns the address of its output. */
 export async function runModel(
@@ -17,8 +17,7 @@ export async function runModel(
   });
   const signal = new AbortController().signal;
   const { id } = await provider.create({ model, input, cancelAfterSeconds: 600, webhook: null }, signal);
-  const url = await until(async () => providerState(await provider.get(id, signal)).output_url);
-  return url;
+  return await until("the run has an output", async () => providerState(await provider.get(id, signal)).output_url);
 }
 
 /** The address of a real H.264 MP4 of five seconds. */
