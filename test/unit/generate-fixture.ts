@@ -164,8 +164,6 @@ export function makeDeps(given: {
   outputHosts?: string;
   database?: Partial<Database>;
   maxBytes?: number;
-  idleMs?: number;
-  timeoutMs?: number;
 }): Made {
   const { database, calls } = fakeDatabase(given.database);
   const lines: string[] = [];
@@ -173,19 +171,12 @@ export function makeDeps(given: {
   const { url: baseUrl, token } = given.provider ?? { url: "http://127.0.0.1:1/v1", token: "none" };
   const deps: Deps = {
     database,
-    provider: createProvider({
-      token,
-      baseUrl,
-      fetch,
-      now: Date.now,
-      timeoutMs: given.timeoutMs ?? 5000,
-    }),
+    provider: createProvider({ token, baseUrl, fetch, now: Date.now }),
     storage: createStorage(platformUrl, "sb_secret_test", fetch),
     outputs: {
       isAllowed: parseOutputHosts(given.outputHosts ?? "replicate.delivery"),
       fetch,
       ...(given.maxBytes === undefined ? {} : { maxBytes: given.maxBytes }),
-      idleMs: given.idleMs ?? 5000,
     },
     publicUrl: given.publicUrl ?? null,
     platformUrl,
