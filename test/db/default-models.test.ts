@@ -155,3 +155,15 @@ test("two defaults of a step, past the trigger that takes the first one's → re
   });
   expect((await refusalOf(second)).constraint).toBe("models_one_default_per_step");
 });
+
+test("a model whose name changes at the provider → predictions keep pointing at its row; one in use cannot be deleted", async () => {
+  await db.sql`insert into keyframe.models (step, model, is_default) values ('first-frame', 'test/one', true)`;
+  const { prediction } = await start(db, await addWorld(db));
+  await db.sql`update keyframe.models set model = 'test/two' where model = 'test/one'`;
+  const [renamed] = await db.sql`select model from keyframe.predictions where id = ${prediction.id}`;
+  expect(renamed?.model).toBe("test/two");
+  await use("first-frame", SHIPPED["first-frame"]);
+  const refused = await refusalOf(db.sql`delete from keyframe.models where model = 'test/two'`);
+  expect(refused.constraint).toBe("predictions_model_fkey");
+  await db.sql`delete from keyframe.predictions`;
+});

@@ -178,14 +178,15 @@ test("another's prompt that is an address which names this prediction → proves
   expect(await runsAtProvider()).toHaveLength(2);
 });
 
-test.each<[string, Partial<SubmitTask>]>([
+test.each<[string, Partial<SubmitTask>, Partial<SubmitTask>?]>([
+  ["text alone, where ours has a picture", {}, { reference_image_path: "projects/ref.png" }],
   ["another prompt", { prompt: "Something else" }],
   ["a reference", { reference_image_path: "projects/ref.png" }],
   ["another model", { model: "google/nano-banana-pro" }],
   ["other settings", { model_settings: { ...kit.NANO_BANANA, extras: { output_format: "jpg" } } }],
-])("a run of another prediction with %s → not ours", async (_name, change) => {
+])("a run of another prediction with %s → not ours", async (_name, change, ours = {}) => {
   await run({ ...change, id: OTHER }, { publicUrl: null });
-  expect((await again({}, { publicUrl: null })).calls).toHaveLength(1);
+  expect((await again(ours, { publicUrl: null })).calls).toHaveLength(1);
   expect(await runsAtProvider()).toHaveLength(2);
 });
 
