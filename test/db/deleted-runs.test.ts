@@ -124,10 +124,6 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     expect(await readRow(db.sql, other.id)).toMatchObject({ status: "processing" });
   });
 
-  test("a prediction that never was → unknown", async () => {
-    expect(await says(crypto.randomUUID())).toBe("unknown");
-  });
-
   test("the answer is being recorded as the deletion comes → the deletion waits, and has the run cancelled", async () => {
     const { id } = await seedUnanswered();
     let deletion: PromiseLike<unknown> = Promise.resolve();
@@ -219,19 +215,6 @@ test("for a day → searched no more, then deleted", async () => {
   expect(await searches()).toEqual([]);
   await db.sql`select keyframe_private.prune()`;
   expect(await left()).toEqual([]);
-});
-
-test("the sweep kicks for it", async () => {
-  await db.sql`select vault.create_secret('http://127.0.0.1:1', 'keyframe_functions_url'), vault.create_secret('whsec_c2VjcmV0', 'keyframe_kick_secret')`;
-  await seedUnanswered();
-  await db.sql`delete from auth.users where id = ${world.owner}`;
-  const kicks = () => db.sql`select url from net.http_request_queue`;
-  await db.sql`delete from net.http_request_queue`;
-  await db.sql`select keyframe_private.sweep()`;
-  expect(await kicks()).toEqual([]);
-  await letTheLeaseEnd();
-  await db.sql`select keyframe_private.sweep()`;
-  expect(await kicks()).toEqual([{ url: "http://127.0.0.1:1/keyframe-generate" }]);
 });
 
 test("5,000 of them, searched for already → the next is found through the index", async () => {

@@ -14,41 +14,58 @@ beforeAll(async () => {
   });
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.provider_runs, keyframe_private.file_removals`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.provider_runs, keyframe_private.file_removals, keyframe_private.unanswered_submits`;
   await db.sql`truncate net.http_request_queue`;
 });
 
 const soon = () => new Date(Date.now() + 60_000);
 const past = () => new Date(Date.now() - 1_000);
 
+const seed = (status: Status, columns: Row = {}) => seedPrediction(db.sql, world, { status, columns });
 async function kicksOfSweep(): Promise<number> {
   await db.sql`select keyframe_private.sweep()`;
   return (await db.sql`select from net.http_request_queue`).length;
 }
 
 describe("the sweep kicks when something is due", () => {
-  const DUE: [string, Status, Row][] = [
-    ["a queued prediction whose back-off has passed", "queued", { lease_token: null }],
-    ["a run without a callback", "processing", { lease_token: null }],
-    ["a lease that ran out", "storing", {}],
+  const unanswered = () =>
+    seedPrediction(db.sql, world, { columns: { unanswered_since: past(), next_attempt_at: soon() } });
+  const DUE: [string, () => Promise<unknown>][] = [
+    ["a queued prediction whose back-off has passed", () => seed("queued", { lease_token: null })],
+    ["a run without a callback", () => seed("processing", { lease_token: null })],
+    ["a lease that ran out", () => seed("storing")],
+    ["a run to cancel", async () => await providerSays(db.sql, { id: (await seed("canceled")).id, run: "run-late" })],
+    [
+      "a cancelled prediction whose submit is unanswered",
+      async () => {
+        const { id } = await unanswered();
+        await db.sql`select keyframe_private.mark_canceled(${id})`;
+        expect(await kicksOfSweep()).toBe(0); // a worker may still be submitting it
+        await db.sql`update keyframe.predictions set next_attempt_at = now()`;
+      },
+    ],
+    [
+      "a deleted prediction whose submit is unanswered",
+      async () => {
+        const { id } = await unanswered();
+        await db.sql`delete from keyframe.predictions where id = ${id}`;
+        expect(await kicksOfSweep()).toBe(0);
+        await db.sql`update keyframe_private.unanswered_submits set next_search_at = now()`;
+      },
+    ],
+    [
+      "a file to remove",
+      async () => {
+        const { id } = await seed("storing", { next_attempt_at: soon() });
+        await db.sql`delete from keyframe.predictions where id = ${id}`;
+        expect(await kicksOfSweep()).toBe(0); // it may still be written
+        await db.sql`update keyframe_private.file_removals set due_at = now()`;
+      },
+    ],
   ];
-  test.each(DUE)("%s → one kick", async (_name, status, columns) => {
-    await seedPrediction(db.sql, world, { status, columns });
-    expect(await kicksOfSweep()).toBe(1);
-  });
-
-  test("a run to cancel → one kick", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
-    await providerSays(db.sql, { id, run: "run-late" });
+  test.each(DUE)("%s → one kick", async (_name, makeDue) => {
+    await makeDue();
     await db.sql`truncate net.http_request_queue`;
-    expect(await kicksOfSweep()).toBe(1);
-  });
-
-  test("a file to remove → one kick; one that may still be written → none", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "storing", columns: { next_attempt_at: soon() } });
-    await db.sql`delete from keyframe.predictions where id = ${id}`;
-    expect(await kicksOfSweep()).toBe(0);
-    await db.sql`update keyframe_private.file_removals set due_at = now()`;
     expect(await kicksOfSweep()).toBe(1);
   });
 
@@ -142,16 +159,6 @@ describe("prune", () => {
     expect(await left("select callback_id as name from keyframe_private.provider_callbacks")).toEqual(["young"]);
   });
 
-  test("idempotency keys of more than 24 hours → deleted, younger ones kept", async () => {
-    const hash = "a".repeat(64);
-    await db.sql`
-      insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id, created_at) values
-        (${world.owner}, 'old', ${hash}, gen_random_uuid(), now() - interval '25 hours'),
-        (${world.owner}, 'young', ${hash}, gen_random_uuid(), now() - interval '23 hours')`;
-    await db.sql`select keyframe_private.prune()`;
-    expect(await left("select key as name from keyframe_private.idempotency_keys")).toEqual(["young"]);
-  });
-
   test("runs of more than 7 days → deleted, but never one that is still to be cancelled", async () => {
     await db.sql`
       insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, seen_at, cancel_due_at) values
@@ -225,16 +232,6 @@ describe("prune", () => {
         (1, 900002, ${job?.username ?? ""}, 'young', 'succeeded', now() - interval '23 hours')`;
     await db.sql.unsafe(job?.command ?? "");
     expect(await left("select command as name from cron.job_run_details where runid > 900000")).toEqual(["young"]);
-  });
-
-  test("more than one batch → the oldest go first, the rest next time", async () => {
-    await db.sql`insert into keyframe_private.provider_callbacks select 'batch-' || i, now() - interval '2 days' - i * interval '1 hour' from generate_series(1, 5) i`;
-    await db.sql`select keyframe_private.prune(3)`;
-    expect(
-      await left(
-        "select callback_id as name from keyframe_private.provider_callbacks where callback_id like 'batch-%'",
-      ),
-    ).toEqual(["batch-1", "batch-2"]);
   });
 
   test("projects and predictions → are never pruned", async () => {

@@ -88,10 +88,10 @@ test("unanswered for a day → given up, for no run goes on so long", async () =
   expect(await claimed()).toEqual([]);
 });
 
-const prune = (maxRows = 5000) =>
+const prune = () =>
   db.sql.begin(async (sql) => {
     await sql`set local lock_timeout = '1s'`; // what waits for anybody fails
-    await sql`select keyframe_private.prune(${maxRows})`;
+    await sql`select keyframe_private.prune()`;
   });
 /** As many predictions given up: unanswered for longer than a day when they ended. */
 async function seedGivenUp(status: "failed" | "canceled", columns: Record<string, Date> = {}) {
@@ -140,28 +140,6 @@ test("given up, and its row is locked → the pruning passes it over and takes t
   });
   expect(await unansweredOf(held.id)).toBeInstanceOf(Date);
   expect(await unansweredOf(free.id)).toBeNull();
-});
-
-test("more given up than a batch → so many at a time", async () => {
-  for (let i = 0; i < 5; i++) await seedGivenUp("failed");
-  const left: number[] = [];
-  for (let run = 0; run < 3; run++) {
-    await prune(2);
-    left.push((await db.sql`select from keyframe.predictions where unanswered_since is not null`).count);
-  }
-  expect(left).toEqual([3, 1, 0]);
-});
-
-test("the sweep kicks for it", async () => {
-  const { id } = await seedUnanswered();
-  await db.sql`select keyframe_private.mark_canceled(${id})`;
-  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
-  await db.sql`delete from net.http_request_queue`;
-  await db.sql`select vault.create_secret('http://127.0.0.1:1', 'keyframe_functions_url'), vault.create_secret('whsec_c2VjcmV0', 'keyframe_kick_secret')`;
-  await db.sql`select keyframe_private.sweep()`;
-  expect(await db.sql`select url from net.http_request_queue`).toEqual([
-    { url: "http://127.0.0.1:1/keyframe-generate" },
-  ]);
 });
 
 test("5,000 predictions that have ended → found through the index of unanswered submits", async () => {

@@ -49,7 +49,8 @@ test("a PNG that its server calls a text → in Storage byte by byte as what it 
 });
 
 const endless = () => new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });
-test.each<[string, (request: Request) => Response, unknown[], Options?]>([
+type Case = [answered: string, answer: (request: Request) => Response, calls: unknown[], Options?];
+test.each<Case>([
   ["a web page", () => new Response("<html>"), [failed("output_not_usable")]],
   ["an image for a video", image, [failed("output_not_usable")], { task: { step: "video" } }],
   [
@@ -57,7 +58,6 @@ test.each<[string, (request: Request) => Response, unknown[], Options?]>([
     () => new Response(kit.PNG.subarray(0, -16)),
     [failed("output_not_usable"), ["discardOutput"]],
   ],
-  ["a file that is announced as too large", image, [failed("output_too_large")], { maxBytes: 20 }],
   [
     "a file without end",
     () => new Response(endless()),
@@ -65,15 +65,15 @@ test.each<[string, (request: Request) => Response, unknown[], Options?]>([
     { maxBytes: 100_000 },
   ],
   ["a redirect, even to itself", ({ url }) => Response.redirect(`${url}?again`), [failed("output_not_usable")]],
-  ...[206, 429, 500, 503].map(
-    (status) => [`${status}`, () => new Response("no", { status }), [later("output_unreachable")]] as const,
-  ),
-  ...[403, 404, 410].flatMap((status) => {
+  ...[206, 429, 500, 503].map((status): Case => {
+    return [`${status}`, () => new Response("no", { status }), [later("output_unreachable")]];
+  }),
+  ...[403, 404, 410].flatMap((status): Case[] => {
     const gone = () => new Response(null, { status });
     return [
       [`${status} for the first time`, gone, [later("output_expired")]],
       [`${status} for the second time`, gone, [failed("output_expired")], { task: { failures: 1 } }],
-    ] as const;
+    ];
   }),
 ])(
   "an output answered with %s → as its code says, one request, nothing in Storage",
@@ -99,6 +99,12 @@ test("a body that breaks off, a server that is away, a task whose time is over �
   ];
   expect(ends.map(({ calls }) => calls)).toEqual(Array(3).fill([later("output_unreachable")]));
   expect(storage.files.size).toBe(0);
+});
+
+test("a file that is announced as too large → failed before any of it has come", async () => {
+  const announced = kit.serveRaw("HTTP/1.1 200 OK\r\ncontent-length: 300000000\r\n\r\n");
+  onTestFinished(announced.stop);
+  expect((await run(`${announced.url}/out.png`)).calls).toEqual([failed("output_too_large")]);
 });
 
 test("an output that comes slowly → read however long the whole takes, given up when nothing comes for 20 s", async () => {
