@@ -203,16 +203,6 @@ describe("a task to remove files", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("claimed by 10 at once → no file twice", async () => {
-    await note(150);
-    const tasks = (await Promise.all(Array.from({ length: 10 }, () => claimRemovals()))).filter(
-      (task) => task !== null,
-    );
-    const names = tasks.flatMap((task) => task.files.map(({ name }) => name));
-    expect(names.length).toBeGreaterThanOrEqual(100);
-    expect(new Set(names).size).toBe(names.length);
-  });
-
   test("a worker dies over it → handed out again when the lease ends, and its late word changes nothing", async () => {
     await note(1);
     const dead = await claimRemovals(90);

@@ -30,18 +30,6 @@ describe("a callback that comes before the submit's answer", () => {
     });
     expect(await runsToCancel(db.sql)).toEqual([]);
   });
-
-  test("and brings the output → the prediction is stored without having been seen starting", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "queued" });
-    expect(await providerSays(db.sql, { id, run: newRun(), status: "succeeded", callback: "whole" })).toBe("recorded");
-    const row = await readRow(db.sql, id);
-    expect(row).toMatchObject({
-      status: "storing",
-      provider_output_url: "https://replicate.delivery/out.png",
-      progress: 1,
-    });
-    expect(row.started_at).toBeInstanceOf(Date);
-  });
 });
 
 describe("callbacks out of order", () => {
@@ -203,13 +191,6 @@ describe("a prediction that ends before its run does", () => {
     // Not handed out to be polled, but to be cancelled at the provider.
     expect((await claim(db.sql, 100)).filter((task) => task.id === id)).toMatchObject([{ task: "cancel" }]);
     expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
-    expect(await runsToCancel(db.sql)).toEqual([run]);
-  });
-
-  test("deleted with its project → the run is cancelled", async () => {
-    const own = await addWorld(db);
-    const { run } = await seedPrediction(db.sql, own, { status: "starting" });
-    await db.sql`delete from keyframe.projects where id = ${own.project}`;
     expect(await runsToCancel(db.sql)).toEqual([run]);
   });
 

@@ -28,28 +28,23 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 
-for (const from of STATUSES) {
-  for (const to of STATUSES) {
-    const allowed = from === to || LEGAL[from].includes(to);
-    test(`a plain update from ${from} to ${to} → ${allowed ? "goes through" : "is refused, even for a superuser"}`, async () => {
+test.each(STATUSES)(
+  "a plain update of a %s prediction → goes through where it is legal, even for a superuser",
+  async (from) => {
+    for (const to of STATUSES) {
       await rolledBack(db.sql, async (sql) => {
         const { id } = await seedPrediction(sql, world, { status: from });
         // Every other column fits the new status, so only the move itself can be refused.
         const update = sql.savepoint(
           (inner) => inner`update keyframe.predictions set ${inner(columnsIn(to))} where id = ${id}`,
         );
-        if (allowed) {
-          await update;
-        } else {
-          const { sqlstate, message } = await refusalOf(update);
-          expect([sqlstate, message]).toEqual(["23514", `A prediction cannot move from ${from} to ${to}.`]);
-        }
-        const [row] = await sql`select status from keyframe.predictions where id = ${id}`;
-        expect(row?.status).toBe(allowed ? to : from);
+        if (from === to || LEGAL[from].includes(to)) return void (await update);
+        const { sqlstate, message } = await refusalOf(update);
+        expect([sqlstate, message]).toEqual(["23514", `A prediction cannot move from ${from} to ${to}.`]);
       });
-    });
-  }
-}
+    }
+  },
+);
 
 test("the table of legal moves → holds exactly these", async () => {
   const rows = await db.sql<

@@ -10,6 +10,7 @@ import { serve } from "./generate-fixture.ts";
 
 const HOUR_MS = 3_600_000;
 const MODEL = "google/nano-banana";
+const input = { prompt: "x" };
 let simulator: RunningSimulator;
 let replicate: Replicate;
 
@@ -48,11 +49,6 @@ test("predictions.create → starting with every field of the provider; wait →
   expect(done.status).toBe("succeeded");
   expect(done.metrics?.predict_time).toBeGreaterThanOrEqual(0);
   expect(done.output).toMatch(/\/delivery\/[0-9a-z]{52}\/out-0\.png$/);
-});
-
-test("run with Prefer: wait → the output of a finished prediction", async () => {
-  const output = await replicate.run("bytedance/seedream-4", { input: { prompt: "a garden" } });
-  expect(output).toEqual([expect.stringMatching(/out-0\.png$/)]);
 });
 
 test("a Blob as input → uploaded through the files API, then read by the model", async () => {
@@ -95,33 +91,15 @@ test("models.get → the schema of its input as the provider writes it; its vers
   expect(created.model).toBe(MODEL);
 });
 
-test("130 predictions → pages of 100, newest first, each once, without their webhook", async () => {
+test("predictions.list → newest first, with the documented fields, which its webhook is not among", async () => {
   const { client } = await another({ startDelayMs: HOUR_MS });
-  const made: string[] = [];
-  for (let i = 0; i < 130; i++) {
-    const webhook = "http://127.0.0.1:9/hook";
-    made.push((await client.predictions.create({ model: MODEL, input: { prompt: `number ${i}` }, webhook })).id);
-  }
-  const pages = await Array.fromAsync(client.paginate(client.predictions.list));
-  expect(pages.map((page) => page.length)).toEqual([100, 30]);
-  expect(pages.flat().map(({ id }) => id)).toEqual(made.toReversed());
+  const create = () => client.predictions.create({ model: MODEL, input, webhook: "http://127.0.0.1:9/hook" });
+  const ids = [(await create()).id, (await create()).id];
+  const { results } = await client.predictions.list();
+  expect(results.map(({ id }) => id)).toEqual(ids.toReversed());
   const fields =
     "id model version input output error status source data_removed created_at started_at completed_at metrics urls";
-  expect(new Set(pages.flat().flatMap(Object.keys))).toEqual(new Set(fields.split(" ")));
-});
-
-test("created_after and created_before → only what was made between; a wrong date → 400", async () => {
-  const before = new Date().toISOString();
-  const { id } = await replicate.predictions.create({ model: MODEL, input: { prompt: "dated" } });
-  const list = async (query: Record<string, string>) => {
-    const page: { results: { id: string }[] } = await (
-      await request(`/predictions?${new URLSearchParams(query)}`)
-    ).json();
-    return page.results.map((prediction) => prediction.id);
-  };
-  expect(await list({ created_after: before })).toEqual([id]);
-  expect(await list({ created_before: before })).not.toContain(id);
-  expect((await request("/predictions?created_after=yesterday")).status).toBe(400);
+  expect(new Set(results.flatMap(Object.keys))).toEqual(new Set(fields.split(" ")));
 });
 
 test("a wrong token, and none → 401; an unknown prediction and path → 404, all as problem JSON", async () => {
@@ -150,7 +128,6 @@ test("a wrong input → 422 with the provider's title, detail and invalid_fields
   expect(simulator.control.state().creates).toBe(before);
 });
 
-const input = { prompt: "x" };
 test.each<[string, () => Promise<Response>, number]>([
   ["broken JSON", () => post("{"), 400],
   ["no input", () => post({}), 422],
