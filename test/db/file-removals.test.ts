@@ -261,12 +261,6 @@ describe("a reference image that is used again", () => {
       await meanwhile();
     });
 
-  test("before its removal is handed out → it stays", async () => {
-    const reference = await unused();
-    await start(db, world, { reference });
-    expect(await files()).toEqual([]);
-  });
-
   test("in a transaction that has not committed → it is not handed out meanwhile", async () => {
     const reference = await unused();
     await beginStart(reference, async () => expect(await claimRemovals()).toBeNull());

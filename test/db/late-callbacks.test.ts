@@ -134,8 +134,10 @@ describe("a callback about another attempt", () => {
   );
 
   test.each([0, 2, -1])("attempt %i, which never was → unknown, and nothing is kept of it", async (attempt) => {
-    const { id } = await seedPrediction(db.sql, world, { status: "starting" });
+    const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
     expect(await providerSays(db.sql, { id, attempt, run: "run-never", callback: `never-${attempt}` })).toBe("unknown");
+    // Nor is what its own run is known to do.
+    expect(await providerSays(db.sql, { id, attempt, run: run ?? "", status: "starting" })).toBe("unknown");
     const [kept] = await db.sql`
       select (select count(*) from keyframe_private.provider_callbacks)::int as callbacks,
         (select count(*) from keyframe_private.provider_runs where provider_prediction_id = 'run-never')::int as runs`;

@@ -1,7 +1,6 @@
 import Replicate from "replicate";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { type RunningSimulator, type SimulatorOptions, startSimulator } from "../../local/simulator/start-simulator.ts";
 import { until } from "../support/until.ts";
 import { serve } from "./generate-fixture.ts";
@@ -51,18 +50,6 @@ test("predictions.create → starting with every field of the provider; wait →
   expect(done.output).toMatch(/\/delivery\/[0-9a-z]{52}\/out-0\.png$/);
 });
 
-test("a Blob as input → uploaded through the files API, then read by the model", async () => {
-  const photo = new Blob([new Uint8Array(drawReferencePhoto("client"))], { type: "image/png" });
-  const input = { prompt: "the same at night", input_image: photo };
-  const created = await replicate.predictions.create({
-    model: "black-forest-labs/flux-kontext-pro",
-    input,
-    wait: true,
-  });
-  expect(created.input).toMatchObject({ input_image: expect.stringContaining("/v1/files/") });
-  expect(created.status).toBe("succeeded");
-});
-
 test("files create, get, list, delete → the file, then 404", async () => {
   const file = await replicate.files.create(new Blob(["hello"], { type: "text/plain" }), { by: "test" });
   expect(file).toMatchObject({ size: 5, content_type: "text/plain", metadata: { by: "test" } });
@@ -72,23 +59,6 @@ test("files create, get, list, delete → the file, then 404", async () => {
   expect((await replicate.files.list()).results.map(({ id }) => id)).toContain(file.id);
   expect(await replicate.files.delete(file.id)).toBe(true);
   await expect(replicate.files.get(file.id)).rejects.toThrow("404");
-});
-
-test("models.get → the schema of its input as the provider writes it; its version id → creates the same model", async () => {
-  const { latest_version: version } = await replicate.models.get("kwaivgi", "kling-v2.1");
-  const { Input, mode, Output } = Object(version?.openapi_schema).components.schemas;
-  expect(Input.required).toEqual(["prompt", "start_image"]);
-  expect(Input.properties).toMatchObject({
-    mode: { allOf: [{ $ref: "#/components/schemas/mode" }], default: "standard" },
-    end_image: { type: "string", format: "uri" },
-  });
-  expect([mode, Output]).toMatchObject([
-    { type: "string", enum: ["standard", "pro"] },
-    { type: "string", format: "uri" },
-  ]);
-  const banana = (await replicate.models.get("google", "nano-banana")).latest_version;
-  const created = await replicate.predictions.create({ version: banana?.id ?? "", input: { prompt: "by version" } });
-  expect(created.model).toBe(MODEL);
 });
 
 test("predictions.list → newest first, with the documented fields, which its webhook is not among", async () => {
@@ -139,15 +109,6 @@ test.each<[string, () => Promise<Response>, number]>([
   ["a misspelt fault", () => post({ input: { prompt: "x [[fault:faild]]" } }), 422],
 ])("a create with %s → refused", async (_what, create, status) => {
   expect((await create()).status).toBe(status);
-});
-
-test.each([
-  ["that is gone", () => `${simulator.url}/gone.png`, "Client error '404 Not Found' for url"],
-  ["that is no image", () => "data:text/plain;base64,aGVsbG8=", "cannot identify image file"],
-  ["among its own that has expired", () => `${simulator.apiUrl}/files/none`, "does not exist or has expired"],
-])("an input file %s → the prediction fails and says so", async (_what, url, words) => {
-  const created = await replicate.predictions.create({ model: MODEL, input: { prompt: "x", image_input: [url()] } });
-  await expect(replicate.wait(created, { interval: 5 })).rejects.toThrow(words); // which only a failed one does
 });
 
 test("Cancel-After passed before the start → aborted, never started; while it runs → canceled; cancel again → still", async () => {
