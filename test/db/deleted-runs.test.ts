@@ -93,18 +93,12 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     return id;
   };
 
-  test("the run is over → recorded, and nothing to cancel", async () => {
-    expect(await says(await deleted(), { status: "succeeded" })).toBe("ended");
-    expect(await runsToCancel(db.sql)).toEqual([]);
-    expect(await db.sql`select provider_prediction_id as run from keyframe_private.provider_runs`).toEqual([
-      { run: "run-a" },
-    ]);
-  });
-
-  test("two runs, of two attempts → both are to be cancelled", async () => {
+  test("two runs, of two attempts, and one that is over → all recorded, the two are to be cancelled", async () => {
     const id = await deleted({ attempt: 2 });
     for (const attempt of [1, 2]) expect(await says(id, { attempt, run: `run-${attempt}` })).toBe("ended");
+    expect(await says(id, { run: "run-over", status: "succeeded" })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual(["run-1", "run-2"]);
+    expect((await db.sql`select from keyframe_private.provider_runs`).count).toBe(3);
   });
 
   test("it was cancelled, and its callback is sent again → duplicate, not cancelled twice", async () => {

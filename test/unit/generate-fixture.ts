@@ -98,8 +98,6 @@ export type StorageServer = {
   removals: { bucket: string; names: string[] }[];
   /** Set: uploads and removals are refused with this status. */
   refuse: number | null;
-  /** Set: removals from this bucket alone are refused. */
-  refusedBucket: string | null;
   /** A request that names one of these to be removed is refused as a whole. */
   refusedNames: Set<string>;
   stop(): Promise<void>;
@@ -115,7 +113,6 @@ export async function startStorage(): Promise<StorageServer> {
     files,
     removals,
     refuse: null,
-    refusedBucket: null,
     refusedNames: new Set(),
     stop,
   };
@@ -132,7 +129,7 @@ export async function startStorage(): Promise<StorageServer> {
       const { prefixes }: { prefixes: string[] } = await request.json();
       const bucket = path.slice(1);
       removals.push({ bucket, names: prefixes });
-      const isRefused = bucket === storage.refusedBucket || prefixes.some((name) => storage.refusedNames.has(name));
+      const isRefused = prefixes.some((name) => storage.refusedNames.has(name));
       const status = isRefused ? 500 : storage.refuse;
       if (status !== null) return Response.json({ message: "no" }, { status });
       for (const name of prefixes) files.delete(`${path}/${name}`);

@@ -44,7 +44,7 @@ test("files of both buckets → gone, one request for each bucket, recorded unde
 });
 
 test("one bucket is refused → the other's files go, and only this one's are put off", async () => {
-  storage.refusedBucket = "keyframe-outputs";
+  storage.refusedNames.add(FRAME);
   const [frame] = FILES;
   expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, [frame]]]);
   expect([...storage.files.keys()]).toEqual([`/keyframe-outputs/${FRAME}`]);

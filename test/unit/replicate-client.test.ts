@@ -131,24 +131,6 @@ test("Cancel-After passed before the start → aborted, never started; while it 
   }
 });
 
-test("after an hour → the output is 404 and input, output and logs are removed; after two the prediction is gone", async () => {
-  const { own, client } = await another({});
-  const created = await client.predictions.create({ model: MODEL, input });
-  const { output } = await client.wait(created, { interval: 5 });
-  const statusOfFile = async () => {
-    const response = await fetch(String(output));
-    await response.body?.cancel();
-    return response.status;
-  };
-  expect(await statusOfFile()).toBe(200);
-  own.control.advance(3601);
-  expect(await statusOfFile()).toBe(404);
-  const stripped = { status: "succeeded", data_removed: true, input: {}, output: null, logs: "" };
-  expect(await client.predictions.get(created.id)).toMatchObject(stripped);
-  own.control.advance(3600);
-  await expect(client.predictions.get(created.id)).rejects.toThrow("404");
-});
-
 test("a callback answered 500, then 302 → sent again after each wait, genuine, with one webhook-id; no redirect is followed", async () => {
   const { own, client } = await another({ callbackRetryMs: [HOUR_MS, HOUR_MS] });
   const received: { id: string | null; event: { status: string; id: string } }[] = [];
