@@ -169,17 +169,6 @@ test("deleted before it was submitted, or once its run was known → nothing to 
   expect(await left()).toEqual([]);
 });
 
-test("a deletion that is taken back → the prediction is submitted again, nothing is searched for", async () => {
-  const { id } = await seedUnanswered({ next_attempt_at: SINCE });
-  await db.sql
-    .begin(async (sql) => {
-      await sql`delete from keyframe.predictions where id = ${id}`;
-      throw new Error("taken back");
-    })
-    .catch(() => undefined);
-  expect((await claim(db.sql)).map(({ task }) => task)).toEqual(["submit"]);
-});
-
 test("its model's row goes, too → still searched for, by the settings it had", async () => {
   await db.sql`
     insert into keyframe.models (step, model, prompt_field) values ('first-frame', 'short/lived', 'text')`;

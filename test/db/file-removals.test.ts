@@ -78,17 +78,6 @@ describe("what is queued when predictions are deleted", () => {
       reference,
     ]);
   });
-
-  test("a deletion that is taken back → nothing", async () => {
-    await seedOutput(world, "o/p/frame.png");
-    await db.sql
-      .begin(async (sql) => {
-        await sql`delete from keyframe.projects where id = ${world.project}`;
-        throw new Error("taken back");
-      })
-      .catch(() => undefined);
-    expect(await files()).toEqual([]);
-  });
 });
 
 describe("an output that may lie in Storage although its prediction did not succeed", () => {
@@ -128,14 +117,6 @@ describe("an output that may lie in Storage although its prediction did not succ
     expect(await queued()).toEqual([
       { file: `keyframe-outputs/${world.owner}/${world.project}/${id}.mp4`, seconds: 0, failures: 0, leased: false },
     ]);
-  });
-
-  test("succeeded, or failed before there was an output → nothing", async () => {
-    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
-    await complete(db.sql, id, lease);
-    const early = await seedPrediction(db.sql, world, { status: "processing" });
-    await fail(db.sql, early.id, early.lease);
-    expect(await files()).toEqual([]);
   });
 
   test("the worker says that it writes no more → removed now; another worker's word does not count", async () => {

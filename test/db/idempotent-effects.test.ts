@@ -20,26 +20,12 @@ beforeEach(async () => {
 });
 
 const KEY = { idempotency_key: "once", request_hash: "a".repeat(64) };
-const OTHER = { idempotency_key: "once", request_hash: "b".repeat(64) };
-type Answer = Row & { replayed: boolean; rate: unknown };
 
-describe("what is refused", () => {
-  test.each(["rotate_webhook_secret", "test_webhook_endpoint", "recover_webhook_endpoint"])(
-    "%s of another user's endpoint → not_found, and the key stays free",
-    async (name) => {
-      const theirs = await addScene(db, await db.addUser());
-      const { caller } = scene;
-      expect(await codeOf(makeRequest(db, { ...theirs, caller }, name, KEY))).toBe("not_found");
-      expect((await makeRequest<Answer>(db, scene, name, OTHER)).replayed).toBe(false);
-    },
-  );
-
-  test("redeliver_webhook of another user's delivery, with a key that was used for an own one → not_found", async () => {
-    const theirs = await addScene(db, await db.addUser());
-    await makeRequest(db, scene, "redeliver_webhook", KEY);
-    const { caller } = scene;
-    expect(await codeOf(makeRequest(db, { ...theirs, caller }, "redeliver_webhook", KEY))).toBe("not_found");
-  });
+test("redeliver_webhook of another user's delivery, with a key that was used for an own one → not_found", async () => {
+  const theirs = await addScene(db, await db.addUser());
+  await makeRequest(db, scene, "redeliver_webhook", KEY);
+  const { caller } = scene;
+  expect(await codeOf(makeRequest(db, { ...theirs, caller }, "redeliver_webhook", KEY))).toBe("not_found");
 });
 
 describe("rotate_webhook_secret", () => {

@@ -24,18 +24,6 @@ const waitOf = async (id: string) => {
   return row?.seconds ?? Number.NaN;
 };
 
-test("two completes with the same lease → one true, one false, one output", async () => {
-  const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
-  const answers = await Promise.all([complete(db.sql, id, lease), complete(db.sql, id, lease)]);
-  expect(answers.sort()).toEqual([false, true]);
-  expect(await readRow(db.sql, id)).toMatchObject({
-    status: "succeeded",
-    lease_token: null,
-    output_bytes: "1024",
-    progress: 1,
-  });
-});
-
 test("a complete and a fail with the same lease at once → exactly one of them holds", async () => {
   const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
   const [completed, failed] = await Promise.all([complete(db.sql, id, lease), fail(db.sql, id, lease)]);

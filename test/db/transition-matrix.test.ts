@@ -157,11 +157,3 @@ test.each(STATUSES)(
     }
   },
 );
-
-test("the table of legal moves → holds exactly these", async () => {
-  const rows = await db.sql<
-    { from_status: Status; to_status: Status }[]
-  >`select * from keyframe_private.prediction_moves`;
-  const listed = rows.map((move) => `${move.from_status} → ${move.to_status}`).sort();
-  expect(listed).toEqual(STATUSES.flatMap((from) => LEGAL[from].map((to) => `${from} → ${to}`)).sort());
-});

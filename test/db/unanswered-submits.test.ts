@@ -75,12 +75,6 @@ test("refused by the provider, which is an answer → no search", async () => {
   expect(await unansweredOf(id)).toBeNull();
 });
 
-test("cancelled before it was submitted → no search", async () => {
-  const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
-  await db.sql`select keyframe_private.mark_canceled(${id})`;
-  expect(await claimed()).toEqual([]);
-});
-
 test("unanswered for a day → given up, for no run goes on so long", async () => {
   const { id } = await seedUnanswered({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
   await db.sql`select keyframe_private.mark_canceled(${id})`;
@@ -140,25 +134,6 @@ test("given up, and its row is locked → the pruning passes it over and takes t
   });
   expect(await unansweredOf(held.id)).toBeInstanceOf(Date);
   expect(await unansweredOf(free.id)).toBeNull();
-});
-
-test("5,000 predictions that have ended → found through the index of unanswered submits", async () => {
-  const done = await seedPrediction(db.sql, world, { status: "canceled" });
-  await db.sql.begin(async (sql) => {
-    await sql`set local session_replication_role = replica`;
-    await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at)
-      select project_id, owner_id, step, prompt, model, status, completed_at
-      from keyframe.predictions, generate_series(1, 5000) where id = ${done.id}`;
-  });
-  const { id } = await seedUnanswered();
-  await db.sql`select keyframe_private.mark_canceled(${id})`;
-  await db.sql`update keyframe.predictions set next_attempt_at = now() where id = ${id}`;
-  await db.sql`analyze keyframe.predictions`;
-  const plans = await plansOf(db.url, (sql) => sql`select keyframe_worker.claim_predictions(10, 90)`);
-  const searches = plans.filter((plan) => plan.includes("unanswered_since") && plan.includes("LockRows"));
-  expect(searches.some((plan) => plan.includes("predictions_unanswered_idx"))).toBe(true);
-  for (const plan of searches) expect(plan).not.toContain("Seq Scan on predictions");
 });
 
 test("3,000 given up among 5,000 that have ended → pruned through the index of unanswered submits; no claim steps over them any more", async () => {

@@ -24,17 +24,13 @@ const eventsOf = async (id: string) =>
       select type from keyframe.webhook_events where project_id = ${id} and prediction_id is null or prediction_id = ${id}`
   ).map(({ type }) => type);
 
-test.each([
-  ["projects", { title: "t", text_prompt: "p" }],
-  ["predictions", { step: "first-frame" }],
-])("a user chooses the id of %s → refused by the column grant", async (table, row) => {
-  const insert = (more: object) =>
-    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-      const project = table === "predictions" ? { project_id: world.project } : {};
-      return await sql`insert into ${sql(`keyframe.${table}`)} ${sql({ ...row, ...project, ...more })} returning id`;
-    });
-  expect((await refusalOf(insert({ id: crypto.randomUUID() }))).sqlstate).toBe("42501");
-  expect((await insert({})).count).toBe(1);
+test("a user chooses the id of a project → refused by the column grant", async () => {
+  const row = { id: crypto.randomUUID(), title: "t", text_prompt: "p" };
+  const insert = db.as(
+    { role: "authenticated", sub: world.owner },
+    (sql) => sql`insert into keyframe.projects ${sql(row)}`,
+  );
+  expect((await refusalOf(insert)).sqlstate).toBe("42501");
 });
 
 const CREATED = ["project.created"];

@@ -50,17 +50,6 @@ test("predictions.create → starting with every field of the provider; wait →
   expect(done.output).toMatch(/\/delivery\/[0-9a-z]{52}\/out-0\.png$/);
 });
 
-test("files create, get, list, delete → the file, then 404", async () => {
-  const file = await replicate.files.create(new Blob(["hello"], { type: "text/plain" }), { by: "test" });
-  expect(file).toMatchObject({ size: 5, content_type: "text/plain", metadata: { by: "test" } });
-  expect(file.checksums.sha256).toMatch(/^2cf24dba5fb0a30e/);
-  expect(file.urls.get).toBe(`${simulator.apiUrl}/files/${file.id}`);
-  expect((await replicate.files.get(file.id)).id).toBe(file.id);
-  expect((await replicate.files.list()).results.map(({ id }) => id)).toContain(file.id);
-  expect(await replicate.files.delete(file.id)).toBe(true);
-  await expect(replicate.files.get(file.id)).rejects.toThrow("404");
-});
-
 test("predictions.list → newest first, with the documented fields, which its webhook is not among", async () => {
   const { client } = await another({ startDelayMs: HOUR_MS });
   const create = () => client.predictions.create({ model: MODEL, input, webhook: "http://127.0.0.1:9/hook" });

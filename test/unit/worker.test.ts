@@ -42,8 +42,9 @@ describe("a kick while idle", () => {
 
 describe("a kick while running", () => {
   test("two at once → one run", async () => {
-    const { kick, calls, runUntil } = makeQueue({});
+    const { kick, calls, runUntil, mostCalling } = makeQueue({});
     await runUntil(Promise.all([kick(), kick()]));
+    expect(mostCalling()).toBe(1);
     expect(calls.filter(({ heartbeatMs }) => heartbeatMs === 0)).toHaveLength(1);
   });
 
@@ -203,6 +204,12 @@ describe("work that fails", () => {
     expect(queue.startedAt.get(2)).toBeGreaterThanOrEqual(25_005);
     expect(queue.events()).toEqual(["work_hangs"]);
   });
+
+  test("it ends when its signal aborts → nothing is logged", async () => {
+    const queue = makeQueue({ due: 1, limits: { workMs: 1_000 }, work: () => 1_500 });
+    await queue.runUntil(queue.kick());
+    expect(queue.events()).toEqual([]);
+  });
 });
 
 describe("the database is away", () => {
@@ -212,7 +219,12 @@ describe("the database is away", () => {
 
   test("with nothing open → logged without the address, the run ends, and the next kick begins anew", async () => {
     let isAway = true;
-    const queue = makeQueue({ due: 1, fault: () => (isAway ? away() : undefined) });
+    const fault = () => {
+      if (!isAway) return undefined;
+      void queue.kick(); // one that comes during the call that fails
+      return away();
+    };
+    const queue = makeQueue({ due: 1, fault });
     await queue.runUntil(queue.kick());
     expect(queue.calls).toHaveLength(1);
     expect(queue.events()).toEqual(["call_failed", "worker_stopped"]);
