@@ -33,7 +33,7 @@ const outcomes = (predictionId: string, count: number) =>
     return seen.length >= count && seen;
   });
 
-describe("callbacks alone, for the first poll is an hour away", () => {
+describe("callbacks alone, for the first poll is an hour away", { timeout: 90_000 }, () => {
   beforeAll(() => stack.sql`update keyframe_private.settings set poll_interval = '1 hour' where only_row`);
 
   test.concurrent("each once → they carry the prediction from start to end", async () => {
@@ -60,7 +60,7 @@ describe("callbacks alone, for the first poll is an hour away", () => {
   });
 });
 
-describe("callbacks that the poll does not wait for", () => {
+describe("callbacks that the poll does not wait for", { timeout: 90_000 }, () => {
   beforeAll(() => setQuickIntervals(stack.sql));
 
   test.concurrent("none at all → the poll finds the end", async () => {

@@ -10,7 +10,9 @@ const stack = inject("stack");
 const sql = connect(stack.databaseUrl);
 afterAll(() => sql.end({ timeout: 1 }));
 
-describe.concurrent("a run that goes wrong at the provider, or whose output cannot be kept", () => {
+describe.concurrent("a run that goes wrong at the provider, or whose output cannot be kept", {
+  timeout: 90_000,
+}, () => {
   const endings: { fault: string; code: string; retryable?: boolean; runs?: number; message?: string }[] = [
     { fault: "failed=The prompt was flagged.", code: "provider_failed", message: "The prompt was flagged." },
     { fault: "aborted", code: "provider_aborted" },

@@ -13,14 +13,14 @@ const stack = inject("stack");
 const sql = connect(stack.databaseUrl);
 afterAll(() => sql.end({ timeout: 1 }));
 
-describe.concurrent("an answer to a submit that is no success", () => {
+describe.concurrent("an answer to a submit that is no success", { timeout: 90_000 }, () => {
   async function generate(faults: string[], withPicture = false) {
     const maker = await newFilmMaker(stack);
     const prompt = promptWith(...faults);
     const upload = async () =>
       await maker.call(uploadedReferenceImage, "POST", "/api/projects/reference-images", await drawImage());
     const made = await maker.start("first-frame", { prompt, ...(withPicture ? await upload() : {}) });
-    const ended = await maker.untilEnded(made, 28);
+    const ended = await maker.untilEnded(made);
     await expectSoundEnd(sql, ended);
     return { ended, runs: await runsAtProvider(stack, prompt) };
   }
