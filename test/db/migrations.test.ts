@@ -70,10 +70,13 @@ test("every migration → names only what it creates itself or an earlier one ha
 describe("what a person meets in Studio has a comment", () => {
   const without = async (query: string) => (await db.sql.unsafe<{ name: string }[]>(query)).map(({ name }) => name);
 
-  test("every table and view", async () => {
+  test("every table and view, and each column of a view", async () => {
     expect(
       await without(`select oid::regclass::text as name from pg_class
-        where relkind in ('r', 'p', 'v') and relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and obj_description(oid, 'pg_class') is null`),
+        where relkind in ('r', 'p', 'v') and relnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and obj_description(oid, 'pg_class') is null
+        union all
+        select attrelid::regclass || '.' || attname from pg_attribute join pg_class on pg_class.oid = attrelid
+        where relkind = 'v' and relnamespace = 'keyframe_private'::regnamespace and col_description(attrelid, attnum) is null`),
     ).toEqual([]);
   });
 
