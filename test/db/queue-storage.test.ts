@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, seedPrediction } from "../support/database/predictions.ts";
-import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/database/webhooks.ts";
+import { addEndpoint, call, exchange, resultOf, seedDeliveries } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 
@@ -66,6 +66,16 @@ describe("what is written again and again is updated in place, so that no index 
       for (const delivery of deliveries.slice(1)) await record(sql, [delivery]);
     });
     expect(found).toEqual({ all: 20, hot: 20 });
+  });
+
+  test("the bucket of an owner who reads five times", async () => {
+    const world = await addWorld(db);
+    await call(db, world.owner, "list_projects", {});
+    const found = await updates("keyframe_private.rate_buckets", async (sql) => {
+      await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
+      await sql`select keyframe.list_projects() from generate_series(1, 5)`;
+    });
+    expect(found).toEqual({ all: 5, hot: 5 });
   });
 
   test("the run that a prediction follows, spoken of 10 times → is not written at all", async () => {
