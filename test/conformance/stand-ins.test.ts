@@ -116,25 +116,20 @@ describe("pg_net's sentences for failed transfers", () => {
 describe("the scheduler", () => {
   test("without DATABASE_URL → one line that names it, exit 1", async () => {
     const main = new URL("../../local/extensions/main.ts", import.meta.url);
-    const args = ["run", "-A", main.pathname];
     const env = { PATH: "/usr/bin:/bin", HOME: folder, DENO_NO_UPDATE_CHECK: "1" };
-    const { code, stderr } = await new Deno.Command(Deno.execPath(), { args, env, clearEnv: true }).output();
+    const command = new Deno.Command(Deno.execPath(), { args: ["run", "-A", main.pathname], env, clearEnv: true });
+    const { code, stderr } = await command.output();
     expect(code).toBe(1);
     expect(new TextDecoder().decode(stderr)).toMatch(/^[^\n]*DATABASE_URL[^\n]*\n$/);
   });
 
-  test("prints one ready line, ends at SIGTERM with 0, and without it check_worker_is_up raises", async () => {
+  test("prints one ready line, and ends with 0 when its standard input does; without it check_worker_is_up raises", async () => {
     const first = await startScheduler(server.url, "pg_net");
     expect(first.lines).toEqual(['{"ready":true,"port":0}']);
     await sql`select net.check_worker_is_up()`;
-    expect((await first.stop()).code).toBe(0);
+    await first.closeStdin();
+    expect((await first.exited).code).toBe(0);
     await expect(sql`select net.check_worker_is_up()`).rejects.toThrow(/not up/);
-  });
-
-  test("ends when its standard input does", async () => {
-    const orphan = await startScheduler(server.url, "pg_net");
-    await orphan.closeStdin();
-    expect((await orphan.exited).code).toBe(0);
   });
 
   test("SIGTERM during a batch → it is ended and recorded first", async () => {
@@ -149,9 +144,8 @@ describe("the scheduler", () => {
     const stopped = worker.stop();
     release();
     expect((await stopped).code).toBe(0);
-    expect([...(await sql`select status_code from net._http_response where id = ${row?.id ?? ""}`)]).toEqual([
-      { status_code: 200 },
-    ]);
+    const responses = await sql`select status_code from net._http_response where id = ${row?.id ?? ""}`;
+    expect([...responses]).toEqual([{ status_code: 200 }]);
     await receiver.stop();
   });
 

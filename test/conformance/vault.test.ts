@@ -73,12 +73,12 @@ test("service_role reads the view, and deletes", async () => {
 });
 
 test.each(["anon", "authenticated"] as const)("%s may not even use the schema", async (role) => {
-  const client = database.as(role);
-  const denied = { code: "42501" };
-  await expect(client`select from vault.decrypted_secrets`).rejects.toMatchObject(denied);
-  await expect(client`select from vault.secrets`).rejects.toMatchObject(denied);
-  await expect(client`select vault.create_secret('x')`).rejects.toMatchObject(denied);
-  await expect(client`select vault.update_secret(gen_random_uuid(), 'x')`).rejects.toMatchObject(denied);
+  for (const statement of [
+    ...["select from vault.decrypted_secrets", "select from vault.secrets", "select vault.create_secret('x')"],
+    "select vault.update_secret(gen_random_uuid(), 'x')",
+  ]) {
+    await expect(database.as(role).unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+  }
 });
 
 test("postgres and service_role may not insert into vault.secrets themselves", async () => {
