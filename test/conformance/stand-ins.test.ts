@@ -8,7 +8,6 @@ import { transferError } from "../../local/extensions/http-transfer.ts";
 import { freePort } from "../../local/network.ts";
 import { type RunningPostgres, startPostgres } from "../../local/postgres/start-postgres.ts";
 import { until } from "../support/until.ts";
-import { makeRoles } from "./support/extension-database.ts";
 import { startReceiver } from "./support/receiver.ts";
 import { type Scheduler, startScheduler } from "./support/scheduler.ts";
 
@@ -23,7 +22,7 @@ beforeAll(async () => {
   await Deno.chmod(folder, 0o755);
   server = await startPostgres({ dataDir: join(folder, "data"), durable: false, port: freePort() });
   sql = postgres(server.url, { max: 4, onnotice: () => undefined });
-  await makeRoles(sql);
+  for (const role of ["anon", "authenticated", "service_role", "postgres"]) await sql.unsafe(`create role ${role}`);
 });
 
 afterAll(async () => {
