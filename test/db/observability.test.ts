@@ -183,8 +183,8 @@ describe("the last kick of a function", () => {
   const answered = (columns: Record<string, unknown>, id = 7) =>
     db.sql`insert into net._http_response ${db.sql({ id, ...columns })}`;
   // The texts of pg_net; test/conformance/pg-net.test.ts has those of the installed one.
-  const lateAt = (dns: number, handshake: number, answer: number) =>
-    `Timeout of 5000 ms reached. Total time: 5000.912000 ms (DNS time: ${dns.toFixed(6)} ms, TCP/SSL handshake time: ${handshake.toFixed(6)} ms, HTTP Request/Response time: ${answer.toFixed(6)} ms)`;
+  const late = (dns: string, handshake: string, answer: string) =>
+    `Timeout of 5000 ms reached. Total time: 5000.9 ms (DNS time: ${dns} ms, TCP/SSL handshake time: ${handshake} ms, HTTP Request/Response time: ${answer} ms)`;
   const OURS = { "keyframe-function": "keyframe-generate" };
 
   test.each<[string, Record<string, unknown>, object]>([
@@ -192,17 +192,13 @@ describe("the last kick of a function", () => {
     ["refused", { status_code: 401, headers: OURS }, { outcome: "answered", status: 401 }],
     ["answered 202 by another server", { status_code: 202, headers: {} }, { outcome: "answered", status: 202 }],
     ["answered without headers", { status_code: 503 }, { outcome: "answered", status: 503 }],
-    ["late", { timed_out: true, error_msg: lateAt(0.027, 0.187, 5000.551) }, { outcome: "timed_out", status: null }],
-    ["late on a kept connection", { error_msg: lateAt(0.035, -0.035, 5000.284) }, { outcome: "timed_out" }],
-    ["late, by pg_net 0.14", { timed_out: null, error_msg: "Timeout was reached" }, { outcome: "timed_out" }],
-    ["not resolved in time", { timed_out: true, error_msg: lateAt(5000.215, 0, 0) }, { outcome: "failed" }],
-    ["not connected in time", { timed_out: true, error_msg: lateAt(0.041, 5000.707, 0) }, { outcome: "failed" }],
+    ["late", { timed_out: true, error_msg: late("0.027000", "0.187000", "5000.551000") }, { outcome: "timed_out" }],
+    ["late on a kept connection", { error_msg: late("0.0", "-0.035000", "5000.284000") }, { outcome: "timed_out" }],
+    ["late, by pg_net 0.14", { error_msg: "Timeout was reached" }, { outcome: "timed_out" }],
+    ["not resolved in time", { timed_out: true, error_msg: late("5000.2", "0.0", "0.000000") }, { outcome: "failed" }],
+    ["not connected in time", { timed_out: true, error_msg: late("0.0", "5000.7", "0.000000") }, { outcome: "failed" }],
     ["reset", { error_msg: "Failure when receiving data from the peer" }, { outcome: "failed", status: null }],
-    [
-      "not TLS",
-      { timed_out: false, error_msg: "SSL connect error" },
-      { outcome: "failed", error: "SSL connect error" },
-    ],
+    ["not TLS", { timed_out: false, error_msg: "SSL connect error" }, { outcome: "failed" }],
   ])("%s → that, and how long ago it was made", async (_, answer, expected) => {
     await made(40);
     await answered({ ...answer, created: ago(39) });
@@ -276,10 +272,4 @@ test("files to remove → how many, how many now, how many have failed so far, s
   const { fileRemovals } = await read();
   expect(fileRemovals).toMatchObject({ pending: 3, due: 2, failing: 2 });
   expectAge(fileRemovals.oldestDueSeconds, 200);
-});
-
-test("seconds_since of a moment to come → 0; of none → none", async () => {
-  const [row] = await db.sql`
-    select keyframe_private.seconds_since(now() + interval '1 minute')::float as ahead, keyframe_private.seconds_since(null) as never`;
-  expect(row).toEqual({ ahead: 0, never: null });
 });
