@@ -57,14 +57,10 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   },
 
   "Find what is stuck": async () => {
-    const stuck = await seedPrediction(db.sql, world, { columns: { ...noLease, next_attempt_at: inSeconds(-180) } });
-    const failing = await seedPrediction(db.sql, world, {
-      columns: { ...noLease, next_attempt_at: inSeconds(60), failures: 3 },
-    });
-    await seedPrediction(db.sql, world, {
-      status: "processing",
-      columns: { ...noLease, next_attempt_at: inSeconds(20) },
-    });
+    const seed = (seconds: number, more: object = {}) =>
+      seedPrediction(db.sql, world, { columns: { ...noLease, next_attempt_at: inSeconds(seconds), ...more } });
+    const [stuck, failing] = [await seed(-180), await seed(60, { failures: 3 })];
+    await seed(20);
     const rows = await run("Find what is stuck");
     expect(rows.map(({ prediction_id }) => prediction_id).toSorted()).toEqual([stuck.id, failing.id].toSorted());
   },
@@ -87,11 +83,8 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const { id, run: providerRun } = await seedPrediction(db.sql, world, { status: "processing" });
     const title = "Fail one";
     expect(await run(title, { prediction_id: id })).toEqual([{ mark_failed: true }]);
-    expect(await readRow(db.sql, id)).toMatchObject({
-      status: "failed",
-      error_code: "failed_by_administrator",
-      error_retryable: true,
-    });
+    const ended = { status: "failed", error_code: "failed_by_administrator", error_retryable: true };
+    expect(await readRow(db.sql, id)).toMatchObject(ended);
     const [after] = await db.sql`
       select (select cancel_due_at is not null from keyframe_private.provider_runs where provider_prediction_id = ${providerRun}) as canceled,
         (select count(*)::int from keyframe.webhook_deliveries where endpoint_id = ${endpoint} and event_type = 'generation.failed') as missed`;
@@ -176,10 +169,8 @@ const EFFECTS: Record<string, () => Promise<void>> = {
 
   "Add an endpoint for a CRM": async () => {
     const [row] = await run("Add an endpoint for a CRM");
-    expect(row).toMatchObject({
-      url: "https://crm.example.com/keyframe",
-      secret: expect.stringMatching(/^whsec_[\w+/]{43}=$/),
-    });
+    const secret = expect.stringMatching(/^whsec_[\w+/]{43}=$/);
+    expect(row).toMatchObject({ url: "https://crm.example.com/keyframe", secret });
     await addProject(db, (await addWorld(db)).owner);
     const told =
       await db.sql`select event_type from keyframe.webhook_deliveries where endpoint_id = ${String(row?.id)}`;
@@ -214,12 +205,8 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const [again] = await db.sql`select event_id from keyframe.webhook_deliveries where id = ${delivered}`;
     expect(sent.map(({ event_id }) => event_id).toSorted()).toEqual([missed, again?.event_id].toSorted());
     expect(sent.some(({ event_id }) => others.includes(event_id))).toBe(false);
-    expect(await readDelivery(db.sql, delivered)).toMatchObject({
-      status: "pending",
-      attempts: 3,
-      retries_from: 3,
-      completed_at: null,
-    });
+    const retried = { status: "pending", attempts: 3, retries_from: 3, completed_at: null };
+    expect(await readDelivery(db.sql, delivered)).toMatchObject(retried);
   },
 
   "Rotate the secret of an endpoint": async () => {
@@ -245,10 +232,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const owner = await addWorld(db);
     await seedPrediction(db.sql, owner, { status: "succeeded" });
     await seedPrediction(db.sql, owner, { status: "failed" });
-    await seedPrediction(db.sql, owner, {
-      status: "succeeded",
-      columns: { created_at: new Date("2020-01-01T00:00:00Z") },
-    });
+    await seedPrediction(db.sql, owner, { status: "succeeded", columns: { created_at: new Date(0) } });
     const rows = await run("Usage of each owner this month");
     expect(rows.filter(({ owner_id }) => owner_id === owner.owner)).toEqual([
       {

@@ -6,63 +6,50 @@ const USER = ["authenticated"];
 const SERVICE = ["service_role"];
 const BOTH = ["authenticated", "service_role"];
 
-/** The functions that a role of the API may execute; `definer` where one runs with its owner's rights. Every other is closed. */
-const EXPECTED: Record<string, { roles: string[]; definer?: true }> = {
-  "keyframe.health": { roles: ["anon", ...BOTH], definer: true },
-  // What the api function calls with the caller's own token.
-  "keyframe.create_project": { roles: USER, definer: true },
-  "keyframe.start_prediction": { roles: USER, definer: true },
-  "keyframe.read_prediction": { roles: USER, definer: true },
-  "keyframe.admit_upload": { roles: USER },
-  "keyframe.list_projects": { roles: USER, definer: true },
-  "keyframe.read_project": { roles: USER },
-  "keyframe.update_project": { roles: USER },
-  "keyframe.delete_project": { roles: USER },
-  "keyframe.list_predictions": { roles: USER, definer: true },
-  "keyframe.cancel_prediction": { roles: USER, definer: true },
+type Granted = { schema?: string; roles: string[]; definer?: true; names: string };
+/** The functions that a role of the API may execute; `definer` where they run with their owner's rights. Every other is closed. */
+const GRANTED: Granted[] = [
+  { roles: ["anon", ...BOTH], definer: true, names: "health" },
+  // What the api function calls with the caller's own token, and the dashboard through the Data API.
+  { roles: USER, names: "admit_upload read_project update_project delete_project" },
+  {
+    ...{ roles: USER, definer: true },
+    names:
+      "create_project list_projects start_prediction read_prediction list_predictions cancel_prediction webhook_health",
+  },
   // The same for webhooks; with the secret key they manage the service-wide endpoints.
-  "keyframe.create_webhook_endpoint": { roles: BOTH, definer: true },
-  "keyframe.list_webhook_endpoints": { roles: BOTH, definer: true },
-  "keyframe.read_webhook_endpoint": { roles: BOTH, definer: true },
-  "keyframe.update_webhook_endpoint": { roles: BOTH, definer: true },
-  "keyframe.delete_webhook_endpoint": { roles: BOTH, definer: true },
-  "keyframe.reveal_webhook_secret": { roles: BOTH, definer: true },
-  "keyframe.rotate_webhook_secret": { roles: BOTH, definer: true },
-  "keyframe.test_webhook_endpoint": { roles: BOTH, definer: true },
-  "keyframe.list_webhook_deliveries": { roles: BOTH, definer: true },
-  "keyframe.read_webhook_delivery": { roles: BOTH, definer: true },
-  "keyframe.redeliver_webhook": { roles: BOTH, definer: true },
-  "keyframe.recover_webhook_endpoint": { roles: BOTH, definer: true },
-  // What the dashboard calls through the Data API.
-  "keyframe.webhook_health": { roles: USER, definer: true },
-  // What the other functions call with the secret key.
-  "keyframe_worker.claim_predictions": { roles: SERVICE, definer: true },
-  "keyframe_worker.record_provider_state": { roles: SERVICE, definer: true },
-  "keyframe_worker.record_run_canceled": { roles: SERVICE, definer: true },
-  "keyframe_worker.complete_prediction": { roles: SERVICE, definer: true },
-  "keyframe_worker.fail_prediction": { roles: SERVICE, definer: true },
-  "keyframe_worker.retry_prediction_later": { roles: SERVICE, definer: true },
-  "keyframe_worker.poll_prediction_later": { roles: SERVICE, definer: true },
-  "keyframe_worker.record_search_ended": { roles: SERVICE, definer: true },
-  "keyframe_worker.discard_output": { roles: SERVICE, definer: true },
-  "keyframe_worker.record_files_removed": { roles: SERVICE, definer: true },
-  "keyframe_worker.exchange_deliveries": { roles: SERVICE, definer: true },
-  // What the api function calls for who has the secret key.
-  "keyframe.service_figures": { roles: SERVICE, definer: true },
-  // What the user's functions need below them.
-  "keyframe_private.raise_error": { roles: BOTH },
-  "keyframe_private.has_visible_character": { roles: BOTH },
-  "keyframe_private.is_one_line": { roles: BOTH },
-  "keyframe_private.is_plain_text": { roles: BOTH },
-  "keyframe_private.prediction_json": { roles: BOTH },
-  "keyframe_private.queue_position": { roles: BOTH },
-  "keyframe_private.latest_predictions": { roles: USER, definer: true },
-  "keyframe_private.take_token": { roles: USER, definer: true },
-  "keyframe_private.rate_state": { roles: USER, definer: true },
-  "keyframe_private.set_request_hash": { roles: USER, definer: true },
-  "keyframe_private.reserve_idempotency_key": { roles: BOTH, definer: true },
-  "keyframe_private.is_reference_path": { roles: BOTH },
-};
+  {
+    ...{ roles: BOTH, definer: true },
+    names:
+      "create_webhook_endpoint list_webhook_endpoints read_webhook_endpoint update_webhook_endpoint delete_webhook_endpoint " +
+      "reveal_webhook_secret rotate_webhook_secret test_webhook_endpoint list_webhook_deliveries read_webhook_delivery " +
+      "redeliver_webhook recover_webhook_endpoint",
+  },
+  // What is called with the secret key, by the api function and by the workers.
+  { roles: SERVICE, definer: true, names: "service_figures" },
+  {
+    ...{ schema: "keyframe_worker", roles: SERVICE, definer: true },
+    names:
+      "claim_predictions record_provider_state record_run_canceled complete_prediction fail_prediction retry_prediction_later " +
+      "poll_prediction_later record_search_ended discard_output record_files_removed exchange_deliveries",
+  },
+  // What the user's functions and checks need below them.
+  {
+    ...{ schema: "keyframe_private", roles: BOTH },
+    names:
+      "raise_error has_visible_character is_one_line is_plain_text is_reference_path prediction_json queue_position",
+  },
+  { schema: "keyframe_private", roles: BOTH, definer: true, names: "reserve_idempotency_key" },
+  {
+    ...{ schema: "keyframe_private", roles: USER, definer: true },
+    names: "latest_predictions take_token rate_state set_request_hash",
+  },
+];
+const EXPECTED = Object.fromEntries(
+  GRANTED.flatMap(({ schema = "keyframe", names, ...rights }) =>
+    names.split(" ").map((name) => [`${schema}.${name}`, rights]),
+  ),
+);
 
 const db = useDatabase();
 

@@ -42,15 +42,6 @@ test("the local stack starts again on the migrated database → everything stays
   expect(await readEverything(db.sql)).toEqual(before);
 });
 
-test("every file of supabase/migrations → is recorded as applied, in order", async () => {
-  const files: string[] = [];
-  for await (const { name } of Deno.readDir(join(PROJECT_ROOT, "supabase/migrations"))) files.push(name);
-  const versions = await db.sql<
-    { file: string }[]
-  >`select version || '_' || name || '.sql' as file from supabase_migrations.schema_migrations order by version`;
-  expect(versions.map(({ file }) => file)).toEqual(files.filter((name) => name.endsWith(".sql")).sort());
-});
-
 test("every migration → names only what it creates itself or an earlier one has created", async () => {
   const folder = join(PROJECT_ROOT, "supabase/migrations");
   const files = (await Array.fromAsync(Deno.readDir(folder)))
