@@ -44,11 +44,9 @@ test("create_secret takes named arguments, and a name may be left out more than 
 test("the table holds ciphertext, another one for the same secret again", async () => {
   const ids = [await create("in the clear", null), await create("in the clear", null)];
   const rows = await sql<{ secret: string }[]>`select secret from vault.secrets where id in ${sql(ids)}`;
-  expect(new Set(rows.map(({ secret }) => secret)).size).toBe(2);
-  for (const { secret } of rows) {
-    expect(secret).not.toContain("in the clear");
-    expect(secret).not.toContain(btoa("in the clear"));
-  }
+  const secrets = rows.map(({ secret }) => secret);
+  expect(new Set(secrets).size).toBe(2);
+  for (const plain of ["in the clear", btoa("in the clear")]) expect(secrets.join(" ")).not.toContain(plain);
 });
 
 test("update_secret changes what it is given and leaves the rest", async () => {

@@ -64,7 +64,7 @@ describe("a selected frame", () => {
     expect((await inputs({ step: "video" }))[0]).not.toBe(older);
   });
 
-  test("both deleted at once → null, and the version of the project moves", async () => {
+  test("both deleted at once → null, and the version of the project moves; its project deleted → goes with it", async () => {
     const [first, last] = [await frame(), await frame("last-frame")];
     await change({ selected_first_frame_id: first, selected_last_frame_id: last });
     const before = await project();
@@ -72,6 +72,9 @@ describe("a selected frame", () => {
     const after = await project();
     expect(after).toMatchObject({ selected_first_frame_id: null, selected_last_frame_id: null });
     expect(after?.updated_at > before?.updated_at).toBe(true);
+    await change({ selected_first_frame_id: await frame() });
+    await db.sql`delete from keyframe.projects where id = ${world.project}`;
+    expect(await project()).toBeUndefined();
   });
 
   test("deleted while somebody selects it → the selection waits and finds none", async () => {
@@ -83,12 +86,6 @@ describe("a selected frame", () => {
       return { waiting };
     });
     expect(await selecting.waiting).toBe("not_found");
-  });
-
-  test("its project is deleted → goes with it", async () => {
-    await change({ selected_first_frame_id: await frame() });
-    await db.sql`delete from keyframe.projects where id = ${world.project}`;
-    expect(await project()).toBeUndefined();
   });
 });
 

@@ -3,7 +3,7 @@ import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { call } from "../support/database/webhooks.ts";
 
-// What the API never asks of these functions, but a user may through the Data API. The rest: test/api/project*.test.ts.
+// What the API never asks of these functions, but a user may through the Data API. The rest: test/api.
 
 const db = useDatabase();
 let world: World;

@@ -5,7 +5,7 @@ import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { addScene, addServiceScene, makeRequest, REQUESTS, WEBHOOK_REQUESTS } from "../support/database/requests.ts";
 import { create, start } from "../support/database/user.ts";
 
-// How a bucket fills and empties. What each request of the API takes and is told: test/api/rate-limits.test.ts.
+// How a bucket fills and empties. What each request of the API takes and is told: test/api.
 
 const db = useDatabase();
 let world: World;

@@ -20,24 +20,24 @@ type Schema = { safeParse(value: unknown): { success: boolean } };
 const project = createProjectBody.shape;
 const lines = { description: createWebhookBody.shape.description };
 
+const inProject = (texts: string) =>
+  `insert into keyframe.projects (owner_id, title, text_prompt, description) values ('${world.owner}', ${texts})`;
+
 /** Each text that users write: its schema, the statement that writes it, and its checks. */
 const TEXTS: Record<string, { schema: Schema; insert: (value: string) => string; checks: RegExp }> = {
   "a project's title": {
     schema: project.title,
-    insert: (value) =>
-      `insert into keyframe.projects (owner_id, title, text_prompt) values ('${world.owner}', ${value}, 'p')`,
+    insert: (value) => inProject(`${value}, 'p', ''`),
     checks: /^title_/,
   },
   "a project's textPrompt": {
     schema: project.textPrompt,
-    insert: (value) =>
-      `insert into keyframe.projects (owner_id, title, text_prompt) values ('${world.owner}', 't', ${value})`,
+    insert: (value) => inProject(`'t', ${value}, ''`),
     checks: /^text_prompt_/,
   },
   "a project's description": {
     schema: project.description,
-    insert: (value) =>
-      `insert into keyframe.projects (owner_id, title, text_prompt, description) values ('${world.owner}', 't', 'p', ${value})`,
+    insert: (value) => inProject(`'t', 'p', ${value}`),
     checks: /^description_/,
   },
   "a step's prompt": {
