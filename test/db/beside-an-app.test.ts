@@ -125,4 +125,4 @@ test("a bucket of the app has one of our names → refused with its name before 
   await expect(migrate()).rejects.toThrow(/bucket projects exists already/);
   expect([...(await sql`select public from storage.buckets where id = 'projects'`)]).toEqual([{ public: true }]);
   expect([...(await sql`select nspname from pg_namespace where nspname like 'keyframe%'`)]).toEqual([]);
-});
+}, 120_000); // the CLI starts slowly on a busy machine

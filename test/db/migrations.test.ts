@@ -32,7 +32,7 @@ test("applied a second time → nothing changes, neither the schema nor what an 
   await applyMigrations(migrationUrlOf(db.url), join(inject("stack").dataDir, "cli-home"));
 
   expect([await readEverything(db.sql), await describeSchema(db.sql), await settings()]).toEqual(before);
-});
+}, 120_000); // the CLI starts slowly on a busy machine
 
 test("the local stack starts again on the migrated database → everything stays as the migrations left it", async () => {
   const before = await readEverything(db.sql);
