@@ -60,7 +60,7 @@ function flipped(body: string, at: number): Uint8Array {
   return bytes;
 }
 
-/** Each is refused with 401 wherever a signature is asked for. Beside those of test/faults/forged-callbacks.test.ts. */
+/** Each is refused with 401 wherever a signature is asked for. */
 export const FORGERIES: Record<string, Make> = {
   "no signature": ({ id, seconds }) => ({ lines: lines(id, seconds, "").slice(0, 2) }),
   // Versions and spellings of the right signature
