@@ -31,7 +31,6 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
 
 export default defineConfig(({ mode }) => ({
   test: {
-    globalSetup: ["test/support/openapi/summary.ts"],
     // More workers than the two cores of the machines this has to pass on: most tests wait for a server most of the time.
     maxWorkers: 4,
     // postgres.js asks a new connection for its array types outside of any promise that its user could catch. The gateway
