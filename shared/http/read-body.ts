@@ -151,9 +151,10 @@ export function createBodyReader({
         const { value } = await reader.read();
         if (refusal !== undefined) throw refusal;
         if (value === undefined) return bytes.subarray(0, length);
-        if (length + value.byteLength > maxBytes) throw tooLarge(maxBytes);
+        const end = length + value.byteLength;
+        if (end > maxBytes) throw tooLarge(maxBytes);
         bytes = append(bytes, length, value, maxBytes);
-        length += value.byteLength;
+        length = end;
         if (length === declared) {
           await reader.read(); // the end: without it the runtime may keep the connection of a sender that has left
           return bytes.subarray(0, length);
@@ -180,7 +181,7 @@ export const declaredLength = (headers: Headers): number =>
 
 /**
  * Copies chunks together, because each chunk, even of one byte, keeps the runtime's buffer of 64 KiB. `transfer` frees the smaller
- * buffer at once: the garbage collector would let many such buffers add up.
+ * buffer and the chunk's at once: the garbage collector would let 64 MB of them add up.
  */
 function append(
   bytes: Uint8Array<ArrayBuffer>,
@@ -194,6 +195,7 @@ function append(
     ? bytes
     : new Uint8Array(bytes.buffer.transfer(Math.max(needed, Math.min(4 * length, maxBytes))));
   room.set(chunk, length);
+  chunk.buffer.transfer(0);
   return room;
 }
 

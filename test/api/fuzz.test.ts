@@ -167,7 +167,7 @@ test(
     expect(good / total, told).toBeGreaterThan(0.1);
     if (!isLong) return;
     expect(figures?.slowestMs).toBeLessThan(2000);
-    expect((figures?.endKb ?? 0) / (figures?.warmKb ?? 1)).toBeLessThan(1.2);
+    expect((figures?.endMb ?? 0) / (figures?.warmMb ?? 1)).toBeLessThan(1.2);
   },
   LONGEST_MS + 60_000,
 );

@@ -17,7 +17,7 @@ import { until } from "../support/until.ts";
 // Its own stack, whose processes are killed, Postgres among them. Each is started again by its supervisor.
 let stack: OwnStack;
 beforeAll(async () => {
-  stack = await startOwnStack({ killsServer: true });
+  stack = await startOwnStack({ ownServer: true });
 });
 afterAll(() => stack.stop());
 const receivers: FlowReceiver[] = [];

@@ -46,10 +46,6 @@ describe("a URL that leads inside, in the row of an endpoint", () => {
     expect(dials).toEqual([]);
     expect(trap.connections()).toBe(0);
   });
-
-  test("there are more than 80 of them", () => {
-    expect(new Set(HOSTILE_URLS).size).toBeGreaterThan(80);
-  });
 });
 
 test("the API of the running stack, asked to register them → 400 for each but what it permits beside it, and no endpoint", async () => {
@@ -84,10 +80,6 @@ describe("a public name whose resolver means no good", () => {
     expect(["address", "dns"]).toContain(result.error);
     expect(dials).toEqual([]);
     expect(trap.connections()).toBe(0);
-  });
-
-  test("there are more than 10 of them", () => {
-    expect(Object.keys(RESOLVER_TRICKS).length).toBeGreaterThan(10);
   });
 
   test("public at the check, loopback a moment later → one question for each connection, only what was checked is dialled", async () => {

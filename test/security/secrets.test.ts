@@ -24,7 +24,7 @@ let receiver: FlowReceiver;
 let canaries: Record<string, Canary>;
 const answers: string[] = [];
 beforeAll(async () => {
-  stack = await startOwnStack();
+  stack = await startOwnStack({ ownServer: true }); // its log is searched, too
   keys = await loadStackKeys(stack.dataDir);
   await keepQueuedRequests(stack.sql);
   receiver = await startFlowReceiver((response, _arrival, turn) => {
@@ -279,7 +279,8 @@ test("the answers to what was wrong → none of the stack's secrets, no statemen
 });
 
 test("the processes' arguments, which every user of the machine may read → no secret", async () => {
-  const { stdout } = await new Deno.Command("ps", { args: ["-axo", "args"] }).output();
+  const pids = [...stack.running.children.values()].map(({ pid }) => pid);
+  const { stdout } = await new Deno.Command("ps", { args: ["-ww", "-o", "args=", "-p", pids.join()] }).output();
   const text = new TextDecoder().decode(stdout);
   expect(text).toContain("supabase/functions/api/index.ts");
   for (const [name, secret] of Object.entries(secretWords()))

@@ -1,8 +1,12 @@
+/** As far as it has come when the connection ends or the answer is complete. Status 0: none came. Of the body, its JSON. */
+export type RawAnswer = { status: number; body: string };
+
 /** A POST that is written piece by piece and whose body need not end. */
 type UnfinishedRequest = {
   send(bytes: Uint8Array): Promise<void>;
-  /** Status and body, as far as they have come when the connection ends or the answer is complete. */
-  answer: Promise<{ status: number; body: string }>;
+  /** Resolves when the given part of the body has been written, or the server has stopped reading. */
+  sent: Promise<void>;
+  answer: Promise<RawAnswer>;
   close(): void;
 };
 
@@ -26,9 +30,10 @@ export async function openUnfinished(
   };
   const answer = readAnswer(connection);
   await send(new TextEncoder().encode(head));
-  send(bytes).catch(() => undefined); // the server may have stopped reading
+  const sent = send(bytes).catch(() => undefined);
   return {
     send,
+    sent,
     answer,
     close() {
       try {
@@ -40,7 +45,7 @@ export async function openUnfinished(
   };
 }
 
-async function readAnswer(connection: Deno.Conn): Promise<{ status: number; body: string }> {
+export async function readAnswer(connection: Deno.Conn): Promise<RawAnswer> {
   const decoder = new TextDecoder();
   const buffer = new Uint8Array(4096);
   let text = "";

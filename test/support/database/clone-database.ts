@@ -27,7 +27,7 @@ export function useDatabase(): ClonedDatabase {
 }
 
 /** Clones the template: some tens of milliseconds. */
-export async function cloneDatabase(): Promise<ClonedDatabase> {
+export async function cloneTemplate(): Promise<{ url: string; drop(): Promise<void> }> {
   const { databaseUrl, templateUrl } = inject("stack");
   const name = `keyframe_clone_${crypto.randomUUID().replaceAll("-", "")}`;
   const template = new URL(templateUrl).pathname.slice(1);
@@ -38,9 +38,19 @@ export async function cloneDatabase(): Promise<ClonedDatabase> {
   });
   const url = new URL(databaseUrl);
   url.pathname = `/${name}`;
-  const sql = postgres(url.href, { max: 25, onnotice: () => undefined });
   return {
     url: url.href,
+    drop: async () => {
+      await onServer(databaseUrl, (server) => server.unsafe(`drop database if exists ${name} with (force)`));
+    },
+  };
+}
+
+export async function cloneDatabase(): Promise<ClonedDatabase> {
+  const { url, drop } = await cloneTemplate();
+  const sql = postgres(url, { max: 25, onnotice: () => undefined });
+  return {
+    url,
     sql,
     as: async (claims, work) => {
       const result = await sql.begin(async (transaction) => {
@@ -60,7 +70,7 @@ export async function cloneDatabase(): Promise<ClonedDatabase> {
     },
     drop: async () => {
       await sql.end({ timeout: 5 });
-      await onServer(databaseUrl, (server) => server.unsafe(`drop database if exists ${name} with (force)`));
+      await drop();
     },
   };
 }

@@ -60,8 +60,9 @@ function flipped(body: string, at: number): Uint8Array {
   return bytes;
 }
 
-/** Each is refused with 401 wherever a signature is asked for. Beside those of test/faults/kicks.test.ts. */
+/** Each is refused with 401 wherever a signature is asked for. */
 export const FORGERIES: Record<string, Make> = {
+  "no signature": ({ id, seconds }) => ({ lines: lines(id, seconds, "").slice(0, 2) }),
   // Versions and spellings of the right signature
   "version v2": written((signature) => `v2,${signature}`),
   "version v1a": written((signature) => `v1a,${signature}`),

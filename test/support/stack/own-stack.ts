@@ -4,9 +4,10 @@ import { inject } from "vitest";
 import type { ChildProcess } from "../../../local/stack/child-process.ts";
 import { removeData } from "../../../local/stack/data-folder.ts";
 import type { StackOptions } from "../../../local/stack/stack-settings.ts";
-import { startStack } from "../../../local/stack/start-stack.ts";
+import { type Stack, startStack } from "../../../local/stack/start-stack.ts";
 import { setQuickIntervals } from "./quick-settings.ts";
 import type { StackInfo } from "./global-setup.ts";
+import { cloneTemplate } from "../database/clone-database.ts";
 import { onServer } from "../database/make-template.ts";
 
 /** What a flow test needs of a stack, whether it is the shared one or its own. */
@@ -25,6 +26,7 @@ export type FlowStack = Pick<
 
 /** A stack of one test file's own, whose processes it may kill and whose simulator it may slow down. */
 export type OwnStack = FlowStack & {
+  running: Stack;
   sql: postgres.Sql;
   child(name: string): ChildProcess;
   /** Sets how long each run of the simulator takes from now on. */
@@ -36,16 +38,14 @@ export type OwnStack = FlowStack & {
 
 /**
  * Starts a throw-away stack on free ports, or with a simulator of the test's own as its provider. It sweeps every second instead of
- * every five. Stop it in afterAll. With KEYFRAME_DATABASE_URL it uses a database of its own on that server, unless the test kills the
- * server.
+ * every five. Stop it in afterAll. Its database is a clone of the template, on the server of all tests, unless `ownServer`.
  */
 export async function startOwnStack({
-  killsServer = false,
+  ownServer = false,
   ...options
-}: { killsServer?: boolean } & Partial<Pick<StackOptions, "port" | "provider">> = {}): Promise<OwnStack> {
+}: { ownServer?: boolean } & Partial<Pick<StackOptions, "port" | "provider">> = {}): Promise<OwnStack> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
-  const givenUrl = killsServer ? undefined : Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
-  const database = givenUrl === undefined ? undefined : await makeDatabase(givenUrl, dataDir);
+  const database = ownServer ? undefined : await cloneTemplate();
   const remove = async () => {
     await database?.drop();
     await removeData(dataDir);
@@ -53,7 +53,7 @@ export async function startOwnStack({
   const simulator = { startDelayMs: 0, runDelayMs: 0 };
   const start = () =>
     startStack({ dataDir, port: 0, databaseUrl: database?.url, durable: false, simulator, ...options });
-  const stack = await (database === undefined ? start() : database.inTurn(start)).catch(async (error) => {
+  const stack = await (database === undefined ? start() : inTurn(database.url, dataDir, start)).catch(async (error) => {
     await remove();
     throw error;
   });
@@ -65,6 +65,7 @@ export async function startOwnStack({
   await owner.end();
   const simulatorUrl = stack.simulator?.url ?? "";
   return {
+    running: stack,
     url: stack.url,
     publishableKey: stack.keys.publishableKey,
     secretKey: stack.keys.secretKey,
@@ -90,25 +91,15 @@ export async function startOwnStack({
   };
 }
 
-/**
- * An empty database on a given server, whose roles it shares with the stack of all tests: so it takes that one's keys, and stacks
- * start one after the other. pg_net and pg_cron work for one database of a server, and are stand-ins in this one.
- */
-async function makeDatabase(given: string, dataDir: string) {
-  const name = `keyframe_own_${crypto.randomUUID().replaceAll("-", "")}`;
-  const url = new URL(given);
-  url.pathname = `/${name}`;
-  await Deno.copyFile(join(inject("stack").dataDir, "keys.json"), join(dataDir, "keys.json"));
-  await onServer(given, (sql) => sql.unsafe(`create database ${name}`));
-  return {
-    url: url.href,
-    inTurn: <T>(start: () => Promise<T>) =>
-      onServer(given, async (sql) => {
-        await sql`select pg_advisory_lock(732002)`;
-        return await start();
-      }),
-    drop: () => onServer(given, (sql) => sql.unsafe(`drop database if exists ${name} with (force)`)),
-  };
+/** Databases of one server share its roles, so stacks on them have the same keys and start one after the other. */
+async function inTurn<T>(clone: string, dataDir: string, start: () => Promise<T>): Promise<T> {
+  const { databaseUrl, dataDir: sharedDir } = inject("stack");
+  await Deno.copyFile(join(sharedDir, "keys.json"), join(dataDir, "keys.json"));
+  await onServer(clone, (sql) => sql`update cron.job set database = current_database()`);
+  return await onServer(databaseUrl, async (sql) => {
+    await sql`select pg_advisory_lock(732002)`;
+    return await start();
+  });
 }
 
 async function control(simulatorUrl: string, what: string, body: unknown): Promise<void> {
