@@ -53,21 +53,19 @@ describe("where a connection goes", () => {
     expect(result).toMatchObject({ status_code: 200, error: null });
   });
 
-  test.each([
-    "http://10.0.0.1:3000/",
-    "http://0x0a000001:3000/",
-    "https://[::ffff:127.0.0.1]:3000/",
-    "https://metadata.google.internal/",
-    "ftp://127.0.0.1/",
-    "not an address",
-    "",
-  ])("the row says %s → address, and the resolver is not even asked", async (url) => {
-    const attempt = makeAttempt({ resolve: () => Promise.reject(new Error("asked")) });
-    expect(await attempt(delivery(url))).toMatchObject({ status_code: null, error: "address", response_excerpt: null });
-  });
+  test.each(["http://10.0.0.1:3000/", "https://[::ffff:127.0.0.1]:3000/", "ftp://127.0.0.1/", ""])(
+    "the row says %j → address, and the resolver is not even asked",
+    async (url) => {
+      const attempt = makeAttempt({ resolve: () => Promise.reject(new Error("asked")) });
+      expect(await attempt(delivery(url))).toMatchObject({ status_code: null, error: "address" });
+    },
+  );
 
-  test("the name does not resolve → dns", async () => {
-    const attempt = makeAttempt({ resolve: () => Promise.reject(new Error("ENOTFOUND")) });
+  test.each<[string, Resolve]>([
+    ["does not resolve", () => Promise.reject(new Error("ENOTFOUND"))],
+    ["has no address", async () => []],
+  ])("the name %s → dns", async (_what, resolve) => {
+    const attempt = makeAttempt({ resolve });
     expect(await attempt(delivery("http://hooks.test:3000/"))).toMatchObject({ status_code: null, error: "dns" });
   });
 });
@@ -81,15 +79,6 @@ describe("connections that stay open", () => {
     }
     expect(receiver.connections()).toBe(1);
     expect(receiver.requests).toHaveLength(3);
-  });
-
-  test("no room for idle ones → a connection for each delivery", async () => {
-    const receiver = await ok();
-    const attempt = makeAttempt({ maxIdle: 0 });
-    for (let i = 0; i < 3; i++) {
-      expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
-    }
-    expect(receiver.connections()).toBe(3);
   });
 
   test("room for one idle connection, two receivers → one of them is connected to again", async () => {
@@ -190,20 +179,14 @@ describe("https", () => {
     expect(result).toMatchObject({ status_code: 200, response_excerpt: `hooks.test hooks.test:${port}` });
   });
 
-  test("a certificate nobody vouches for → tls", async () => {
-    const { port } = await receiveSecurely("hooks.test");
-    const result = await makeAttempt()(delivery(`https://hooks.test:${port}/`));
-    expect(result).toMatchObject({ status_code: null, error: "tls" });
-  });
-
-  test("a certificate for another name → tls", async () => {
-    const { port, ca } = await receiveSecurely("other.test");
-    expect(await makeAttempt({ ca })(delivery(`https://hooks.test:${port}/`))).toMatchObject({ error: "tls" });
-  });
-
-  test("a certificate that has expired → tls", async () => {
-    const { port, ca } = await receiveSecurely("hooks.test", "20210101000000Z");
-    expect(await makeAttempt({ ca })(delivery(`https://hooks.test:${port}/`))).toMatchObject({ error: "tls" });
+  test.each([
+    ["nobody vouches for", "hooks.test", undefined, false],
+    ["is for another name", "other.test", undefined, true],
+    ["has expired", "hooks.test", "20210101000000Z", true],
+  ])("a certificate that %s → tls", async (_what, host, until, isTrusted) => {
+    const { port, ca } = await receiveSecurely(host, until);
+    const attempt = makeAttempt(isTrusted ? { ca } : {});
+    expect(await attempt(delivery(`https://hooks.test:${port}/`))).toMatchObject({ status_code: null, error: "tls" });
   });
 
   test("a receiver that speaks plain http → tls", async () => {
@@ -211,16 +194,6 @@ describe("https", () => {
     onTestFinished(() => listener.close());
     void listener.accept().then((connection) => connection.write(new TextEncoder().encode(answer("400 Bad Request"))));
     expect(await makeAttempt()(delivery(`https://hooks.test:${listener.addr.port}/`))).toMatchObject({ error: "tls" });
-  });
-
-  test("an IPv6 address where nobody listens, then an IPv4 one → delivered there", async () => {
-    const { port, ca } = await receiveSecurely("hooks.test");
-    const both: Resolve = async () => [
-      { address: "::1", family: 6 },
-      { address: "127.0.0.1", family: 4 },
-    ];
-    const result = await makeAttempt({ ca, resolve: both })(delivery(`https://hooks.test:${port}/`));
-    expect(result).toMatchObject({ status_code: 200, error: null });
   });
 
   test("one delivery after the other → one handshake", async () => {
