@@ -164,16 +164,6 @@ test("an administrator changes many deliveries in one statement → they are cou
   expect(await sumOf()).toEqual({ delivered: 0, retrying: 0, exhausted: 30 });
 });
 
-test("results recorded one after the other → one row for an hour", async () => {
-  await seedDeliveries(db.sql, endpoint, 3);
-  const started_at = new Date().toISOString();
-  const { deliveries } = await exchange(db.sql);
-  for (const delivery of deliveries) {
-    await exchange(db.sql, { results: [resultOf(delivery, { status_code: 200, started_at })], held: [], maxLanes: 0 });
-  }
-  expect(await db.sql`select delivered from keyframe_private.webhook_hours`).toEqual([{ delivered: 3 }]);
-});
-
 describe("pruning", () => {
   const add = (endpoint: string, daysAgo: number) => db.sql`
     insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt_at)

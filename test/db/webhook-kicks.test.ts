@@ -63,30 +63,17 @@ describe("the owner's wishes", () => {
 describe("the sweep kicks deliver", () => {
   const sweep = () => db.sql`select keyframe_private.sweep()`;
 
-  test("something is due (its kick was lost, or its retry's time has come) → one kick", async () => {
-    await seedDeliveries(db.sql, endpoint, 3);
-    expect(await kicksOf(sweep)).toBe(1);
-  });
-
-  test("a lease that ran out (the function died) → one kick", async () => {
-    await seedDeliveries(db.sql, endpoint, 1);
-    await lease(db.sql, endpoint, fromNow(-1));
-    expect(await kicksOf(sweep)).toBe(1);
-  });
-
-  test.each([
-    ["nothing is due yet", { next_attempt_at: fromNow(3600) }],
-    ["all is delivered", { status: "delivered", completed_at: new Date() }],
-    ["all is exhausted", { status: "exhausted", completed_at: new Date() }],
-  ])("%s → none", async (_name, columns) => {
-    await seedDeliveries(db.sql, endpoint, 1, columns);
-    expect(await kicksOf(sweep)).toBe(0);
-  });
-
-  test("what is due is being sent → none", async () => {
-    await seedDeliveries(db.sql, endpoint, 1);
-    await lease(db.sql, endpoint, fromNow(3600));
-    expect(await kicksOf(sweep)).toBe(0);
+  test.each<[string, object, leasedFor: number | null, kicks: number]>([
+    ["something is due (its kick was lost, or its retry's time has come) → one kick", {}, null, 1],
+    ["its lease ran out (the function died) → one kick", {}, -1, 1],
+    ["what is due is being sent → none", {}, 3600, 0],
+    ["nothing is due yet → none", { next_attempt_at: fromNow(3600) }, null, 0],
+    ["all is delivered → none", { status: "delivered", completed_at: new Date() }, null, 0],
+    ["all is exhausted → none", { status: "exhausted", completed_at: new Date() }, null, 0],
+  ])("%s", async (_name, columns, leasedFor, count) => {
+    await seedDeliveries(db.sql, endpoint, 3, columns);
+    if (leasedFor !== null) await lease(db.sql, endpoint, fromNow(leasedFor));
+    expect(await kicksOf(sweep)).toBe(count);
   });
 
   test("what is due belongs to disabled endpoints → none, until one is enabled", async () => {
