@@ -172,22 +172,6 @@ describe("the last kick is kept", () => {
     expect(await lastKick("deliver")).toBeUndefined();
   });
 
-  test("work that makes no kick → nothing is written", async () => {
-    await start(db, world);
-    const before = await lastKick();
-    await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() + interval '1 minute'`;
-    await db.sql`insert into keyframe_private.worker_heartbeats values ('generate', clock_timestamp() + interval '1 minute') on conflict do nothing`;
-    for (let i = 0; i < 3; i++) await start(db, world);
-    expect((await lastKick())?.version).toBe(before?.version);
-  });
-
-  test("a kick that is rolled back → the one before", async () => {
-    await start(db, world);
-    const before = await lastKick();
-    await rolledBack(db.sql, async (sql) => void (await sql`select keyframe_private.kick('generate')`));
-    expect(await lastKick()).toEqual(before);
-  });
-
   test("a kick that cannot be made → why, and nothing that could be acknowledged", async () => {
     await rolledBack(db.sql, async (sql) => {
       await sql`delete from vault.secrets`;

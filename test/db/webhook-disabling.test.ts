@@ -79,56 +79,21 @@ describe("410", () => {
 const FAILING = { enabled: false, disabled_reason: "failing" };
 
 describe("nothing but failures", () => {
-  test.each<[string, attempts: [day: number, status: number][], expected: object]>([
-    [
-      "→ failing since the first",
-      [
-        [0, 500],
-        [1, 500],
-        [4.999, 503],
-      ],
-      { ...ON, failing_since: START },
-    ],
+  test.each<[string, failures: number[], success: number | null, expected: object]>([
+    ["→ failing since the first", [0, 1, 4.999], null, { ...ON, failing_since: START }],
     [
       "for five days → disabled by the one that completes them",
-      [
-        [0, 500],
-        [4.999, 500],
-        [5, 500],
-      ],
+      [0, 4.999, 5],
+      null,
       { ...FAILING, disabled_at: days(5) },
     ],
-    [
-      "but a success → counted anew from the next one",
-      [
-        [0, 500],
-        [3, 200],
-        [4, 500],
-        [6, 500],
-      ],
-      { ...ON, failing_since: days(4) },
-    ],
-    [
-      "but a success, then five days of failures → disabled",
-      [
-        [0, 500],
-        [3, 200],
-        [4, 500],
-        [9, 500],
-      ],
-      FAILING,
-    ],
-    [
-      "and then a success as the five days are over → enabled",
-      [
-        [0, 500],
-        [6, 200],
-      ],
-      { ...ON, failing_since: null },
-    ],
-  ])("%s", async (_name, attempts, expected) => {
+    ["but a success → counted anew from the next one", [0, 4, 6], 3, { ...ON, failing_since: days(4) }],
+    ["but a success, then five days of failures → disabled", [0, 4, 9], 3, FAILING],
+    ["and then a success as the five days are over → enabled", [0], 6, { ...ON, failing_since: null }],
+  ])("%s", async (_name, failures, success, expected) => {
     const other = await addEndpoint(db.sql, null);
-    for (const [day, status_code] of attempts) await attempt({ status_code }, days(day));
+    const attempts = [...failures, ...(success === null ? [] : [success])].toSorted((a, b) => a - b);
+    for (const day of attempts) await attempt({ status_code: day === success ? 200 : 500 }, days(day));
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject(expected);
     expect(await readEndpoint(db.sql, other)).toMatchObject({ ...ON, failing_since: null });
   });

@@ -96,7 +96,7 @@ test("a recovery of everything among 20,000 → reads what failed and what is pe
 });
 
 test("the endpoints of a user, and the service-wide ones, among 5,000 of others → by the index of their owners", async () => {
-  const wide = await addEndpoint(db.sql, null);
+  await addEndpoint(db.sql, null);
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
@@ -104,13 +104,8 @@ test("the endpoints of a user, and the service-wide ones, among 5,000 of others 
       select gen_random_uuid(), 'https://receiver.example/' from generate_series(1, 5000)`;
   });
   await db.sql`analyze keyframe.webhook_endpoints`;
-  for (const [claims, id] of [
-    [{ role: "authenticated", sub: owner }, endpoint],
-    [{ role: "service_role" }, wide],
-  ] as const) {
-    const listed =
-      "select array(select e ->> 'id' from jsonb_array_elements(keyframe.list_webhook_endpoints() -> 'endpoints') e)";
-    const plans = await plansAsUser(`${listed} = array['${id}'] as is_right`, claims);
+  for (const claims of [{ role: "authenticated", sub: owner }, { role: "service_role" }]) {
+    const plans = await plansAsUser("select keyframe.list_webhook_endpoints()", claims);
     const lists = plans.filter((plan) => plan.includes(" on webhook_endpoints e"));
     expect(lists).toHaveLength(7);
     for (const plan of lists) expect(plan).not.toContain("Seq Scan on webhook_endpoints");
