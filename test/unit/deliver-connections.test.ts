@@ -5,6 +5,9 @@ import type { Resolve } from "../../supabase/functions/keyframe-deliver/send/che
 import { makeCertificate } from "./deliver-certificate.ts";
 import { answer, delivery, makeAttempt, receive } from "./deliver-fixture.ts";
 
+/** A delivery to a receiver of this machine, by a name. */
+const to = ({ port }: { port: number }, scheme = "http") => delivery(`${scheme}://hooks.test:${port}/`);
+
 const ok = () => receive((socket) => socket.write(answer("200 OK", "ok")));
 
 describe("where a connection goes", () => {
@@ -23,12 +26,11 @@ describe("where a connection goes", () => {
       return [{ address: asked.length === 1 ? "127.0.0.1" : "169.254.169.254", family: 4 }];
     };
     const attempt = makeAttempt({ resolve: rebinding, idleMs: 1 });
-    const url = `http://hooks.test:${receiver.port}/`;
-    expect(await attempt(delivery(url))).toMatchObject({ status_code: 200 });
+    expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
     // One question for one connection: there is no second one to answer otherwise.
     expect(asked).toEqual(["hooks.test"]);
     const fresh = makeAttempt({ resolve: rebinding });
-    expect(await fresh(delivery(url))).toMatchObject({ status_code: null, error: "address" });
+    expect(await fresh(to(receiver))).toMatchObject({ status_code: null, error: "address" });
     expect(receiver.connections()).toBe(1);
   });
 
@@ -38,7 +40,7 @@ describe("where a connection goes", () => {
       { address: "127.0.0.1", family: 4 },
       { address: "fd00::1", family: 6 },
     ];
-    const result = await makeAttempt({ resolve: mixed })(delivery(`http://hooks.test:${receiver.port}/`));
+    const result = await makeAttempt({ resolve: mixed })(to(receiver));
     expect(result.error).toBe("address");
     expect(receiver.connections()).toBe(0);
   });
@@ -49,7 +51,7 @@ describe("where a connection goes", () => {
       { address: "::1", family: 6 },
       { address: "127.0.0.1", family: 4 },
     ];
-    const result = await makeAttempt({ resolve: both })(delivery(`http://hooks.test:${receiver.port}/`));
+    const result = await makeAttempt({ resolve: both })(to(receiver));
     expect(result).toMatchObject({ status_code: 200, error: null });
   });
 
@@ -75,7 +77,7 @@ describe("connections that stay open", () => {
     const receiver = await ok();
     const attempt = makeAttempt();
     for (let i = 0; i < 3; i++) {
-      expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+      expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
     }
     expect(receiver.connections()).toBe(1);
     expect(receiver.requests).toHaveLength(3);
@@ -85,7 +87,7 @@ describe("connections that stay open", () => {
     const [first, second] = [await ok(), await ok()];
     const attempt = makeAttempt({ maxIdle: 1 });
     for (const receiver of [first, second, first, second]) {
-      expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+      expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
     }
     expect([first.connections(), second.connections()]).toEqual([1, 2]);
   });
@@ -97,7 +99,7 @@ describe("connections that stay open", () => {
       socket.write(answer("200 OK"));
     });
     const attempt = makeAttempt({ idleMs: 50 });
-    expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+    expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
     await closed.promise;
   });
 
@@ -105,7 +107,7 @@ describe("connections that stay open", () => {
     const receiver = await receive((socket) => socket.end(answer("200 OK", "ok")));
     const attempt = makeAttempt();
     for (let i = 0; i < 5; i++) {
-      expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+      expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
     }
     expect(receiver.connections()).toBe(5);
   });
@@ -116,9 +118,8 @@ describe("connections that stay open", () => {
       else socket.destroy();
     });
     const attempt = makeAttempt();
-    const url = `http://hooks.test:${receiver.port}/`;
-    expect(await attempt(delivery(url))).toMatchObject({ status_code: 200 });
-    expect(await attempt(delivery(url))).toMatchObject({ status_code: null, error: "connection" });
+    expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
+    expect(await attempt(to(receiver))).toMatchObject({ status_code: null, error: "connection" });
     expect(receiver.requests).toHaveLength(2);
     expect(receiver.connections()).toBe(1);
   });
@@ -126,8 +127,7 @@ describe("connections that stay open", () => {
   test("many at once → each has a connection of its own, which serves the next", async () => {
     const receiver = await receive((socket) => void setTimeout(() => socket.write(answer("200 OK", "ok")), 50));
     const attempt = makeAttempt();
-    const many = () =>
-      Promise.all(Array.from({ length: 20 }, () => attempt(delivery(`http://hooks.test:${receiver.port}/`))));
+    const many = () => Promise.all(Array.from({ length: 20 }, () => attempt(to(receiver))));
     for (const result of [...(await many()), ...(await many())]) expect(result).toMatchObject({ status_code: 200 });
     expect(receiver.connections()).toBe(20);
   });
@@ -135,15 +135,14 @@ describe("connections that stay open", () => {
   test("an answer that takes longer than an idle connection is kept → waited for", async () => {
     const receiver = await receive((socket) => void setTimeout(() => socket.write(answer("200 OK")), 200));
     const attempt = makeAttempt({ idleMs: 50 });
-    expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
-    expect(await attempt(delivery(`http://hooks.test:${receiver.port}/`))).toMatchObject({ status_code: 200 });
+    expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
+    expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
   });
 
   test("an answer cut off after 64 KiB → its connection is not used again", async () => {
     const receiver = await receive((socket) => socket.write(answer("200 OK", "y".repeat(200_000))));
     const attempt = makeAttempt();
-    const url = `http://hooks.test:${receiver.port}/`;
-    expect([await attempt(delivery(url)), await attempt(delivery(url))]).toMatchObject([
+    expect([await attempt(to(receiver)), await attempt(to(receiver))]).toMatchObject([
       { status_code: 200 },
       { status_code: 200 },
     ]);
