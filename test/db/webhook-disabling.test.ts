@@ -7,7 +7,6 @@ import {
   clearWebhooks,
   exchange,
   type Outcome,
-  readDelivery,
   readEndpoint,
   resultOf,
   seedDeliveries,
@@ -41,15 +40,6 @@ describe("410", () => {
       disabled_at: START,
       disabled_reason: "gone",
     });
-  });
-
-  test("→ nothing more is sent to it, not even what is due; other endpoints go on", async () => {
-    const other = await addEndpoint(db.sql, null);
-    await attempt({ status_code: 410 }, START);
-    const [left = ""] = await seedDeliveries(db.sql, endpoint, 1);
-    const [healthy] = await seedDeliveries(db.sql, other, 1);
-    expect(await sendNext(db.sql, { status_code: 200 })).toEqual([healthy]);
-    expect((await readDelivery(db.sql, left)).status).toBe("pending");
   });
 
   test("beside a success in the same batch → still gone", async () => {

@@ -103,27 +103,6 @@ describe("one worker has the lane of an endpoint", () => {
 });
 
 describe("max_in_flight", () => {
-  test("1 and 100 → two deliveries with one request at a time, 100 with a hundred", async () => {
-    const [narrow = "", wide = ""] = [
-      await addEndpoint(db.sql, null, { max_in_flight: 1 }),
-      await addEndpoint(db.sql, null, { max_in_flight: 100 }),
-    ];
-    for (const endpoint of [narrow, wide]) await seedDeliveries(db.sql, endpoint, 100);
-    const { lanes, deliveries } = await exchange(db.sql);
-    expect(perEndpoint(deliveries)).toEqual(
-      new Map([
-        [narrow, 2],
-        [wide, 100],
-      ]),
-    );
-    expect(new Map(lanes.map((lane) => [lane.endpoint_id, lane.max_open]))).toEqual(
-      new Map([
-        [narrow, 1],
-        [wide, 100],
-      ]),
-    );
-  });
-
   test("lowered while more are being sent → nothing more until enough have ended", async () => {
     const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 4 });
     await seedDeliveries(db.sql, endpoint, 30);

@@ -111,3 +111,19 @@ test("the endpoints of a user, and the service-wide ones, among 5,000 of others 
     for (const plan of lists) expect(plan).not.toContain("Seq Scan on webhook_endpoints");
   }
 });
+
+test("the health of an owner's endpoint among 300 others → reads 24 hours, and no delivery", async () => {
+  await db.sql`
+    insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt_at)
+    select e.id, date_trunc('hour', now(), 'UTC') - h * interval '1 hour', 400, now() - h * interval '1 hour'
+    from (select ${endpoint}::uuid as id union all select gen_random_uuid() from generate_series(1, 300)) e, generate_series(0, 47) h`;
+  await db.sql`analyze keyframe_private.webhook_hours`;
+  const plans = await plansAsUser("select keyframe.webhook_health()");
+  const counting = plans.filter((plan) => plan.includes("webhook_hours"));
+  expect(counting).toHaveLength(7);
+  for (const plan of counting) {
+    expect(plan).not.toMatch(/webhook_deliveries|Seq Scan on webhook_hours/);
+    const read = plan.matchAll(/Scan[^\n]* on webhook_hours[^\n]*actual rows=(\d+)/g);
+    expect(Math.max(...[...read].map(([, rows]) => Number(rows))), plan).toBe(24);
+  }
+});

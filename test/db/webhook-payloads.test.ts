@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { providerSays, readRow } from "../support/database/calls.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
-import { addEndpoint, clearWebhooks, exchange, resultOf } from "../support/database/webhooks.ts";
+import { clearWebhooks } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let world: World;
@@ -117,23 +117,5 @@ describe("no body is larger than 20 kB", () => {
     const sent = await body();
     expect(new TextEncoder().encode(sent).length).toBeLessThanOrEqual(20_000);
     expect(JSON.parse(sent).error.message).toBe("\u0001".repeat(1000));
-  });
-});
-
-test("the body → the same bytes at every attempt, as the event's row has them, and valid JSON", async () => {
-  await addEndpoint(db.sql, world.owner);
-  await addText({ title: 'Häfen "am\u200d Morgen" \\ 語 😀', description: "line\u2028line\t" });
-  const bodies: string[] = [await body()];
-  for (let attempt = 1; attempt <= 3; attempt++) {
-    const at = new Date(Date.now() + attempt * 86_400_000);
-    const { deliveries } = await exchange(db.sql, { at });
-    bodies.push(...deliveries.map((delivery) => delivery.body));
-    await exchange(db.sql, { results: deliveries.map((delivery) => resultOf(delivery)), maxLanes: 0, at });
-  }
-  expect(bodies.length).toBe(4);
-  expect(new Set(bodies).size).toBe(1);
-  expect(JSON.parse(bodies[0] ?? "").data).toMatchObject({
-    title: 'Häfen "am\u200d Morgen" \\ 語 😀',
-    description: "line\u2028line\t",
   });
 });

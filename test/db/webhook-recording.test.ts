@@ -31,24 +31,10 @@ test("each attempt → a row of its own with number, start, duration, status or 
   await sendNext(db.sql, { started_at, duration_ms: 15000, error: "timeout" }, at(1));
   await sendNext(db.sql, { started_at, duration_ms: 9, status_code: 204, response_excerpt: "" }, at(2));
   const started = new Date(started_at);
-  expect([...(await attemptsOf(id))]).toEqual([
-    {
-      attempt: 1,
-      started_at: started,
-      duration_ms: 340,
-      status_code: 500,
-      error: "http_status",
-      response_excerpt: "Oops, 語 😀",
-    },
-    {
-      attempt: 2,
-      started_at: started,
-      duration_ms: 15000,
-      status_code: null,
-      error: "timeout",
-      response_excerpt: null,
-    },
-    { attempt: 3, started_at: started, duration_ms: 9, status_code: 204, error: null, response_excerpt: "" },
+  expect((await attemptsOf(id)).map((row) => Object.values(row))).toEqual([
+    [1, started, 340, 500, "http_status", "Oops, 語 😀"],
+    [2, started, 15000, null, "timeout", null],
+    [3, started, 9, 204, null, ""],
   ]);
   expect(await readDelivery(db.sql, id)).toMatchObject({ status: "delivered", attempts: 3, last_attempt_at: started });
 });
@@ -185,4 +171,24 @@ test("a success and a failure of one endpoint in the same batch → it is not fa
   const { deliveries } = await exchange(db.sql);
   await record(deliveries.map((held, i) => resultOf(held, { status_code: i ? 200 : 500 })));
   expect((await readEndpoint(db.sql, endpoint)).failing_since).toBe(null);
+});
+
+// Postgres keeps a function's plan for the life of a session: one made while the table was small must not read all of it later.
+test("recording, planned on a table with a few rows → through the primary key, no scan of all deliveries", async () => {
+  for (let call = 0; call < 7; call++)
+    await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { max_in_flight: 100 }), 10);
+  await db.sql.begin(async (sql) => {
+    for (let call = 0; call < 7; call++) {
+      const { deliveries } = await exchange(sql, { maxLanes: 1 });
+      const results = deliveries.map((delivery) => resultOf(delivery, { status_code: call % 2 ? 200 : 500 }));
+      const scans = async () => {
+        const [row] = await sql<{ scans: number }[]>`
+          select seq_scan::int as scans from pg_stat_xact_user_tables where relid = 'keyframe.webhook_deliveries'::regclass`;
+        return row?.scans ?? 0;
+      };
+      const before = await scans();
+      expect((await exchange(sql, { results, maxLanes: 0 })).recorded).toBe(10);
+      expect(await scans()).toBe(before);
+    }
+  });
 });

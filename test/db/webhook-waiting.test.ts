@@ -35,13 +35,6 @@ test("nothing due → the call comes back empty when its time is up", async () =
   expect(Math.min(...calls.map(({ ms }) => ms))).toBeLessThan(LONG_MS);
 });
 
-test("something due already → no wait", async () => {
-  await seedDeliveries(db.sql, endpoint, 1);
-  const { ms, answer } = await timed(exchange(db.sql, { waitMs: LONG_MS }));
-  expect(answer.deliveries).toHaveLength(1);
-  expect(ms).toBeLessThan(LONG_MS / 2);
-});
-
 test("something is committed meanwhile → the waiting call brings it", async () => {
   const waiting = timed(exchange(db.sql, { waitMs: LONG_MS }));
   await untilWaiting();

@@ -76,9 +76,7 @@ describe("connections that stay open", () => {
   test("one delivery after the other → one connection", async () => {
     const receiver = await ok();
     const attempt = makeAttempt();
-    for (let i = 0; i < 3; i++) {
-      expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
-    }
+    for (let i = 0; i < 3; i++) expect((await attempt(to(receiver))).status_code).toBe(200);
     expect(receiver.connections()).toBe(1);
     expect(receiver.requests).toHaveLength(3);
   });
@@ -106,9 +104,7 @@ describe("connections that stay open", () => {
   test("the receiver closes an idle connection → the next delivery has a new one", async () => {
     const receiver = await receive((socket) => socket.end(answer("200 OK", "ok")));
     const attempt = makeAttempt();
-    for (let i = 0; i < 5; i++) {
-      expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
-    }
+    for (let i = 0; i < 5; i++) expect((await attempt(to(receiver))).status_code).toBe(200);
     expect(receiver.connections()).toBe(5);
   });
 
