@@ -24,13 +24,6 @@ const receivers = async () =>
   );
 
 describe("a new project", () => {
-  test("→ one project.created", async () => {
-    const project = await addProject(db, world.owner);
-    expect(await events()).toMatchObject([
-      { type: "project.created", owner_id: world.owner, project_id: project, prediction_id: null },
-    ]);
-  });
-
   test("→ a delivery for each enabled endpoint of its owner and of the service that wants the type, and for no other", async () => {
     const other = await addWorld(db);
     const wanting = await Promise.all([

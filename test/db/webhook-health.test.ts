@@ -78,6 +78,7 @@ describe("webhook_health", () => {
       return row?.answer;
     });
     expect(answer?.endpoints.flatMap(({ hours }) => hours.map(({ hour }) => Date.parse(hour)))).toEqual([hourOf(at)]);
+    expect(Date.parse(answer?.since ?? "")).toBe(hourOf(hoursAgo(23)));
   });
 });
 

@@ -138,7 +138,7 @@ describe("recover_webhook_endpoint", () => {
   });
 
   test("missed events of other types, of other owners, from before the time, and tests → not sent", async () => {
-    await db.sql`update keyframe.webhook_endpoints set event_types = '{project.created}' where id = ${endpoint}`;
+    await db.sql`update keyframe.webhook_endpoints set event_types = '{project.created,webhook.test}' where id = ${endpoint}`;
     const mine = await addProject(db, owner);
     await db.sql`delete from keyframe.webhook_deliveries`;
     await addProject(db, await db.addUser());

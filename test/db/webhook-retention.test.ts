@@ -51,14 +51,6 @@ test("a retention that an administrator has set → holds with the next run", as
   await db.sql`update keyframe_private.settings set webhook_retention = default`;
 });
 
-test("an endpoint with a long past → stays, with its secret", async () => {
-  await addEvent(400);
-  await db.sql`update keyframe.webhook_endpoints set created_at = now() - interval '500 days' where id = ${endpoint}`;
-  await db.sql`select keyframe_private.prune()`;
-  const [row] = await db.sql`select keyframe_private.webhook_secret(${endpoint}) as secret`;
-  expect(row?.secret).toMatch(/^whsec_/);
-});
-
 describe("a recovery that reaches back to the end of the retention, and meets the pruning", () => {
   let owner: string;
   beforeEach(async () => {

