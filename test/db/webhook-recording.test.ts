@@ -42,7 +42,8 @@ test("each attempt → a row of its own with number, start, duration, status or 
     [2, started, 15000, null, "timeout", null],
     [3, started, 9, 204, null, ""],
   ]);
-  expect(await readDelivery(db.sql, id)).toMatchObject({ status: "delivered", attempts: 3, last_attempt_at: started });
+  const delivered = { status: "delivered", attempts: 3, last_attempt_at: started, last_error: null };
+  expect(await readDelivery(db.sql, id)).toMatchObject(delivered);
 });
 
 test("an answer of 1 KiB → kept whole; more → refused, so no long answer gets into the table", async () => {

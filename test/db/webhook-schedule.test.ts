@@ -100,13 +100,6 @@ test("2xx → delivered at once; every other status, and no answer → tried aga
   }
 });
 
-test("a failure, then a success → delivered with two attempts, and no error is left on the row", async () => {
-  const id = await seedAt(START);
-  await sendNext(db.sql, { error: "timeout" }, START);
-  await sendNext(db.sql, { status_code: 200 }, plus(START, 7));
-  expect(await readDelivery(db.sql, id)).toMatchObject({ status: "delivered", attempts: 2, last_error: null });
-});
-
 test.each<[string, status: number, retryAfter: number | null, attempts: number, least: number, most: number]>([
   ["on 429 → waited out to the second", 429, 1234, 0, 1234, 1234],
   ["on 503 → waited out to the second", 503, 1234, 0, 1234, 1234],

@@ -74,6 +74,18 @@ test("ten rotations at once with an overlap → two go through, three live, one 
   expect(fresh).toContain(secrets[0]);
 });
 
+test("a rotation whose transaction began before another's, and that came after it → its secret is the current one", async () => {
+  const fresh = await db.as({ role: "authenticated", sub: owner }, async (sql) => {
+    await sql`select now()`;
+    await rotate(24);
+    const [row] = await sql<{ secret: string }[]>`
+      select keyframe.rotate_webhook_secret(${endpoint}) ->> 'secret' as secret`;
+    return row?.secret;
+  });
+  const secrets = await live();
+  expect([secrets[0], secrets.length]).toEqual([fresh, 3]);
+});
+
 test("an overlap has ended → the pruning job deletes the old secret from the Vault, and no live one", async () => {
   const [first = ""] = await live();
   const second = await rotate(24);

@@ -8,7 +8,6 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 describe("the beginning of an answer", () => {
   test.each<[string, Uint8Array, string]>([
     ["nothing", new Uint8Array(), ""],
-    ["a short text", bytes("ok\n"), "ok\n"],
     ["exactly 1 KiB", bytes("a".repeat(1024)), "a".repeat(1024)],
     ["more", bytes("a".repeat(5000)), "a".repeat(1024)],
     ["a character of four bytes across the end", bytes(`${"a".repeat(1022)}😀`), "a".repeat(1022)],
@@ -61,14 +60,12 @@ describe("Retry-After", () => {
     ["", null],
     ["0", 0],
     ["120", 120],
-    [" 5 ", 5],
     ["9".repeat(400), Number.MAX_SAFE_INTEGER],
     ["Tue, 03 Feb 2026 04:06:30 GMT", 90],
     ["Tuesday, 03-Feb-26 04:06:30 GMT", 90],
     ["Tue, 03 Feb 2026 04:00:00 GMT", 0],
     ["-5", null],
     ["1.5", null],
-    ["1e3", null],
     ["soon", null],
     ["Tue, 99 Feb 2026", null],
     ["2026-02-03T04:06:30Z", null],
