@@ -57,8 +57,9 @@ test.each<[rule: string, args: Args[]]>([
 });
 
 test("max_in_flight of 1 to 8 → taken; more or less → refused, and nothing changes; another change keeps what an administrator set", async () => {
-  const id = await addEndpoint(db.sql, owner, { max_in_flight: 100 });
-  expect(await update(id, { description: "CRM" })).toMatchObject({ max_in_flight: 100 });
+  const set = { max_in_flight: 100, event_types: ["generation.failed"] };
+  const id = await addEndpoint(db.sql, owner, set);
+  expect(await update(id, { description: "CRM" })).toMatchObject({ ...set, url: URL });
   expect(await update(id, { max_in_flight: 1 })).toMatchObject({ max_in_flight: 1, description: "CRM" });
   for (const max_in_flight of [0, 9, -1]) {
     expect(await codeOf(update(id, { max_in_flight }))).toBe("invalid_request");
