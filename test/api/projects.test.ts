@@ -205,6 +205,19 @@ describe("what its predictions are made of", () => {
     expect(await frameOfNextVideo()).toBe(newer.predictionId);
   });
 
+  test("PATCH selected last frame, and a newer one that a video names → each video has its own", async () => {
+    const frames = [];
+    for (const _ of ["older", "newer"]) {
+      frames.push((await user.finish(await user.start("last-frame", { projectId }))).predictionId);
+    }
+    const [older = "", lastFramePredictionId = ""] = frames;
+    await changeProject(user, projectId, { selected: { "last-frame": older } });
+    expect((await readProject(user, projectId)).selected).toEqual({ "first-frame": null, "last-frame": older });
+    const video = async (body = {}) => (await user.start("video", { projectId, prompt: fails(), ...body })).input;
+    expect((await video()).lastFramePredictionId).toBe(older);
+    expect((await video({ lastFramePredictionId })).lastFramePredictionId).toBe(lastFramePredictionId);
+  });
+
   test("PATCH selected to a frame of another project, or that failed → 404, 409", async () => {
     const other = await user.createProject();
     const failed = await user.finish(await user.start("first-frame", { projectId: other, prompt: fails() }));

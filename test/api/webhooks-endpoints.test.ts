@@ -43,20 +43,17 @@ test("GET /api/webhooks → the caller's own, newest first", async () => {
   expect((await list(one)).map(({ webhookId }) => webhookId)).toEqual([second.webhookId, first.webhookId]);
 });
 
-test("PATCH changes what is given and leaves the rest", async () => {
-  const { webhookId, secret: _secret, ...created } = await register(user, { description: "CRM" });
-  const changed = await change(webhookId, { eventTypes: ["project.created"], url: `${SILENT}/2` });
-  expect(changed).toMatchObject({
-    description: "CRM",
-    eventTypes: ["project.created"],
-    url: `${SILENT}/2`,
-    enabled: true,
-  });
+test("a value of its own in each field → POST, PATCH and GET show it; PATCH leaves the rest", async () => {
+  const fields = { url: `${SILENT}/crm`, description: "CRM", eventTypes: ["generation.failed"], enabled: false };
+  const { secret: _secret, ...created } = await register(user, { ...fields, maxInFlight: 3 });
+  expect(created).toMatchObject({ ...fields, maxInFlight: 3 });
+  const others = { url: `${SILENT}/deals`, description: "Deals", eventTypes: ["project.created"], enabled: true };
+  const changed = await change(created.webhookId, { ...others, maxInFlight: 5 });
+  expect(changed).toMatchObject({ ...others, maxInFlight: 5 });
   expect(changed.updatedAt > created.updatedAt).toBe(true);
-  expect(await change(webhookId, { eventTypes: [], description: "" })).toMatchObject({
-    eventTypes: [],
-    description: "",
-  });
+  const emptied = await change(created.webhookId, { eventTypes: [], description: "" });
+  expect(emptied).toEqual({ ...changed, eventTypes: [], description: "", updatedAt: emptied.updatedAt });
+  expect(await read(created.webhookId)).toEqual(emptied);
 });
 
 test("enabled: false → disabled by its owner; true → enabled, and what is known of its failures stays", async () => {
