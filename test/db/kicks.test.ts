@@ -122,17 +122,15 @@ test("the secret is changed in the Vault → the next kick is signed with it", a
   expect(new Webhook(secret).verify(kick?.body ?? "", kick?.headers ?? {})).toEqual({});
 });
 
-describe("a deletion", () => {
-  test("of a project with files → one kick, however many; without any → none", async () => {
-    for (const name of ["a.png", "b.png"]) {
-      await seedPrediction(db.sql, world, { status: "succeeded", columns: { output_path: name } });
-    }
-    const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
-    const empty = await addWorld(db);
-    expect(await kicksOf(() => remove(world))).toBe(1);
-    await db.sql`truncate keyframe_private.file_removals`;
-    expect(await kicksOf(() => remove(empty))).toBe(0);
-  });
+test("the deletion of a project with files → one kick, however many; without any → none", async () => {
+  for (const name of ["a.png", "b.png"]) {
+    await seedPrediction(db.sql, world, { status: "succeeded", columns: { output_path: name } });
+  }
+  const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
+  const empty = await addWorld(db);
+  expect(await kicksOf(() => remove(world))).toBe(1);
+  await db.sql`truncate keyframe_private.file_removals`;
+  expect(await kicksOf(() => remove(empty))).toBe(0);
 });
 
 test("a worker discards an output it has written → one kick", async () => {
