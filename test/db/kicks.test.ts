@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import { Webhook } from "standardwebhooks";
 import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
@@ -6,85 +7,130 @@ import { claim, complete, pollLater, providerSays } from "../support/database/ca
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 import { liftRateLimits, start } from "../support/database/user.ts";
+import { addEndpoint, clearWebhooks } from "../support/database/webhooks.ts";
 
 const { kickSecret } = inject("stack");
 const FUNCTIONS_URL = "http://127.0.0.1:9/functions/v1";
 
 const db = useDatabase();
 let world: World;
+let other: World;
 beforeAll(async () => {
   await liftRateLimits(db);
   await fillVault(db.sql, { keyframe_functions_url: FUNCTIONS_URL, keyframe_kick_secret: kickSecret });
 });
 beforeEach(async () => {
   world = await addWorld(db);
+  await clearWebhooks(db.sql);
+  other = await addWorld(db);
+  for (const { owner } of [world, other]) await addEndpoint(db.sql, owner);
   await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.last_kicks, keyframe_private.provider_runs`;
   await db.sql`truncate net.http_request_queue`;
 });
+
+type Sql = postgres.Sql | postgres.TransactionSql;
+/** Makes new work for each function: an admitted prediction, or an event that an endpoint gets. */
+const WORK: Record<string, (sql: Sql, of: World, rows: number) => Promise<unknown>> = {
+  generate: (sql, { project }, rows) => sql`
+    insert into keyframe.predictions (project_id, step) select ${project}, 'first-frame' from generate_series(1, ${rows}::int)`,
+  deliver: (sql, { owner }, rows) => sql`
+    insert into keyframe.projects (owner_id, title, text_prompt) select ${owner}, 't', 'p' from generate_series(1, ${rows}::int)`,
+};
 
 type Kick = { method: string; url: string; headers: Record<string, string>; body: string; timeout: number };
 const kicks = () => db.sql<Kick[]>`
   select method, url, headers, convert_from(body, 'UTF8') as body, timeout_milliseconds as timeout from net.http_request_queue order by id`;
 
-/** How many kicks something makes. */
-async function kicksOf(work: () => Promise<unknown>): Promise<number> {
-  const before = (await kicks()).length;
+/** How many kicks to a function something makes. */
+async function kicksOf(work: () => Promise<unknown>, name = "generate"): Promise<number> {
+  const count = async () => (await kicks()).filter(({ url }) => url.endsWith(name)).length;
+  const before = await count();
   await work();
-  return (await kicks()).length - before;
+  return (await count()) - before;
 }
 
-describe("a kick", () => {
-  test("goes to the function's address, as JSON, with a bound to its time", async () => {
-    await start(db, world);
-    const [kick] = await kicks();
-    expect(kick).toMatchObject({
-      method: "POST",
-      url: `${FUNCTIONS_URL}/keyframe-generate`,
-      body: "{}",
-      timeout: 5000,
-    });
-    expect(kick?.headers["Content-Type"]).toBe("application/json");
+const UNDONE = new Error("taken back");
+
+describe.each(Object.keys(WORK))("%s", (name) => {
+  const work = async (sql: Sql = db.sql, of = world, rows = 1) => await WORK[name]?.(sql, of, rows);
+  const look = (heartbeatMs: number) => db.sql`select keyframe_private.record_heartbeat(${name}, ${heartbeatMs})`;
+
+  test("new work → a kick to the function alone, signed over the body as it is sent, with an id of its own, the present time and a bound", async () => {
+    for (let i = 0; i < 2; i++) await work();
+    const made = await kicks();
+    expect(new Set(made.map(({ headers }) => headers["webhook-id"])).size).toBe(2);
+    for (const kick of made) {
+      expect(kick).toMatchObject({
+        method: "POST",
+        url: `${FUNCTIONS_URL}/keyframe-${name}`,
+        body: "{}",
+        timeout: 5000,
+      });
+      expect(kick.headers["Content-Type"]).toBe("application/json");
+      expect(Math.abs(Number(kick.headers["webhook-timestamp"]) - Date.now() / 1000)).toBeLessThan(60);
+      expect(new Webhook(kickSecret).verify(kick.body, kick.headers)).toEqual({});
+      expect(() => new Webhook(kickSecret).verify(`${kick.body} `, kick.headers)).toThrow();
+    }
   });
 
-  test("is signed as Standard Webhooks has it, over the body exactly as it is sent, with the Vault's keyframe_kick_secret", async () => {
-    await start(db, world);
-    const [kick] = await kicks();
-    if (!kick) throw new Error("There is no kick.");
-    expect(new Webhook(kickSecret).verify(kick.body, kick.headers)).toEqual({});
-    expect(() =>
-      new Webhook(`whsec_${btoa("another secret of the same kind")}`).verify(kick.body, kick.headers),
-    ).toThrow();
-    expect(() => new Webhook(kickSecret).verify(`${kick.body} `, kick.headers)).toThrow();
+  test.each<[string, number, (sql: postgres.TransactionSql) => Promise<unknown>]>([
+    ["twenty rows in one statement", 1, async (sql) => await work(sql, world, 20)],
+    ["two statements in one transaction", 1, async (sql) => [await work(sql), await work(sql)]],
+    [
+      "another transaction while the first is not committed",
+      1,
+      async (sql) => [await work(sql), await work(db.sql, other)],
+    ],
+    [
+      "a savepoint that is rolled back, then the same again",
+      1,
+      async (sql) => {
+        const undone = sql.savepoint(async (inner) => {
+          await work(inner);
+          throw UNDONE;
+        });
+        await undone.catch(() => undefined);
+        await work(sql);
+      },
+    ],
+    ["a transaction that is rolled back", 0, (sql) => work(sql).then(() => Promise.reject(UNDONE))],
+  ])("%s → kicks: %i", async (_what, count, burst) => {
+    const undone = (error: unknown) => expect(error).toBe(UNDONE);
+    expect(await kicksOf(() => db.sql.begin(burst).catch(undone), name)).toBe(count);
   });
 
-  test("has an id of its own, and the present time", async () => {
-    for (let i = 0; i < 2; i++) await db.sql`select keyframe_private.kick('generate')`;
-    const headers = (await kicks()).map((kick) => kick.headers);
-    expect(new Set(headers.map((of) => of["webhook-id"])).size).toBe(2);
-    for (const of of headers) expect(Math.abs(Number(of["webhook-timestamp"]) - Date.now() / 1000)).toBeLessThan(60);
+  test("its heartbeat is live → no kick; after its final claim, or when it has expired (it died) → a kick again", async () => {
+    expect(await kicksOf(() => look(60_000).then(() => work()), name)).toBe(0);
+    expect(await kicksOf(() => look(0).then(() => work()), name)).toBe(1);
+    await look(60_000);
+    await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() - interval '1 millisecond'`;
+    expect(await kicksOf(() => work(), name)).toBe(1);
   });
 
-  test("is signed with the new secret as soon as it was changed in the Vault", async () => {
-    const secret = `whsec_${btoa("a new secret, long enough for it")}`;
-    await fillVault(db.sql, { keyframe_kick_secret: secret });
-    await start(db, world);
-    await fillVault(db.sql, { keyframe_kick_secret: kickSecret });
-    const [kick] = await kicks();
-    expect(new Webhook(secret).verify(kick?.body ?? "", kick?.headers ?? {})).toEqual({});
+  test("the heartbeat of another function is live → a kick", async () => {
+    await db.sql`select keyframe_private.record_heartbeat('another', 60000)`;
+    expect(await kicksOf(() => work(), name)).toBe(1);
   });
 });
 
-describe("a deletion", () => {
-  test("of a project with files → one kick, however many; without any → none", async () => {
-    for (const name of ["a.png", "b.png"]) {
-      await seedPrediction(db.sql, world, { status: "succeeded", columns: { output_path: name } });
-    }
-    const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
-    const empty = await addWorld(db);
-    expect(await kicksOf(() => remove(world))).toBe(1);
-    await db.sql`truncate keyframe_private.file_removals`;
-    expect(await kicksOf(() => remove(empty))).toBe(0);
-  });
+test("the secret is changed in the Vault → the next kick is signed with it", async () => {
+  const secret = `whsec_${btoa("a new secret, long enough for it")}`;
+  await fillVault(db.sql, { keyframe_kick_secret: secret });
+  await start(db, world);
+  await fillVault(db.sql, { keyframe_kick_secret: kickSecret });
+  const [kick] = await kicks();
+  expect(new Webhook(secret).verify(kick?.body ?? "", kick?.headers ?? {})).toEqual({});
+});
+
+test("the deletion of a project with files → one kick, however many; without any → none", async () => {
+  for (const name of ["a.png", "b.png"]) {
+    await seedPrediction(db.sql, world, { status: "succeeded", columns: { output_path: name } });
+  }
+  const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
+  const empty = await addWorld(db);
+  expect(await kicksOf(() => remove(world))).toBe(1);
+  await db.sql`truncate keyframe_private.file_removals`;
+  expect(await kicksOf(() => remove(empty))).toBe(0);
 });
 
 test("a worker discards an output it has written → one kick", async () => {
@@ -92,84 +138,6 @@ test("a worker discards an output it has written → one kick", async () => {
   await db.sql`select keyframe_private.mark_canceled(${id})`;
   expect(await kicksOf(() => db.sql`select keyframe_worker.discard_output(${lease})`)).toBe(1);
   await db.sql`truncate keyframe_private.file_removals`;
-});
-
-describe("one kick per burst", () => {
-  const insertMany = (count: number) => {
-    const rows = Array.from({ length: count }, () => ({ project_id: world.project, step: "first-frame" }));
-    return db.as(
-      { role: "authenticated", sub: world.owner },
-      (sql) => sql`insert into keyframe.predictions ${sql(rows)}`,
-    );
-  };
-
-  test("twenty rows in one statement → one", async () => {
-    expect(await kicksOf(() => insertMany(20))).toBe(1);
-  });
-
-  test("several statements in one transaction → one", async () => {
-    const work = () =>
-      db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-        for (let i = 0; i < 3; i++) await sql`select keyframe.start_prediction(${world.project}, 'first-frame')`;
-      });
-    expect(await kicksOf(work)).toBe(1);
-  });
-
-  test("a second transaction while the first is not committed → one for both; after its commit → another", async () => {
-    const other = await addWorld(db);
-    const both = () =>
-      db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-        await sql`select keyframe.start_prediction(${world.project}, 'first-frame')`;
-        await start(db, other);
-      });
-    expect(await kicksOf(both)).toBe(1);
-    expect(await kicksOf(() => start(db, other))).toBe(1);
-  });
-
-  test("a transaction that is rolled back → none", async () => {
-    const work = () =>
-      rolledBack(
-        db.sql,
-        async (sql) =>
-          void (await sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`),
-      );
-    expect(await kicksOf(work)).toBe(0);
-  });
-
-  test("a savepoint that is rolled back, then the insert again → still one", async () => {
-    const work = () =>
-      db.sql.begin(async (sql) => {
-        const insert = (inner: typeof sql) =>
-          inner`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
-        await sql
-          .savepoint(async (inner) => {
-            await insert(inner);
-            throw new Error("taken back");
-          })
-          .catch(() => undefined);
-        await insert(sql);
-      });
-    expect(await kicksOf(work)).toBe(1);
-  });
-});
-
-describe("while a function's heartbeat is live", () => {
-  test("new work → no kick", async () => {
-    await claim(db.sql, 1, 60, 60_000);
-    expect(await kicksOf(() => start(db, world))).toBe(0);
-  });
-
-  test("and then made its final claim → kicks again", async () => {
-    await claim(db.sql, 1, 60, 60_000);
-    await claim(db.sql, 1, 60, 0);
-    expect(await kicksOf(() => start(db, world))).toBe(1);
-  });
-
-  test("and its heartbeat has expired (it died) → kicks again", async () => {
-    await claim(db.sql, 1, 60, 60_000);
-    await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() - interval '1 millisecond'`;
-    expect(await kicksOf(() => start(db, world))).toBe(1);
-  });
 });
 
 describe("the last kick is kept", () => {
@@ -200,22 +168,6 @@ describe("the last kick is kept", () => {
     await db.sql`select keyframe_private.record_heartbeat('deliver', 0)`;
     expect(await lastKick()).toMatchObject({ acknowledged: false });
     expect(await lastKick("deliver")).toBeUndefined();
-  });
-
-  test("work that makes no kick → nothing is written", async () => {
-    await start(db, world);
-    const before = await lastKick();
-    await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() + interval '1 minute'`;
-    await db.sql`insert into keyframe_private.worker_heartbeats values ('generate', clock_timestamp() + interval '1 minute') on conflict do nothing`;
-    for (let i = 0; i < 3; i++) await start(db, world);
-    expect((await lastKick())?.version).toBe(before?.version);
-  });
-
-  test("a kick that is rolled back → the one before", async () => {
-    await start(db, world);
-    const before = await lastKick();
-    await rolledBack(db.sql, async (sql) => void (await sql`select keyframe_private.kick('generate')`));
-    expect(await lastKick()).toEqual(before);
   });
 
   test("a kick that cannot be made → why, and nothing that could be acknowledged", async () => {
@@ -303,7 +255,7 @@ describe("what makes a kick", () => {
   });
 });
 
-describe("a kick that cannot be made → the insert goes through all the same, without a kick", () => {
+describe("a kick that cannot be made → prediction, project, event and delivery are saved all the same, without a kick", () => {
   const BREAKAGES: Record<string, string> = {
     "the Vault is empty": "delete from vault.secrets",
     "the Vault has no address": "delete from vault.secrets where name = 'keyframe_functions_url'",
@@ -321,6 +273,8 @@ describe("a kick that cannot be made → the insert goes through all the same, w
       headers jsonb default '{}', timeout_milliseconds integer default 5000) returns bigint language plpgsql as 'begin raise exception $$away$$; end'`,
     "pgcrypto is gone": "drop extension pgcrypto cascade",
     "what is kept of kicks is gone": "drop table keyframe_private.last_kicks",
+    "the right to execute net.http_post was taken away":
+      "revoke all on all functions in schema net from public, postgres; revoke all on schema net from public, postgres",
   };
 
   test.each(Object.entries(BREAKAGES))("%s", async (_name, breakage) => {
@@ -328,22 +282,15 @@ describe("a kick that cannot be made → the insert goes through all the same, w
       await sql.unsafe(breakage);
       await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
       await sql`set local role authenticated`;
-      const [row] =
-        await sql`select keyframe.start_prediction(${world.project}, 'first-frame') -> 'prediction' ->> 'status' as status`;
-      expect(row?.status).toBe("queued");
+      const [row] = await sql`
+        select keyframe.start_prediction(${world.project}, 'first-frame') -> 'prediction' ->> 'status' as status,
+          keyframe.create_project('t', 'p') -> 'project' ->> 'title' as title`;
+      expect(row).toEqual({ status: "queued", title: "t" });
       await sql`reset role`;
-      expect((await sql`select from net.http_request_queue`).length).toBe(0);
-    });
-  });
-
-  test("the right to execute net.http_post was taken away", async () => {
-    await rolledBack(db.sql, async (sql) => {
-      await sql.unsafe(
-        "revoke all on all functions in schema net from public, postgres; revoke all on schema net from public, postgres",
-      );
-      const [row] =
-        await sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame') returning status`;
-      expect(row?.status).toBe("queued");
+      const [counts] = await sql`
+        select (select count(*)::int from keyframe.webhook_events where owner_id = ${world.owner}) as events,
+          (select count(*)::int from keyframe.webhook_deliveries) as deliveries, (select count(*)::int from net.http_request_queue) as kicks`;
+      expect(counts).toEqual({ events: 1, deliveries: 1, kicks: 0 });
     });
   });
 });

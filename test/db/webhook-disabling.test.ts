@@ -1,13 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { liftRateLimits } from "../support/database/user.ts";
 import {
   addEndpoint,
   call,
   clearWebhooks,
   exchange,
   type Outcome,
-  readDelivery,
   readEndpoint,
   resultOf,
   seedDeliveries,
@@ -15,7 +13,7 @@ import {
 } from "../support/database/webhooks.ts";
 
 const START = new Date("2026-03-01T00:00:00Z");
-const days = (count: number, seconds = 0) => new Date(START.getTime() + (count * 86_400 + seconds) * 1000);
+const days = (count: number) => new Date(START.getTime() + count * 86_400_000);
 
 const db = useDatabase();
 let endpoint: string;
@@ -43,15 +41,6 @@ describe("410", () => {
     });
   });
 
-  test("→ nothing more is sent to it, not even what is due; other endpoints go on", async () => {
-    const other = await addEndpoint(db.sql, null);
-    await attempt({ status_code: 410 }, START);
-    const [left = ""] = await seedDeliveries(db.sql, endpoint, 1);
-    const [healthy] = await seedDeliveries(db.sql, other, 1);
-    expect(await sendNext(db.sql, { status_code: 200 })).toEqual([healthy]);
-    expect((await readDelivery(db.sql, left)).status).toBe("pending");
-  });
-
   test("beside a success in the same batch → still gone", async () => {
     await seedDeliveries(db.sql, endpoint, 2);
     const { deliveries } = await exchange(db.sql);
@@ -76,45 +65,25 @@ describe("410", () => {
   });
 });
 
+const FAILING = { enabled: false, disabled_reason: "failing" };
+
 describe("nothing but failures", () => {
-  test("the first one → failing_since is its time; later ones do not change it", async () => {
-    for (const at of [START, days(1), days(4, 86_399)]) await attempt({ error: "timeout" }, at);
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });
-  });
-
-  test("for five days → the failure that completes them disables the endpoint, with the reason failing", async () => {
-    await attempt({ status_code: 500 }, START);
-    await attempt({ status_code: 500 }, days(5, -1));
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject(ON);
-    await attempt({ status_code: 500 }, days(5));
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({
-      enabled: false,
-      disabled_at: days(5),
-      disabled_reason: "failing",
-    });
-  });
-
-  test("but a success in between → counted anew from the next failure", async () => {
-    await attempt({ status_code: 500 }, START);
-    await attempt({ status_code: 200 }, days(3));
-    expect((await readEndpoint(db.sql, endpoint)).failing_since).toBe(null);
-    await attempt({ status_code: 500 }, days(4));
-    await attempt({ status_code: 500 }, days(6));
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: days(4) });
-    await attempt({ status_code: 500 }, days(9));
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "failing" });
-  });
-
-  test("and then a success as the five days are over → it stays enabled", async () => {
-    await attempt({ status_code: 500 }, START);
-    await attempt({ status_code: 200 }, days(6));
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: null });
-  });
-
-  test("of another endpoint → are its own affair", async () => {
+  test.each<[string, failures: number[], success: number | null, expected: object]>([
+    ["→ failing since the first", [0, 1, 4.999], null, { ...ON, failing_since: START }],
+    [
+      "for five days → disabled by the one that completes them",
+      [0, 4.999, 5],
+      null,
+      { ...FAILING, disabled_at: days(5) },
+    ],
+    ["but a success → counted anew from the next one", [0, 4, 6], 3, { ...ON, failing_since: days(4) }],
+    ["but a success, then five days of failures → disabled", [0, 4, 9], 3, FAILING],
+    ["and then a success as the five days are over → enabled", [0], 6, { ...ON, failing_since: null }],
+  ])("%s", async (_name, failures, success, expected) => {
     const other = await addEndpoint(db.sql, null);
-    await attempt({ status_code: 500 }, START);
-    await attempt({ status_code: 500 }, days(5));
+    const attempts = [...failures, ...(success === null ? [] : [success])].toSorted((a, b) => a - b);
+    for (const day of attempts) await attempt({ status_code: day === success ? 200 : 500 }, days(day));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject(expected);
     expect(await readEndpoint(db.sql, other)).toMatchObject({ ...ON, failing_since: null });
   });
 
@@ -122,17 +91,11 @@ describe("nothing but failures", () => {
     await db.sql`update keyframe_private.settings set webhook_disable_after = '2 days'`;
     await attempt({ status_code: 500 }, START);
     await attempt({ status_code: 500 }, days(2));
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "failing" });
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject(FAILING);
     await db.sql`update keyframe_private.settings set webhook_disable_after = default`;
   });
 });
 
-/** The owner's switch, as the API sets it. */
-const toggle = async (owner: string, id: string, times = 1) => {
-  for (let time = 0; time < times; time++) {
-    for (const enabled of [false, true]) await call(db, owner, "update_webhook_endpoint", { endpoint_id: id, enabled });
-  }
-};
 const enable = () => db.sql`update keyframe.webhook_endpoints set enabled = true where id = ${endpoint}`;
 
 describe("enabled again after the service disabled it", () => {
@@ -155,54 +118,19 @@ describe("enabled again after the service disabled it", () => {
     await attempt({ status_code: 500 }, new Date(since + 5 * 86_400_000 - 1000));
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since });
     await attempt({ status_code: 500 }, new Date(since + 5 * 86_400_000 + 1)); // Postgres counts in microseconds
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "failing" });
-  });
-
-  test("and its first request succeeds → it has max_in_flight again", async () => {
-    await attempt({ status_code: 410 }, START);
-    await enable();
-    await attempt({ status_code: 200 }, new Date());
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: null });
-    await seedDeliveries(db.sql, endpoint, 3);
-    expect((await exchange(db.sql)).lanes).toMatchObject([{ max_open: 8 }]);
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject(FAILING);
   });
 });
 
-describe("switched off and on by its owner", () => {
-  test("while it only fails → failing_since stays, and the five days go on", async () => {
-    await attempt({ status_code: 500 }, START);
-    const owner = await db.addUser();
-    await db.sql`update keyframe.webhook_endpoints set owner_id = ${owner} where id = ${endpoint}`;
-    await toggle(owner, endpoint, 10);
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });
-    await attempt({ status_code: 500 }, days(5));
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "failing" });
-  });
-
-  test("with nothing wrong → nothing is wrong afterwards", async () => {
-    await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoint}`;
-    await enable();
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: null });
-  });
-
-  test("four accounts with five endpoints each that hang, toggled again and again → one request to each", async () => {
-    await liftRateLimits(db);
-    const endpoints: { owner: string; id: string }[] = [];
-    for (let account = 0; account < 4; account++) {
-      const owner = await db.addUser();
-      for (let i = 0; i < 5; i++) endpoints.push({ owner, id: await addEndpoint(db.sql, owner) });
-    }
-    for (const { id } of endpoints) await seedDeliveries(db.sql, id, 20);
-    const { deliveries, lanes } = await exchange(db.sql);
-    expect(lanes.map(({ max_open }) => max_open)).toEqual(Array(20).fill(8));
-    const results = deliveries.map((held) => resultOf(held, { error: "timeout" }));
-    await exchange(db.sql, { results, maxLanes: 0 });
-    for (let round = 0; round < 3; round++) {
-      await Promise.all(endpoints.map(({ owner, id }) => toggle(owner, id)));
-      const { lanes } = await exchange(db.sql);
-      expect(lanes.map(({ max_open }) => max_open)).toEqual(round === 0 ? Array(20).fill(1) : []);
-    }
-  });
+test("switched off and on by its owner while it only fails → failing_since stays, and the five days go on", async () => {
+  await attempt({ status_code: 500 }, START);
+  const owner = await db.addUser();
+  await db.sql`update keyframe.webhook_endpoints set owner_id = ${owner} where id = ${endpoint}`;
+  for (const enabled of [false, true, false, true])
+    await call(db, owner, "update_webhook_endpoint", { endpoint_id: endpoint, enabled });
+  expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });
+  await attempt({ status_code: 500 }, days(5));
+  expect(await readEndpoint(db.sql, endpoint)).toMatchObject(FAILING);
 });
 
 test("changed in another way while it fails, its URL too → failing_since stays", async () => {

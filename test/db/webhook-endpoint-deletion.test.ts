@@ -61,26 +61,14 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
   });
 
   test.each(Object.entries(DELETIONS))(
-    "%s → its owner sees nothing of it any more, nor of what hung on it",
+    "%s → its owner sees nothing of it any more, its secrets leave the Vault, nothing more is sent to it, its lane is free",
     async (_name, end) => {
+      await db.sql`select keyframe_private.rotate_webhook_secret(${scene.endpoint}, interval '1 hour')`;
+      const secrets = await countOf("vault.secrets");
       expect(await seenBy(scene.owner)).toEqual({ endpoints: 1, deliveries: 2, attempts: 1, tests: 1 });
       await end(scene);
       expect(await seenBy(scene.owner)).toEqual({ endpoints: 0, deliveries: 0, attempts: 0, tests: 0 });
-    },
-  );
-
-  test.each(Object.entries(DELETIONS))("%s → its secrets leave the Vault with it", async (_name, end) => {
-    await db.sql`select keyframe_private.rotate_webhook_secret(${scene.endpoint}, interval '1 hour')`;
-    const secrets = await countOf("vault.secrets");
-    await end(scene);
-    expect(await countOf("vault.secrets")).toBe(secrets - 2);
-    expect(await countOf("keyframe_private.webhook_secrets", `endpoint_id = '${scene.endpoint}'`)).toBe(0);
-  });
-
-  test.each(Object.entries(DELETIONS))(
-    "%s → nothing more is sent to it, and its receiver has no lease",
-    async (_name, end) => {
-      await end(scene);
+      expect(await countOf("vault.secrets")).toBe(secrets - 2);
       const { deliveries } = await exchange(db.sql, { at: new Date(Date.now() + 3_600_000) });
       expect(new Set(deliveries.map(({ endpoint_id }) => endpoint_id))).toEqual(new Set([other]));
       const admin = await db.sql`select endpoint_id from keyframe_private.admin_webhook_health`;
@@ -90,18 +78,7 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
     },
   );
 
-  test.each([
-    "read_webhook_endpoint",
-    "update_webhook_endpoint",
-    "delete_webhook_endpoint",
-    "reveal_webhook_secret",
-    "rotate_webhook_secret",
-    "test_webhook_endpoint",
-    "list_webhook_deliveries",
-    "read_webhook_delivery",
-    "redeliver_webhook",
-    "recover_webhook_endpoint",
-  ])("then %s → not_found", async (name) => {
+  test.each(["read_webhook_delivery", "redeliver_webhook"])("then %s of what it leaves → not_found", async (name) => {
     await remove(scene.endpoint);
     expect(await codeOf(makeRequest(db, scene, name))).toBe("not_found");
   });
@@ -115,26 +92,10 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
       expect(await codeOf(makeRequest(db, scene, name, key))).toBe("not_found");
     },
   );
-
-  test("then lists and health → without it; another of the same address → a new one, without a past", async () => {
-    await remove(scene.endpoint);
-    expect(await makeRequest(db, scene, "list_webhook_endpoints")).toMatchObject({ endpoints: [] });
-    expect(await makeRequest(db, scene, "webhook_health")).toMatchObject({ endpoints: [] });
-    const { endpoint } = await call<{ endpoint: { id: string } }>(db, scene.caller, "create_webhook_endpoint", {
-      url: "https://receiver.example/hook",
-    });
-    expect(endpoint.id).not.toBe(scene.endpoint);
-    expect(await call(db, scene.caller, "list_webhook_deliveries", { endpoint_id: endpoint.id })).toMatchObject({
-      deliveries: [],
-    });
-    expect(await makeRequest(db, scene, "webhook_health")).toMatchObject({
-      endpoints: [{ endpoint_id: endpoint.id, last: null, hours: [] }],
-    });
-  });
 });
 
-test("an endpoint with 5,000 deliveries → deleted without reading one of them", async () => {
-  await seedDeliveries(db.sql, scene.endpoint, 5_000);
+test("an endpoint with many deliveries → deleted without reading one of them", async () => {
+  await seedDeliveries(db.sql, scene.endpoint, 1_000);
   const plans = await plansOf(db.url, async (sql) => {
     await sql`delete from keyframe.webhook_endpoints where id = ${scene.endpoint}`;
   });
@@ -218,8 +179,8 @@ describe("what deleted endpoints leave", () => {
     expect(await left()).toEqual([0, 0, 0, 1]);
   });
 
-  test("batches among 20,000 deliveries of others → read by index, and no more than they take, from the first to the last", async () => {
-    for (let i = 0; i < 4; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 5_000);
+  test("batches among 8,000 deliveries of others → read by index, and no more than they take, from the first to the last", async () => {
+    for (let i = 0; i < 2; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 4_000);
     await seedDeliveries(db.sql, scene.endpoint, 699);
     await remove(scene.endpoint);
     await db.sql`vacuum analyze keyframe.webhook_deliveries, keyframe.webhook_events, keyframe.webhook_attempts`;

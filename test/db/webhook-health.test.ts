@@ -1,7 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { plansOf } from "../support/database/plans.ts";
-import { refusalOf } from "../support/database/refusal.ts";
 import { addEndpoint, call, clearWebhooks, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 type Hour = { hour: string; delivered: number; retrying: number; exhausted: number };
@@ -57,14 +55,6 @@ describe("webhook_health", () => {
     expect(health?.last).toMatchObject({ status_code: null, error: "timeout" });
   });
 
-  test("a delivery that was given up → exhausted in the hour of its last attempt, however old its event", async () => {
-    const at = hoursAgo(3);
-    await seedDeliveries(db.sql, endpoint, 1, { ...tried(at, "exhausted", "http_status"), created_at: hoursAgo(80) });
-    const hours = (await read())?.hours ?? [];
-    expect(hours).toMatchObject([{ delivered: 0, retrying: 0, exhausted: 1 }]);
-    expect(Date.parse(hours[0]?.hour ?? "")).toBe(hourOf(at));
-  });
-
   test("many hours → in order; what was last tried before the first hour of the window is left out", async () => {
     const { since } = await ask(owner);
     const first = new Date(since);
@@ -79,11 +69,6 @@ describe("webhook_health", () => {
     ]);
   });
 
-  test("one that was delivered and is being sent again → is no failure", async () => {
-    await seedDeliveries(db.sql, endpoint, 1, tried(hoursAgo(1), "pending", null));
-    expect((await read())?.hours).toMatchObject([{ delivered: 0, retrying: 0, exhausted: 0 }]);
-  });
-
   test("whatever zone the session is in → the hours are those of UTC", async () => {
     const at = hoursAgo(2);
     await seedDeliveries(db.sql, endpoint, 1, delivered(at));
@@ -93,6 +78,7 @@ describe("webhook_health", () => {
       return row?.answer;
     });
     expect(answer?.endpoints.flatMap(({ hours }) => hours.map(({ hour }) => Date.parse(hour)))).toEqual([hourOf(at)]);
+    expect(Date.parse(answer?.since ?? "")).toBe(hourOf(hoursAgo(23)));
   });
 });
 
@@ -111,41 +97,4 @@ describe("whose health it returns", () => {
     expect((await ask(other)).endpoints).toEqual([]);
     for (const endpoint_id of [endpoint, wide]) expect((await ask(other, { endpoint_id })).endpoints).toEqual([]);
   });
-
-  test.each(["anon", "service_role"])("%s → refused: it belongs to users", async (role) => {
-    expect((await refusalOf(ask(role))).sqlstate).toBe("42501");
-  });
-});
-
-test("10,000 deliveries of the last day, and 300 other endpoints → reads the hours of the caller's alone, and no delivery", async () => {
-  await db.sql.begin(async (sql) => {
-    await sql`set local session_replication_role = replica`;
-    await sql`
-      insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, last_attempt_at, completed_at)
-      select gen_random_uuid(), ${endpoint}, ${owner}, 'project.created', 'delivered', 1, now() - i * interval '8 seconds', now()
-      from generate_series(1, 10000) i`;
-    await sql`
-      insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt_at)
-      select e.id, date_trunc('hour', now(), 'UTC') - h * interval '1 hour', 400, now() - h * interval '1 hour'
-      from (select ${endpoint}::uuid as id union all select gen_random_uuid() from generate_series(1, 300)) e, generate_series(0, 47) h`;
-  });
-  await db.sql`analyze keyframe.webhook_deliveries, keyframe_private.webhook_hours`;
-  const plans = await plansOf(db.url, async (sql) => {
-    for (let asked = 0; asked < 7; asked++) {
-      await sql.begin(async (transaction) => {
-        await transaction`select set_config('request.jwt.claims', ${JSON.stringify({ sub: owner })}, true)`;
-        await transaction`set local role authenticated`;
-        await transaction`select keyframe.webhook_health()`;
-      });
-    }
-  });
-  const counting = plans.filter((plan) => plan.includes("webhook_hours"));
-  expect(counting.length).toBe(7); // later calls of a session may run with a plan made for any arguments
-  for (const plan of counting) {
-    expect(plan).not.toMatch(/webhook_deliveries|Seq Scan on webhook_hours/);
-    const read = [...plan.matchAll(/Scan[^\n]* on webhook_hours[^\n]*actual rows=(\d+)/g)].map(([, rows]) =>
-      Number(rows),
-    );
-    expect(Math.max(...read), plan).toBe(24);
-  }
 });

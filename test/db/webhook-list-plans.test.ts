@@ -26,14 +26,18 @@ beforeAll(async () => {
 });
 
 /** The plans of a user's calls; seven times, for later calls of a session may run with a plan made for any arguments. */
-const plansAsUser = (statement: string) =>
+const plansAsUser = (
+  statement: string,
+  claims: { role: string; sub?: string } = { role: "authenticated", sub: owner },
+) =>
   plansOf(db.url, async (sql) => {
     for (let call = 0; call < 7; call++) {
       await sql
         .begin(async (transaction) => {
-          await transaction`select set_config('request.jwt.claims', ${JSON.stringify({ sub: owner })}, true)`;
-          await transaction`select set_config('request.jwt.claim.sub', ${owner}, true)`;
-          await transaction`set local role authenticated`;
+          await transaction`
+            select set_config('request.jwt.claims', ${JSON.stringify(claims)}, true),
+              set_config('request.jwt.claim.sub', ${claims.sub ?? ""}, true), set_config('request.jwt.claim.role', ${claims.role}, true)`;
+          await transaction.unsafe(`set local role ${claims.role}`);
           await transaction.unsafe(statement);
           throw UNDO;
         })
@@ -92,7 +96,7 @@ test("a recovery of everything among 20,000 → reads what failed and what is pe
 });
 
 test("the endpoints of a user, and the service-wide ones, among 5,000 of others → by the index of their owners", async () => {
-  const wide = await addEndpoint(db.sql, null);
+  await addEndpoint(db.sql, null);
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
@@ -100,24 +104,26 @@ test("the endpoints of a user, and the service-wide ones, among 5,000 of others 
       select gen_random_uuid(), 'https://receiver.example/' from generate_series(1, 5000)`;
   });
   await db.sql`analyze keyframe.webhook_endpoints`;
-  for (const [claims, id] of [
-    [{ role: "authenticated", sub: owner }, endpoint],
-    [{ role: "service_role" }, wide],
-  ] as const) {
-    const plans = await plansOf(db.url, async (sql) => {
-      for (let call = 0; call < 7; call++) {
-        await sql.begin(async (transaction) => {
-          await transaction`
-            select set_config('request.jwt.claims', ${JSON.stringify(claims)}, true), set_config('request.jwt.claim.role', ${claims.role}, true)`;
-          await transaction.unsafe(`set local role ${claims.role}`);
-          const [row] = await transaction<{ ids: string[] }[]>`
-            select array(select e ->> 'id' from jsonb_array_elements(keyframe.list_webhook_endpoints() -> 'endpoints') e) as ids`;
-          expect(row?.ids).toEqual([id]);
-        });
-      }
-    });
+  for (const claims of [{ role: "authenticated", sub: owner }, { role: "service_role" }]) {
+    const plans = await plansAsUser("select keyframe.list_webhook_endpoints()", claims);
     const lists = plans.filter((plan) => plan.includes(" on webhook_endpoints e"));
     expect(lists).toHaveLength(7);
     for (const plan of lists) expect(plan).not.toContain("Seq Scan on webhook_endpoints");
+  }
+});
+
+test("the health of an owner's endpoint among 300 others → reads 24 hours, and no delivery", async () => {
+  await db.sql`
+    insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt_at)
+    select e.id, date_trunc('hour', now(), 'UTC') - h * interval '1 hour', 400, now() - h * interval '1 hour'
+    from (select ${endpoint}::uuid as id union all select gen_random_uuid() from generate_series(1, 300)) e, generate_series(0, 47) h`;
+  await db.sql`analyze keyframe_private.webhook_hours`;
+  const plans = await plansAsUser("select keyframe.webhook_health()");
+  const counting = plans.filter((plan) => plan.includes("webhook_hours"));
+  expect(counting).toHaveLength(7);
+  for (const plan of counting) {
+    expect(plan).not.toMatch(/webhook_deliveries|Seq Scan on webhook_hours/);
+    const read = plan.matchAll(/Scan[^\n]* on webhook_hours[^\n]*actual rows=(\d+)/g);
+    expect(Math.max(...[...read].map(([, rows]) => Number(rows))), plan).toBe(24);
   }
 });

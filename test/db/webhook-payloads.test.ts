@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { complete, providerSays, readRow } from "../support/database/calls.ts";
+import { providerSays, readRow } from "../support/database/calls.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
-import { addEndpoint, clearWebhooks, exchange, resultOf } from "../support/database/webhooks.ts";
+import { clearWebhooks } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let world: World;
@@ -11,6 +11,7 @@ beforeEach(async () => {
   await clearWebhooks(db.sql);
 });
 
+// Those of generation.succeeded are in test/e2e/webhooks-signed.test.ts, webhook.test in test/api/webhooks-deliveries.test.ts.
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** The one event's body, exactly as it is signed and sent. */
@@ -54,47 +55,6 @@ test("times → in UTC with milliseconds, whatever time zone the session has", a
   expect(row?.time).toBe("2026-01-01T21:19:05.678Z");
 });
 
-test("generation.succeeded of a frame → its output without a duration, and no error", async () => {
-  const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
-  await complete(db.sql, id, lease);
-  const row = await readRow(db.sql, id);
-  const at = (column: string) => (row[column] as Date).toISOString(); // timestamptz columns are read as dates
-  expect(await payload()).toEqual({
-    type: "generation.succeeded",
-    timestamp: at("completed_at"),
-    data: {
-      predictionId: id,
-      projectId: world.project,
-      ownerId: world.owner,
-      step: "first-frame",
-      model: "google/nano-banana",
-      createdAt: at("created_at"),
-      completedAt: at("completed_at"),
-      output: {
-        path: "owner/project/prediction.png",
-        contentType: "image/png",
-        bytes: 1024,
-        sha256: "a".repeat(64),
-        width: 640,
-        height: 360,
-      },
-    },
-  });
-});
-
-test("generation.succeeded of a video → its output with a duration", async () => {
-  const { id, lease } = await seedPrediction(db.sql, world, { status: "storing", step: "video" });
-  await db.sql`select keyframe_worker.complete_prediction(${id}, ${lease}, 'o/p/film.mp4', 'video/mp4', 5000000000, ${"b".repeat(64)}, 1280, 720, 5.04)`;
-  expect(await payload()).toMatchObject({
-    type: "generation.succeeded",
-    data: {
-      step: "video",
-      model: "kwaivgi/kling-v2.1",
-      output: { path: "o/p/film.mp4", contentType: "video/mp4", bytes: 5_000_000_000, durationSeconds: 5.04 },
-    },
-  });
-});
-
 test("generation.failed → the error at the top, where payload.error is specified, and no output", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
   await providerSays(db.sql, { id, run: run ?? "", status: "failed", error: 'Refused: "NSFW" \\ content\n' });
@@ -112,19 +72,6 @@ test("generation.failed → the error at the top, where payload.error is specifi
       completedAt: (row.completed_at as Date).toISOString(),
     },
     error: { code: "provider_failed", message: 'Refused: "NSFW" \\ content\n', retryable: true },
-  });
-});
-
-test("webhook.test → names the endpoint and nothing else", async () => {
-  const endpoint = await addEndpoint(db.sql, world.owner);
-  await db.as(
-    { role: "authenticated", sub: world.owner },
-    (sql) => sql`select keyframe.test_webhook_endpoint(${endpoint})`,
-  );
-  expect(await payload()).toEqual({
-    type: "webhook.test",
-    timestamp: expect.stringMatching(ISO),
-    data: { endpointId: endpoint },
   });
 });
 
@@ -170,23 +117,5 @@ describe("no body is larger than 20 kB", () => {
     const sent = await body();
     expect(new TextEncoder().encode(sent).length).toBeLessThanOrEqual(20_000);
     expect(JSON.parse(sent).error.message).toBe("\u0001".repeat(1000));
-  });
-});
-
-test("the body → the same bytes at every attempt, as the event's row has them, and valid JSON", async () => {
-  await addEndpoint(db.sql, world.owner);
-  await addText({ title: 'Häfen "am\u200d Morgen" \\ 語 😀', description: "line\u2028line\t" });
-  const bodies: string[] = [await body()];
-  for (let attempt = 1; attempt <= 3; attempt++) {
-    const at = new Date(Date.now() + attempt * 86_400_000);
-    const { deliveries } = await exchange(db.sql, { at });
-    bodies.push(...deliveries.map((delivery) => delivery.body));
-    await exchange(db.sql, { results: deliveries.map((delivery) => resultOf(delivery)), maxLanes: 0, at });
-  }
-  expect(bodies.length).toBe(4);
-  expect(new Set(bodies).size).toBe(1);
-  expect(JSON.parse(bodies[0] ?? "").data).toMatchObject({
-    title: 'Häfen "am\u200d Morgen" \\ 語 😀',
-    description: "line\u2028line\t",
   });
 });

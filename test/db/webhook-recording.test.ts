@@ -27,36 +27,23 @@ test("each attempt → a row of its own with number, start, duration, status or 
   const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
   const at = (hours: number) => new Date(Date.now() + hours * 3_600_000);
   const started_at = "2026-03-01T12:00:00.123Z";
-  await sendNext(db.sql, { started_at, duration_ms: 340, status_code: 500, response_excerpt: "Oops, 語 😀" });
+  await sendNext(db.sql, {
+    started_at,
+    duration_ms: 340,
+    status_code: 500,
+    error: "too_large",
+    response_excerpt: "Oops, 語 😀",
+  });
   await sendNext(db.sql, { started_at, duration_ms: 15000, error: "timeout" }, at(1));
   await sendNext(db.sql, { started_at, duration_ms: 9, status_code: 204, response_excerpt: "" }, at(2));
   const started = new Date(started_at);
-  expect([...(await attemptsOf(id))]).toEqual([
-    {
-      attempt: 1,
-      started_at: started,
-      duration_ms: 340,
-      status_code: 500,
-      error: "http_status",
-      response_excerpt: "Oops, 語 😀",
-    },
-    {
-      attempt: 2,
-      started_at: started,
-      duration_ms: 15000,
-      status_code: null,
-      error: "timeout",
-      response_excerpt: null,
-    },
-    { attempt: 3, started_at: started, duration_ms: 9, status_code: 204, error: null, response_excerpt: "" },
+  expect((await attemptsOf(id)).map((row) => Object.values(row))).toEqual([
+    [1, started, 340, 500, "too_large", "Oops, 語 😀"],
+    [2, started, 15000, null, "timeout", null],
+    [3, started, 9, 204, null, ""],
   ]);
-  expect(await readDelivery(db.sql, id)).toMatchObject({ status: "delivered", attempts: 3, last_attempt_at: started });
-});
-
-test("an answer that failed after its status had come → the status and why", async () => {
-  const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
-  await sendNext(db.sql, { status_code: 500, error: "too_large" });
-  expect([...(await attemptsOf(id))]).toMatchObject([{ status_code: 500, error: "too_large" }]);
+  const delivered = { status: "delivered", attempts: 3, last_attempt_at: started, last_error: null };
+  expect(await readDelivery(db.sql, id)).toMatchObject(delivered);
 });
 
 test("an answer of 1 KiB → kept whole; more → refused, so no long answer gets into the table", async () => {
@@ -72,18 +59,6 @@ test("an answer of 1 KiB → kept whole; more → refused, so no long answer get
 });
 
 describe("only the holder of the lane can record", () => {
-  test("the result of a worker whose lane another has taken over → dropped; the new holder's counts", async () => {
-    const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
-    const [stale] = (await exchange(db.sql, { leaseSeconds: 60 })).deliveries;
-    const [held] = (await exchange(db.sql, { at: new Date(Date.now() + 61_000) })).deliveries;
-    if (!stale || !held) throw new Error("It was not handed out twice.");
-    expect((await record([resultOf(stale, { status_code: 200 })])).recorded).toBe(0);
-    expect(await readDelivery(db.sql, id)).toMatchObject({ status: "pending", attempts: 0 });
-    expect(await tokenOf(db.sql, held.endpoint_id)).toBe(held.lane_token);
-    expect((await record([resultOf(held, { status_code: 200 })])).recorded).toBe(1);
-    expect((await attemptsOf(id)).length).toBe(1);
-  });
-
   test("an expired lease that no worker has taken over → still counts: the request was made", async () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const { deliveries } = await exchange(db.sql, { leaseSeconds: 0 });
@@ -150,10 +125,10 @@ test("a batch of 100 with all kinds of ends → recorded in one call, each as it
   const expected = deliveries.map((held, i) =>
     held.attempt === 10 ? "exhausted" : i % 3 === 0 ? "delivered" : "pending",
   );
-  for (const [i, { id, endpoint_id }] of deliveries.entries()) {
-    const { status } = await readDelivery(db.sql, id);
-    expect([status, await tokenOf(db.sql, endpoint_id)]).toEqual([expected[i], null]);
-  }
+  const rows = await db.sql<{ id: string; status: string }[]>`
+    select d.id, d.status from keyframe.webhook_deliveries d join keyframe_private.lanes l using (endpoint_id) where l.token is null`;
+  const statuses = new Map(rows.map(({ id, status }) => [id, status]));
+  expect(deliveries.map(({ id }) => statuses.get(id))).toEqual(expected);
   expect((await db.sql`select from keyframe.webhook_attempts`).count).toBe(100);
 });
 
@@ -197,4 +172,24 @@ test("a success and a failure of one endpoint in the same batch → it is not fa
   const { deliveries } = await exchange(db.sql);
   await record(deliveries.map((held, i) => resultOf(held, { status_code: i ? 200 : 500 })));
   expect((await readEndpoint(db.sql, endpoint)).failing_since).toBe(null);
+});
+
+// Postgres keeps a function's plan for the life of a session: one made while the table was small must not read all of it later.
+test("recording, planned on a table with a few rows → through the primary key, no scan of all deliveries", async () => {
+  for (let call = 0; call < 7; call++)
+    await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { max_in_flight: 100 }), 10);
+  await db.sql.begin(async (sql) => {
+    for (let call = 0; call < 7; call++) {
+      const { deliveries } = await exchange(sql, { maxLanes: 1 });
+      const results = deliveries.map((delivery) => resultOf(delivery, { status_code: call % 2 ? 200 : 500 }));
+      const scans = async () => {
+        const [row] = await sql<{ scans: number }[]>`
+          select seq_scan::int as scans from pg_stat_xact_user_tables where relid = 'keyframe.webhook_deliveries'::regclass`;
+        return row?.scans ?? 0;
+      };
+      const before = await scans();
+      expect((await exchange(sql, { results, maxLanes: 0 })).recorded).toBe(10);
+      expect(await scans()).toBe(before);
+    }
+  });
 });

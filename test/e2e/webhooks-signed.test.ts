@@ -1,8 +1,10 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
-import { webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
+import { z } from "zod";
+import { delivery, webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
+import { apiCaller } from "../support/film/call.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
-import { answers, first } from "../support/receiver/habits.ts";
+import { answers } from "../support/receiver/habits.ts";
 import { createProjects, register } from "../support/receiver/register.ts";
 import { isSignedWith, readSigned, signatures } from "../support/receiver/signed.ts";
 import {
@@ -10,6 +12,7 @@ import {
   hasFailed,
   isDelivered,
   letRetriesComeDue,
+  readStories,
   untilStories,
 } from "../support/receiver/story.ts";
 import { connect } from "../support/stack/own-stack.ts";
@@ -28,19 +31,26 @@ async function listen(habit = answers(204), fields = {}) {
   const [receiver, maker] = await Promise.all([startFlowReceiver(habit), newFilmMaker(stack)]);
   receivers.push(receiver);
   const { webhookId, secret } = await register(maker, receiver.url, fields);
-  const untilArrived = (count: number) =>
-    until(`${count} requests have arrived`, async () => receiver.arrivals.length >= count && [...receiver.arrivals]);
   const rotate = async (overlapHours: number) =>
     (await maker.call(webhookSecretAnswer, "POST", `/api/webhooks/${webhookId}/secret/rotate`, { overlapHours }))
       .secret;
-  const letOverlapEnd = () => sql`
-    update keyframe_private.webhook_secrets set expires_at = now() where endpoint_id = ${webhookId} and expires_at is not null`;
-  return { receiver, maker, webhookId, secret, untilArrived, rotate, letOverlapEnd };
+  return { receiver, maker, webhookId, secret, rotate };
 }
 
+/** The events that have arrived and are signed with this secret, by type and what they are about. */
+const told = (secret: string, { arrivals }: FlowReceiver): string[] =>
+  arrivals.map((arrival) => {
+    const { type, data } = readSigned(secret, arrival);
+    const about = "predictionId" in data ? data.predictionId : "projectId" in data ? data.projectId : data.endpointId;
+    return `${type} ${about}`;
+  });
+
 describe.concurrent("signed events", () => {
-  test("a film with one failure → project.created, three generation.succeeded and generation.failed, each once, signed, as documented", async () => {
+  test("a film with one failure → project.created, three generation.succeeded and generation.failed, each once, signed, as documented; an endpoint for failures gets that alone", async () => {
     const { receiver, maker, webhookId, secret } = await listen();
+    const forFailures = await startFlowReceiver(answers(204));
+    receivers.push(forFailures);
+    const failures = await register(maker, forFailures.url, { eventTypes: ["generation.failed"] });
     const [projectId = ""] = await createProjects(maker, 1);
     const frame = await maker.untilEnded(await maker.start("first-frame"));
     const last = await maker.untilEnded(await maker.start("last-frame"));
@@ -77,90 +87,85 @@ describe.concurrent("signed events", () => {
       error: failed.error,
       data: { predictionId: failed.predictionId, projectId: maker.projectId, ownerId, step: "last-frame" },
     });
+
+    await untilStories(sql, failures.webhookId, "the failure is delivered", 1, isDelivered);
+    const [first, ...others] = forFailures.arrivals;
+    if (!first) throw new Error("The failure has not arrived.");
+    expect([readSigned(failures.secret, first), others]).toEqual([about(failed.predictionId), []]);
+    expect(receiver.arrivals.map(({ id }) => id)).toContain(first.id);
   });
 
-  test("three attempts → the same webhook-id and body on each, signed anew; then no more", async () => {
-    const { receiver, maker, webhookId, secret, untilArrived } = await listen(first(2, answers(503), answers(200)));
+  test("four attempts, the secret rotated between them → the same webhook-id and body, signed with every secret that lives at the time", async () => {
+    const { receiver, maker, webhookId, secret: oldest, rotate } = await listen(answers(503));
     await createProjects(maker, 1);
-    for (const attempts of [1, 2]) {
-      await untilStories(
-        sql,
-        webhookId,
-        `attempt ${attempts} has failed`,
-        1,
-        (story) => hasFailed(story) && story.attempts === attempts,
-      );
-      await letRetriesComeDue(sql, stack, webhookId);
-    }
-    await untilStories(sql, webhookId, "it is delivered", 1, isDelivered);
-    const arrivals = await untilArrived(3);
-    for (const arrival of arrivals) readSigned(secret, arrival);
-    expect(new Set(arrivals.map(({ id }) => id)).size).toBe(1);
-    expect(new Set(arrivals.map(({ body }) => body)).size).toBe(1);
-    const [story] = await expectSoundDeliveries(sql, webhookId, receiver);
-    expect(story?.told).toEqual(["1 503 http_status", "2 503 http_status", "3 200"]);
-    expect(receiver.arrivals).toHaveLength(3);
-  });
-
-  test("rotation → before it the old secret verifies, during the overlap either, after it the new one alone", async () => {
-    const { maker, secret: old, untilArrived, rotate, letOverlapEnd } = await listen();
-    await createProjects(maker, 1);
-    const [before] = await untilArrived(1);
-    const fresh = await rotate(24);
-    await createProjects(maker, 1);
-    const [, during] = await untilArrived(2);
-    await letOverlapEnd();
-    await createProjects(maker, 1);
-    const [, , after] = await untilArrived(3);
-    if (!before || !during || !after) throw new Error("An event is missing.");
-    const verifies = [before, during, after].map((arrival) => [
-      isSignedWith(old, arrival),
-      isSignedWith(fresh, arrival),
-    ]);
-    expect(verifies).toEqual([
-      [true, false],
-      [true, true],
-      [false, true],
-    ]);
-    expect([before, during, after].map((arrival) => signatures(arrival).length)).toEqual([1, 2, 1]);
-    for (const [secret, arrival] of [
-      [old, before],
-      [fresh, during],
-      [fresh, after],
-    ] as const)
-      readSigned(secret, arrival);
-  });
-
-  test("rotation between two attempts → the second is signed with both secrets", async () => {
-    const { maker, webhookId, secret: old, untilArrived, rotate } = await listen(first(1, answers(500), answers(200)));
-    await createProjects(maker, 1);
-    await untilStories(sql, webhookId, "the first attempt has failed", 1, hasFailed);
+    const untilFailed = (attempt: number) =>
+      untilStories(sql, webhookId, `attempt ${attempt} has failed`, 1, (story) => {
+        return story.attempts === attempt && hasFailed(story);
+      });
+    await untilFailed(1);
+    const old = await rotate(24);
+    await letRetriesComeDue(sql, stack, webhookId);
+    await untilFailed(2);
     const fresh = await rotate(1);
     await letRetriesComeDue(sql, stack, webhookId);
-    const [one, two] = await untilArrived(2);
-    if (!one || !two) throw new Error("An attempt is missing.");
-    expect([isSignedWith(old, one), isSignedWith(fresh, one)]).toEqual([true, false]);
-    expect([isSignedWith(old, two), isSignedWith(fresh, two)]).toEqual([true, true]);
-    expect(two.id).toBe(one.id);
+    await untilFailed(3);
+    const only = await rotate(0);
+    receiver.behave(answers(200));
+    await letRetriesComeDue(sql, stack, webhookId);
+    await untilStories(sql, webhookId, "it is delivered", 1, isDelivered);
+    const { arrivals } = receiver;
+    expect(arrivals.map((arrival) => signatures(arrival).length)).toEqual([1, 2, 3, 1]);
+    const verifies = arrivals.map((arrival) =>
+      [oldest, old, fresh, only].map((secret) => (isSignedWith(secret, arrival) ? 1 : 0)).join(""),
+    );
+    expect(verifies).toEqual(["1000", "1100", "1110", "0001"]);
+    for (const [index, secret] of [oldest, old, fresh, only].entries()) {
+      const arrival = arrivals[index];
+      if (arrival) readSigned(secret, arrival);
+    }
+    const [story] = await expectSoundDeliveries(sql, webhookId, receiver);
+    expect(story?.told).toEqual([...[1, 2, 3].map((attempt) => `${attempt} 503 http_status`), "4 200"]);
+    expect(new Set(arrivals.map(({ id, body }) => id + body)).size).toBe(1);
   });
 
-  test("two rotations in a row → three signatures; then one without an overlap → every old secret is refused at once", async () => {
-    const { maker, secret: oldest, untilArrived, rotate } = await listen();
-    const older = await rotate(1);
-    const old = await rotate(1);
-    await createProjects(maker, 1);
-    const [during] = await untilArrived(1);
-    const fresh = await rotate(0);
-    await createProjects(maker, 1);
-    const [, after] = await untilArrived(2);
-    if (!during || !after) throw new Error("An event is missing.");
-    expect([during, after].map((arrival) => signatures(arrival).length)).toEqual([3, 1]);
-    expect([oldest, older, old].map((secret) => isSignedWith(secret, during))).toEqual([true, true, true]);
-    expect([oldest, older, old, fresh].map((secret) => isSignedWith(secret, after))).toEqual([
-      false,
-      false,
-      false,
-      true,
+  test("two users → each gets their own events, never the other's; a service-wide endpoint gets both", async () => {
+    const [one, other, forAll] = await Promise.all([listen(), listen(), startFlowReceiver(answers(204))]);
+    receivers.push(forAll);
+    const administrator = { call: apiCaller(`${stack.url}/functions/v1`, stack.secretKey) };
+    const ofAll = await register(administrator, forAll.url, { eventTypes: ["project.created"] });
+    expect(ofAll.serviceWide).toBe(true);
+    try {
+      const mine = (await createProjects(one.maker, 2)).map((id) => `project.created ${id}`);
+      const theirs = (await createProjects(other.maker, 2)).map((id) => `project.created ${id}`);
+      await untilStories(sql, one.webhookId, "the first user's are delivered", 2, isDelivered);
+      await untilStories(sql, other.webhookId, "the other's are delivered", 2, isDelivered);
+      await until("the service-wide endpoint has both", async () =>
+        [...mine, ...theirs].every((event) => told(ofAll.secret, forAll).includes(event)),
+      );
+      expect(told(one.secret, one.receiver).sort()).toEqual(mine.sort());
+      expect(told(other.secret, other.receiver).sort()).toEqual(theirs.sort());
+    } finally {
+      await administrator.call(z.unknown(), "DELETE", `/api/webhooks/${ofAll.webhookId}`);
+    }
+  });
+
+  test("a test, and a delivery sent again → go to that endpoint alone; sent again, an event keeps its webhook-id", async () => {
+    const [{ receiver, maker, webhookId, secret }, another] = await Promise.all([
+      listen(answers(204), { eventTypes: ["generation.failed"] }),
+      startFlowReceiver(answers(204)),
     ]);
+    receivers.push(another);
+    const beside = await register(maker, another.url);
+    const sent = await maker.call(delivery, "POST", `/api/webhooks/${webhookId}/test`);
+    await untilStories(sql, webhookId, "the test is delivered", 1, isDelivered);
+    const again = await maker.call(delivery, "POST", `/api/webhooks/deliveries/${sent.deliveryId}/redeliver`);
+    expect(again).toMatchObject({ status: "pending", eventId: sent.eventId });
+    await until("it has arrived again", async () => receiver.arrivals.length === 2);
+    await untilStories(sql, webhookId, "it is delivered again", 1, isDelivered);
+    expect(told(secret, receiver)).toEqual(Array(2).fill(`webhook.test ${webhookId}`));
+    expect(receiver.arrivals.map(({ id }) => id)).toEqual(Array(2).fill(sent.eventId));
+    const [story] = await expectSoundDeliveries(sql, webhookId, receiver);
+    expect(story?.told).toEqual(["1 204", "2 204"]);
+    expect(await readStories(sql, beside.webhookId)).toEqual([]);
   });
 });

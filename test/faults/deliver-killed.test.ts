@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";
 import { type FlowReceiver, type Habit, startFlowReceiver } from "../support/receiver/receiver.ts";
 import { answers, hangs } from "../support/receiver/habits.ts";
-import { createProjects, insertProjects, register } from "../support/receiver/register.ts";
+import { insertProjects, register } from "../support/receiver/register.ts";
 import {
   expectSoundDeliveries,
   isDelivered,
@@ -10,7 +10,7 @@ import {
   readStories,
   untilStories,
 } from "../support/receiver/story.ts";
-import { killAndAwaitRestart, untilNobodyLooks } from "../support/stack/restarts.ts";
+import { killAndAwaitRestart } from "../support/stack/restarts.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
@@ -87,113 +87,6 @@ test("deliver killed while a receiver holds a batch → the batch is sent again 
   expect(timesArrived(slow)).toEqual([...Array(4).fill(1), ...Array(8).fill(2)]);
   expect(await toldBy(quick)).toEqual(Array(12).fill(["1 204"]));
   expect(timesArrived(quick)).toEqual(Array(12).fill(1));
-});
-
-test("deliver killed after the receiver answered and before that was recorded → the event comes again, one attempt on record", async () => {
-  const HOLD = 4712;
-  await stack.sql.unsafe(`
-    create function keyframe_private.hold_attempt() returns trigger language plpgsql as
-      'begin perform pg_advisory_xact_lock(${HOLD}); return new; end';
-    create trigger hold_attempt before insert on keyframe.webhook_attempts for each row execute function keyframe_private.hold_attempt()`);
-  const holder = await stack.sql.reserve();
-  await holder`select pg_advisory_lock(${HOLD})`;
-  const listener = await listen(answers(200));
-  await createProjects(listener.maker, 1);
-  await until("the answer waits to be recorded", async () => {
-    const waiting =
-      await stack.sql`select from pg_locks where locktype = 'advisory' and objid = ${HOLD} and not granted`;
-    return waiting.length > 0;
-  });
-  await killAndAwaitRestart(stack, "keyframe-deliver");
-  // What the dead process had begun to record must not be recorded after all.
-  await stack.sql`
-    select pg_cancel_backend(pid) from pg_locks where locktype = 'advisory' and objid = ${HOLD} and not granted`;
-  await holder`select pg_advisory_unlock(${HOLD})`;
-  holder.release();
-  await stack.sql.unsafe("drop function keyframe_private.hold_attempt() cascade");
-  await letLeaseRunOut(stack.sql, listener.webhookId);
-  await untilDelivered(listener, 1);
-  expect(await toldBy(listener)).toEqual([["1 200"]]);
-  expect(timesArrived(listener)).toEqual([2]);
-});
-
-test("deliver killed twice while 200 events are on their way → every event arrives", async () => {
-  const listeners = [await listen(answers(200)), await listen(answers(200))];
-  for (const listener of listeners) {
-    await insertProjects(stack.sql, listener.maker.userId, 100);
-    await until("some have arrived", async () => listener.receiver.arrivals.length > 10);
-    await killAndAwaitRestart(stack, "keyframe-deliver");
-  }
-  for (const listener of listeners) {
-    await letLeaseRunOut(stack.sql, listener.webhookId);
-    await untilDelivered(listener, 100);
-    expect(await toldBy(listener)).toEqual(Array(100).fill(["1 200"]));
-    const times = timesArrived(listener);
-    expect(times).toHaveLength(100);
-    // Only what was on its way to it, eight at once, can have come twice.
-    expect(times.filter((count) => count > 1).length).toBeLessThanOrEqual(2 * 8);
-  }
-});
-
-test("the gateway killed while a receiver holds a batch → what it answers is recorded later, nothing is sent twice", async () => {
-  const { habit, release } = held();
-  const listener = await listen(habit);
-  await createProjects(listener.maker, 8);
-  await untilHeld(listener, 8);
-  stack.child("gateway").kill("SIGKILL");
-  release();
-  await untilDelivered(listener, 8);
-  expect(await toldBy(listener)).toEqual(Array(8).fill(["1 200"]));
-  expect(timesArrived(listener)).toEqual(Array(8).fill(1));
-});
-
-test("the queue of kicks emptied → the sweep makes up for it", async () => {
-  const listener = await listen(answers(200));
-  stack.child("scheduler").kill("SIGSTOP");
-  let created = 0;
-  // A worker that an earlier kick has started may still take the first one: then there was no kick to lose.
-  await until("a delivery waits, its kick is lost and nobody looks", async () => {
-    await createProjects(listener.maker, 1);
-    created++;
-    await stack.sql`delete from net.http_request_queue where url like '%/keyframe-deliver'`;
-    await untilNobodyLooks(stack.sql);
-    return (await toldBy(listener)).some((story) => story.length === 0);
-  });
-  stack.child("scheduler").kill("SIGCONT");
-  await untilDelivered(listener, created);
-  expect(await toldBy(listener)).toEqual(Array(created).fill(["1 200"]));
-  expect(timesArrived(listener)).toEqual(Array(created).fill(1));
-});
-
-test("the scheduler killed as a kick is to be sent → everything arrives all the same", async () => {
-  const listener = await listen(answers(200));
-  await untilNobodyLooks(stack.sql);
-  stack.child("scheduler").kill("SIGKILL");
-  await createProjects(listener.maker, 5);
-  await untilDelivered(listener, 5);
-  expect(await toldBy(listener)).toEqual(Array(5).fill(["1 200"]));
-});
-
-test("deliver away when the kick comes → the sweep makes up for it", async () => {
-  const listener = await listen(answers(200));
-  await untilNobodyLooks(stack.sql);
-  stack.child("keyframe-deliver").kill("SIGKILL");
-  await createProjects(listener.maker, 5);
-  await untilDelivered(listener, 5);
-  expect(await toldBy(listener)).toEqual(Array(5).fill(["1 200"]));
-});
-
-test("a transaction that is rolled back → no row, no event, nothing arrives", async () => {
-  const listener = await listen(answers(200));
-  const undone = stack.sql.begin(async (sql) => {
-    await insertProjects(sql, listener.maker.userId, 5);
-    throw new Error("undone");
-  });
-  await expect(undone).rejects.toThrow("undone");
-  const [projectId = ""] = await createProjects(listener.maker, 1);
-  await untilDelivered(listener, 1);
-  expect(await toldBy(listener)).toEqual([["1 200"]]);
-  expect(listener.receiver.arrivals.map(({ body }) => body.includes(projectId))).toEqual([true]);
 });
 
 test("Postgres killed with -9 while a receiver holds a batch → every committed event arrives, those that were not do not", async () => {

@@ -174,6 +174,12 @@ describe("a lane", () => {
     expect(deliver.endpoints("endpoint 3").token).toBe(null);
   });
 
+  test("more endpoints than lanes at once → each is served: a lane that is released makes room", async () => {
+    const deliver = makeDeliver({ endpoints: many(500, { count: 1 }) });
+    await deliver.runUntil(deliver.kick());
+    expect(deliver.recorded.size).toBe(500);
+  });
+
   test("max_in_flight of 1 → one after the other, in order, without a call between two", async () => {
     const deliver = makeDeliver({ endpoints: { strict: { count: 20, maxOpen: 1 } } });
     await deliver.runUntil(deliver.kick());
@@ -306,7 +312,7 @@ describe("fairness", () => {
     const first = [...Array(30).keys()].map((i) =>
       Math.min(...(deliver.startedAt.get(`endpoint ${i} 1`) ?? [Number.NaN])),
     );
-    expect(Math.max(...first)).toBeLessThan(300);
+    expect(Math.max(...first)).toBeLessThan(200);
     expect(deliver.mostOpen("one")).toBe(200);
   });
 

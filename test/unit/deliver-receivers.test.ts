@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { createCheckedLookup } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
+import { InterimAnswers } from "../../supabase/functions/keyframe-deliver/send/interim-answers.ts";
 import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.ts";
 import { answer, delivery, makeAttempt, receive, resolveHere } from "./deliver-fixture.ts";
 
@@ -12,7 +13,12 @@ async function attemptAt(behave: (socket: Socket) => void, settings: Parameters<
   return { result, receiver };
 }
 
-const SHORT = { timeoutMs: 150 };
+/** Writes the first piece, then the last one now and then, until the connection is closed. */
+const drip = (socket: Socket, first: string, piece = first) => {
+  socket.write(first);
+  const timer = setInterval(() => socket.write(piece), 20);
+  socket.on("close", () => clearInterval(timer));
+};
 
 test("200 → delivered, with what the row needs", async () => {
   const { result } = await attemptAt((socket) => socket.write(answer("200 OK", "thanks")), {
@@ -121,26 +127,14 @@ describe("an answer's status", () => {
     expect(receiver.connections()).toBe(1);
   });
 
-  test("100 and 200, cut at every byte → the 200 counts", async () => {
-    const whole = `HTTP/1.1 100 Continue\r\nx: \r\r\n\r\n${answer("200 OK", "ok")}`;
-    const attempt = makeAttempt();
+  test("100 and 200, cut at every byte → the 200 alone is left", () => {
+    const final = answer("200 OK", "ok");
+    const whole = Buffer.from(`HTTP/1.1 100 Continue\r\nx: \r\r\n\r\n${final}`);
+    const answers = new InterimAnswers();
     for (let cut = 1; cut < whole.length; cut++) {
-      const receiver = await receive((socket) => {
-        socket.write(whole.slice(0, cut));
-        setImmediate(() => socket.write(whole.slice(cut)));
-      });
-      const result = await attempt(delivery(`http://hooks.test:${receiver.port}/`));
-      expect(result, `cut at ${cut}`).toMatchObject({ status_code: 200, response_excerpt: "ok" });
-      expect(receiver.requests).toHaveLength(1);
-    }
-  });
-
-  test("100 and nothing more → timeout, or connection where it closes", async () => {
-    const waits = await attemptAt((socket) => socket.write("HTTP/1.1 100 Continue\r\n\r\n"), SHORT);
-    expect(waits.result).toMatchObject({ status_code: null, error: "timeout", response_excerpt: null });
-    for (const words of ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 100 Conti", "HTTP/1.1 1"]) {
-      const { result } = await attemptAt((socket) => socket.end(words));
-      expect(result, words).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });
+      answers.expect();
+      const left = [whole.subarray(0, cut), whole.subarray(cut)].map((bytes) => answers.remove(bytes));
+      expect(Buffer.concat(left).toString(), `cut at ${cut}`).toBe(final);
     }
   });
 
@@ -162,158 +156,102 @@ describe("an answer's status", () => {
     // Beyond what was read only what the two kernels hold between them.
     expect(await closed.promise).toBeLessThan(9_000_000);
   });
-
-  test("100 whose head does not end → too_large after 64 KiB, or timeout before", async () => {
-    const { result } = await attemptAt((socket) => socket.write(`HTTP/1.1 100 Continue\r\nx: ${"y".repeat(70_000)}`));
-    expect(result).toMatchObject({ status_code: null, error: "too_large" });
-    const slow = await attemptAt((socket) => {
-      const timer = setInterval(() => socket.write("HTTP/1.1 100 Continue\r\n\r\n"), 20);
-      socket.on("close", () => clearInterval(timer));
-    }, SHORT);
-    expect(slow.result).toMatchObject({ status_code: null, error: "timeout" });
-  });
-
-  test.each([
-    ["101", "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n"],
-    ["101 without the name of a protocol", "HTTP/1.1 101 Switching Protocols\r\n\r\n"],
-    ["101 after 100", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\n"],
-  ])("%s, which nobody asked for → connection", async (_what, words) => {
-    const { result } = await attemptAt((socket) => socket.write(words), { timeoutMs: 5_000 });
-    expect(result).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });
-  });
-
-  test("429 with Retry-After in seconds → handed on", async () => {
-    const { result } = await attemptAt((socket) => socket.write(answer("429 Slow Down", "", { "retry-after": "120" })));
-    expect(result).toMatchObject({ status_code: 429, error: "http_status", retry_after_seconds: 120 });
-  });
-
-  test("503 with Retry-After as a date → the seconds until then", async () => {
-    const { result } = await attemptAt(
-      (socket) => socket.write(answer("503 Away", "", { "retry-after": "Tue, 03 Feb 2026 04:06:00 GMT" })),
-      { now: () => Date.parse("2026-02-03T04:05:30Z") },
-    );
-    expect(result.retry_after_seconds).toBe(30);
-  });
-});
-
-describe("time", () => {
-  test("never answers → timeout", async () => {
-    const { result } = await attemptAt(() => {}, SHORT);
-    expect(result).toMatchObject({ status_code: null, error: "timeout", response_excerpt: null });
-    expect(result.duration_ms).toBeGreaterThanOrEqual(140);
-    expect(result.duration_ms).toBeLessThan(5_000);
-  });
-
-  test("the resolver never answers → timeout", async () => {
-    const attempt = makeAttempt({ ...SHORT, resolve: () => new Promise(() => {}) });
-    expect(await attempt(delivery("http://hooks.test:3000/"))).toMatchObject({ error: "timeout" });
-  });
-
-  test("one byte of the head now and then → timeout all the same", async () => {
-    const { result } = await attemptAt((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\nx-slow: ");
-      const timer = setInterval(() => socket.write("y"), 20);
-      socket.on("close", () => clearInterval(timer));
-    }, SHORT);
-    expect(result).toMatchObject({ status_code: null, error: "timeout", response_excerpt: null });
-  });
-
-  test("200, then one byte of the body now and then → delivered, with what had come by then", async () => {
-    const { result } = await attemptAt((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n");
-      const timer = setInterval(() => socket.write("x"), 20);
-      socket.on("close", () => clearInterval(timer));
-    }, SHORT);
-    expect(result).toMatchObject({ status_code: 200, error: null, response_excerpt: expect.stringMatching(/^x+$/) });
-    expect(result.duration_ms).toBeLessThan(5_000);
-  });
-
-  test("500, then nothing → http_status", async () => {
-    const { result } = await attemptAt((socket) => {
-      socket.write("HTTP/1.1 500 Oops\r\ncontent-length: 1000\r\n\r\n");
-    }, SHORT);
-    expect(result).toMatchObject({ status_code: 500, error: "http_status" });
-  });
 });
 
 describe("the body of an answer", () => {
-  test("10 MB → 64 KiB are read, the rest is cut off, and 1 KiB is kept", async () => {
-    let closed: (sent: number) => void;
-    const written = new Promise<number>((resolve) => {
-      closed = resolve;
-    });
+  test.each([
+    ["of 10 MB", "content-length: 10000000", "y".repeat(16_384)],
+    ["without an end", "transfer-encoding: chunked", `400\r\n${"y".repeat(1024)}\r\n`],
+  ])("%s → 64 KiB are read, the rest is cut off, and 1 KiB is kept", async (_what, header, piece) => {
+    const written = Promise.withResolvers<number>();
     const { result } = await attemptAt((socket) => {
-      socket.on("close", () => closed(socket.bytesWritten));
-      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 10000000\r\n\r\n");
+      socket.on("close", () => written.resolve(socket.bytesWritten));
+      socket.write(`HTTP/1.1 200 OK\r\n${header}\r\n\r\n`);
       const more = () => {
-        while (!socket.destroyed && socket.write("y".repeat(16_384)));
+        while (!socket.destroyed && socket.write(piece));
       };
       socket.on("drain", more);
       more();
     });
     expect(result).toMatchObject({ status_code: 200, error: null, response_excerpt: "y".repeat(1024) });
     // Beyond what was read only what the two kernels hold between them.
-    expect(await written).toBeLessThan(9_000_000);
+    expect(await written.promise).toBeLessThan(9_000_000);
   });
 
-  test("without an end → delivered after 64 KiB", async () => {
-    const { result } = await attemptAt((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
-      const more = () => {
-        while (!socket.destroyed && socket.write(`400\r\n${"z".repeat(1024)}\r\n`));
-      };
-      socket.on("drain", more);
-      more();
-    });
-    expect(result).toMatchObject({ status_code: 200, error: null });
-  });
-
-  test("breaks off in a 2xx → delivered", async () => {
-    const { result } = await attemptAt((socket) => {
-      socket.end("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\npart");
-    });
-    expect(result).toMatchObject({ status_code: 200, error: null, response_excerpt: "part" });
-  });
-
-  test("breaks off in a 500 → http_status", async () => {
-    const { result } = await attemptAt((socket) => {
-      socket.end("HTTP/1.1 500 Oops\r\ncontent-length: 1000\r\n\r\npart");
-    });
-    expect(result).toMatchObject({ status_code: 500, error: "http_status", response_excerpt: "part" });
-  });
-
-  test("bytes that are no UTF-8, and NUL → text that a row can hold", async () => {
-    const { result } = await attemptAt((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n");
-      socket.write(Uint8Array.of(0x61, 0, 0xff, 0x62, 0, 0x63));
-    });
-    expect(result.response_excerpt).toBe("a\ufffdbc");
+  test.each<[string, (socket: Socket) => void]>([
+    ["breaks off", (socket) => socket.end("part")],
+    ["comes to no end in time", (socket) => void socket.write("part")],
+    [
+      "comes byte by byte",
+      (socket) => [..."part"].forEach((letter, i) => void setTimeout(() => socket.write(letter), 20 * i)),
+    ],
+  ])("%s → the status counts, with what had come by then", async (_what, send) => {
+    for (const [status, status_code, error] of [
+      ["200 OK", 200, null],
+      ["500 Oops", 500, "http_status"],
+    ] as const) {
+      const { result } = await attemptAt(
+        (socket) => {
+          socket.write(`HTTP/1.1 ${status}\r\ncontent-length: 1000\r\n\r\n`);
+          send(socket);
+        },
+        { timeoutMs: 1_000 },
+      );
+      expect(result).toMatchObject({ status_code, error, response_excerpt: "part" });
+    }
   });
 });
 
-describe("no answer", () => {
-  test.each<[string, (socket: Socket) => void]>([
-    ["closes at once", (socket) => socket.destroy()],
-    ["closes in the middle of the head", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-le")],
-    ["speaks another protocol", (socket) => socket.write("SSH-2.0-OpenSSH_9.9\r\n")],
-    ["speaks a protocol like HTTP", (socket) => socket.write("RTSP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n")],
-  ])("%s → connection", async (_what, behave) => {
-    const { result } = await attemptAt(behave);
-    expect(result).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });
-  });
+const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
+const SWITCHING = "HTTP/1.1 101 Switching Protocols\r\n";
 
-  test("a head larger than the parser's limit → too_large", async () => {
-    const { result } = await attemptAt((socket) => {
-      socket.end(`HTTP/1.1 200 OK\r\nx-much: ${"y".repeat(300_000)}\r\n\r\n`);
+describe("a receiver that gives no answer", () => {
+  test.each<[string, (socket: Socket) => void, error: string]>([
+    ["closes at once", (socket) => socket.destroy(), "connection"],
+    ["closes in the middle of the head", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-le"), "connection"],
+    ["closes in the middle of the status", (socket) => socket.end("HTTP/1.1 1"), "connection"],
+    ["sends 100 and closes", (socket) => socket.end(CONTINUE), "connection"],
+    ["speaks another protocol", (socket) => socket.write("SSH-2.0-OpenSSH_9.9\r\n"), "connection"],
+    ["speaks a protocol like HTTP", (socket) => socket.write("RTSP/1.0 200 OK\r\n\r\n"), "connection"],
+    [
+      "switches protocols",
+      (socket) => socket.write(`${SWITCHING}upgrade: other\r\nconnection: upgrade\r\n\r\n`),
+      "connection",
+    ],
+    ["switches to a protocol without a name", (socket) => socket.write(`${SWITCHING}\r\n`), "connection"],
+    ["switches protocols after 100", (socket) => socket.write(`${CONTINUE}${SWITCHING}\r\n`), "connection"],
+    [
+      "sends 300 kB of headers",
+      (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${"y".repeat(300_000)}\r\n\r\n`),
+      "too_large",
+    ],
+    [
+      "sends 70 kB of headers with 100",
+      (socket) => socket.write(`HTTP/1.1 100 Continue\r\nx: ${"y".repeat(70_000)}`),
+      "too_large",
+    ],
+    ["waits", () => {}, "timeout"],
+    ["sends 100 and waits", (socket) => socket.write(CONTINUE), "timeout"],
+    ["sends 100 now and then", (socket) => drip(socket, CONTINUE), "timeout"],
+    ["sends a byte of its head now and then", (socket) => drip(socket, "HTTP/1.1 200 OK\r\nx-slow: ", "y"), "timeout"],
+  ])("%s → no status, and an error that says why", async (_what, behave, error) => {
+    const { result } = await attemptAt((socket) => void behave(socket), {
+      timeoutMs: error === "timeout" ? 150 : 5_000,
     });
-    expect(result).toMatchObject({ status_code: null, error: "too_large" });
+    expect(result).toMatchObject({ status_code: null, error, response_excerpt: null });
+    expect(result.duration_ms).toBeLessThan(5_000);
   });
 
-  test("nobody listens → connection", async () => {
+  test("does not listen → connection", async () => {
     const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     const { port } = listener.addr;
     listener.close();
     const result = await makeAttempt()(delivery(`http://hooks.test:${port}/`));
     expect(result).toMatchObject({ status_code: null, error: "connection" });
+  });
+
+  test("has a name whose resolver never answers → timeout", async () => {
+    const attempt = makeAttempt({ timeoutMs: 150, resolve: () => new Promise(() => {}) });
+    expect(await attempt(delivery("http://hooks.test:3000/"))).toMatchObject({ error: "timeout" });
   });
 });

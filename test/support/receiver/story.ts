@@ -50,12 +50,14 @@ export const untilStories = (
 export const isDelivered = ({ status }: Story) => status === "delivered";
 export const hasFailed = ({ attempts, lane_token }: Story) => attempts > 0 && lane_token === null;
 
-/** Lets the time pass that failed deliveries of an endpoint wait for their next attempt, and wakes deliver. */
+/** Lets the time pass that failed deliveries of an endpoint wait for their next attempt, and kicks deliver as Postgres does. */
 export async function letRetriesComeDue(sql: postgres.Sql, stack: FlowStack, webhookId: string): Promise<void> {
   await sql`
     update keyframe.webhook_deliveries set next_attempt_at = now()
     where endpoint_id = ${webhookId} and status = 'pending'`;
-  await kickDeliver(stack);
+  expect(await signedPost(`${stack.url}/functions/v1/keyframe-deliver`, stack.kickSecret)).toMatchObject({
+    status: 202,
+  });
 }
 
 /** Lets the time pass that the lease of an endpoint's lane still has. */
@@ -63,11 +65,6 @@ export async function letLeaseRunOut(sql: postgres.Sql, webhookId: string): Prom
   await sql`
     update keyframe_private.lanes set leased_until = now() - interval '1 second'
     where endpoint_id = ${webhookId} and token is not null`;
-}
-
-/** Kicks deliver as Postgres does, at once. */
-export async function kickDeliver({ url, kickSecret }: FlowStack): Promise<void> {
-  expect(await signedPost(`${url}/functions/v1/keyframe-deliver`, kickSecret)).toMatchObject({ status: 202 });
 }
 
 /**
