@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BODY, deliver, OTHER_SECRET, SECRET, status } from "./receiver-fixture.ts";
+import { BODY, deliver, linesOf, OTHER_SECRET, SECRET, status } from "./receiver-fixture.ts";
 
 const command = new URL("../../tools/receiver.ts", import.meta.url).pathname;
 
@@ -11,17 +11,6 @@ function start(args: string[], environment: Record<string, string> = {}): Deno.C
     stdout: "piped",
     stderr: "piped",
   }).spawn();
-}
-
-/** Reads the output until it has so many lines. */
-async function readLines(reader: ReadableStreamDefaultReader<string>, count: number): Promise<string[]> {
-  let text = "";
-  while (text.split("\n").length <= count) {
-    const { done, value } = await reader.read();
-    if (done) throw new Error(`It ended after: ${text}`);
-    text += value;
-  }
-  return text.trimEnd().split("\n");
 }
 
 test("no secret → how to get one, with the port asked for; exit 1", async () => {
@@ -39,12 +28,12 @@ test("a word that is no secret → one line that says so, not the word; exit 1",
 
 test("--json → ready, each event and each refusal one line of JSON; SIGTERM → exit 0", async () => {
   const child = start(["--port", "0", "--json", "--fail", "1"], { WEBHOOK_SECRET: `${OTHER_SECRET},${SECRET}` });
-  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  const ready = JSON.parse((await readLines(reader, 1))[0] ?? "");
+  const next = linesOf(child);
+  const ready = JSON.parse(await next());
   expect(ready).toEqual({ ready: true, port: expect.any(Number) });
   const url = `http://127.0.0.1:${ready.port}/`;
   for (const expected of [500, 204, 204]) expect(await status(deliver(url, { id: "event-1" }))).toBe(expected);
-  const lines = (await readLines(reader, 3)).map((line) => JSON.parse(line));
+  const lines = [await next(), await next(), await next()].map((line) => JSON.parse(line));
   const event: unknown = JSON.parse(BODY);
   expect(lines).toMatchObject([
     { refused: { status: 500 } },
@@ -53,5 +42,4 @@ test("--json → ready, each event and each refusal one line of JSON; SIGTERM �
   ]);
   child.kill("SIGTERM");
   expect((await child.status).code).toBe(0);
-  await child.stderr.cancel();
 });
