@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Result } from "../../lab/bench/benchmark.ts";
 import { type Machine, measureInTurn, quantile, ratioOf, spreadOf } from "../../lab/bench/measure.ts";
-import { blockOf, costsTable, replaceBlock } from "../../lab/bench/report.ts";
+import { blockOf, replaceBlock } from "../../lab/bench/report.ts";
 
 test("a spread → median, least and most; of nothing, or of what is no number → refused", () => {
   expect(spreadOf([9, 1, 4])).toEqual({ median: 4, min: 1, max: 9 });
@@ -61,11 +61,6 @@ test("a result → when and where, aims met or missed, and tables with ranges, t
 |---|---|---|
 | ours | 3,150 (2,900 to 3,321) | 0.675 |
 | a \\| b | not built for it | – |`);
-});
-
-test("5 ms of Postgres for one → 200 a second keep two cores half busy", () => {
-  const { rows } = costsTable([{ name: "a frame", postgres: 5, functions: 4 }]);
-  expect(rows).toEqual([{ name: "a frame", cells: [5, 4, 200, 400, 1600] }]);
 });
 
 test("a block → replaced between its own marks; the rest of the page stays. Without marks → refused", () => {

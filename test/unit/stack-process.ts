@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+import { until } from "../support/until.ts";
 
 /** A command of the project that runs as a process of its own. */
 export type Running = {
@@ -66,32 +67,32 @@ export function runProgram(program: string, args: string[], env: Record<string, 
 
 /** The processes below one, however deep, as `pid command`. */
 export async function descendantsOf(pid: number): Promise<string[]> {
-  const all = await processes();
-  const below = (parent: number): string[] =>
-    all.filter((one) => one.parent === parent).flatMap((one) => [`${one.pid} ${one.command}`, ...below(one.pid)]);
-  return below(pid);
+  const children = (await linesOf("pgrep", ["-P", String(pid)])).map(Number);
+  const below = await Promise.all(children.map(descendantsOf));
+  return [...(await stillRunning(children)), ...below.flat()];
 }
 
 /** Waits until none of these (`pid command`) runs any more; throws with those that still do. */
-export async function allGone(wanted: string[], seconds: number): Promise<void> {
-  const deadline = Date.now() + seconds * 1000;
-  while (true) {
-    const now = new Set((await processes()).map(({ pid, command }) => `${pid} ${command}`));
-    const left = wanted.filter((one) => now.has(one));
-    if (left.length === 0) return;
-    if (Date.now() > deadline) throw new Error(`still running:\n${left.join("\n")}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+export async function allGone(wanted: string[], limitMs?: number): Promise<void> {
+  const pids = wanted.map((one) => Number(one.split(" ")[0]));
+  const left = async () => (await stillRunning(pids)).filter((one) => wanted.includes(one));
+  await until(`the end of ${wanted.join(", ")}`, async () => (await left()).length === 0, limitMs);
 }
 
-async function processes(): Promise<{ pid: number; parent: number; command: string }[]> {
-  const { stdout } = await new Deno.Command("ps", { args: ["-A", "-ww", "-o", "pid=,ppid=,stat=,args="] }).output();
-  const lines = new TextDecoder().decode(stdout).split("\n");
+/** Those of these processes that run, as `pid command`. A zombie has ended; its parent has just not asked how. */
+async function stillRunning(pids: number[]): Promise<string[]> {
+  if (pids.length === 0) return [];
+  const lines = await linesOf("ps", ["-ww", "-o", "pid=,stat=,args=", "-p", pids.join(",")]);
   return lines.flatMap((line) => {
-    const [, pid, parent, state, command] = /^ *(\d+) +(\d+) +(\S+) +(.*)$/.exec(line) ?? [];
-    // A zombie has ended; its parent has just not asked how.
-    return command === undefined || state?.startsWith("Z")
-      ? []
-      : [{ pid: Number(pid), parent: Number(parent), command }];
+    const [, pid, state, command] = /^ *(\d+) +(\S+) +(.*)$/.exec(line) ?? [];
+    return command === undefined || state?.startsWith("Z") ? [] : [`${pid} ${command}`];
   });
+}
+
+async function linesOf(program: string, args: string[]): Promise<string[]> {
+  const { stdout } = await new Deno.Command(program, { args }).output();
+  return new TextDecoder()
+    .decode(stdout)
+    .split("\n")
+    .filter((line) => line !== "");
 }

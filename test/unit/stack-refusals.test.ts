@@ -97,6 +97,6 @@ test("SIGTERM during the start → exit 0, no process left; the next start on th
   await npm.printed("Ctrl-C ends everything");
   const all = await descendantsOf(npm.pid);
   npm.kill("SIGKILL");
-  await allGone(all, 15);
+  await allGone(all);
   await npm.ended;
 });

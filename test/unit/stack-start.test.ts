@@ -131,5 +131,5 @@ test("kill -9 → everything that it had started ends by itself", async () => {
   const children = await descendantsOf(stack.pid);
   stack.kill("SIGKILL");
   await stack.ended;
-  await allGone(children, 15);
+  await allGone(children);
 });
