@@ -109,6 +109,15 @@ test("a signed address changed, expired or for another file → 400, no bytes", 
   }
 });
 
+test("an uploaded HTML page → served as plain text, so that it runs in no browser", async () => {
+  const { client } = await platform.signedIn();
+  const files = client.storage.from("pictures");
+  const name = path("html");
+  expect((await files.upload(name, new Blob(["<script>"], { type: "text/html" }))).error).toBeNull();
+  const { data } = await files.createSignedUrl(name, 60);
+  expect((await fetch(data?.signedUrl ?? "")).headers.get("content-type")).toContain("text/plain");
+});
+
 test.each(["stream", "form"])("a file sent as a %s → written while it arrives, not held in memory", async (way) => {
   const chunk = new Uint8Array(1024 * 1024).fill(7);
   const parts = 8;
