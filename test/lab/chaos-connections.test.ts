@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connectionsLeft, RUNNER, socketsOf, usableConnections } from "../../lab/chaos/connections.ts";
+import { connectionsLeft, RUNNER, usableConnections } from "../../lab/chaos/connections.ts";
 import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-process.ts";
 import { openPool } from "../../local/platform/open-pool.ts";
 import { removeData } from "../../local/stack/data-folder.ts";
@@ -60,33 +60,6 @@ test.for([
   await untilNothingIsLeft();
 });
 
-test("a connection of the gateway's pool that a request does not give back → one less can be used", async () => {
-  const taken = Promise.withResolvers<void>();
-  const given = Promise.withResolvers<void>();
-  // While another user holds the table, a request for it holds its connection.
-  const lock = sql.begin(async (other) => {
-    await other`lock table keyframe.projects in access exclusive mode`;
-    const headers = {
-      apikey: stack.keys.secretKey,
-      authorization: `Bearer ${stack.keys.secretKey}`,
-      "accept-profile": "keyframe",
-    };
-    const asked = fetch(`${stack.url}/rest/v1/projects?select=id&limit=1`, { headers }).then((r) => r.body?.cancel());
-    await until("the request waits", async () => {
-      const waits = await other`select from pg_locks where not granted and relation = 'keyframe.projects'::regclass`;
-      return waits.length > 0;
-    });
-    taken.resolve();
-    await given.promise;
-    return asked;
-  });
-  await taken.promise;
-  expect(await usableConnections({ stack, sql })).toBe(pool - 1);
-  given.resolve();
-  await await lock;
-  expect(await usableConnections({ stack, sql })).toBe(pool);
-});
-
 /** A receiver that answers at once, with more than anybody's buffers hold, and never hangs up by itself. */
 async function openReceiver() {
   const sockets = new Set<Socket>();
@@ -130,16 +103,4 @@ test("a function with a connection whose answer it never read → it is named, a
     receiver.close();
   }
   await untilNothingIsLeft();
-});
-
-// Last: what the kick has the functions open is kept for three minutes.
-test("pg_net keeps the connection it has sent a kick on → that is not left behind", async () => {
-  await sql`select keyframe_private.kick('generate')`;
-  await until("the kick is answered", async () => {
-    const [row] = await sql`select from net._http_response where status_code = 202`;
-    return row;
-  });
-  const kept = await socketsOf(stack.children.get("scheduler")?.pid ?? 0);
-  expect(kept?.open.map(({ peerPort }) => peerPort)).toContain(Number(new URL(stack.url).port));
-  expect((await leftNow()).filter((line) => line.startsWith("scheduler"))).toEqual([]);
 });

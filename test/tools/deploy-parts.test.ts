@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
-import { compareMigrations, readMigrations, scheduledJobs, secretsToSet } from "../../tools/deploy/migrations.ts";
+import { compareMigrations, readMigrations, scheduledJobs } from "../../tools/deploy/migrations.ts";
 import { explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
 import { createProgress, createSecretKeeper } from "../../tools/deploy/output.ts";
 import { vaultSql } from "../../tools/deploy/database-stages.ts";
@@ -44,15 +44,6 @@ test("a job scheduled anew or unscheduled by a later migration → the last word
   expect(scheduledJobs([first, second])).toEqual([
     { name: "b", statement: "select cron.schedule('b',\n  '5 seconds', 'select 2');" },
   ]);
-});
-
-test("secrets of a project → those set that it lacks or has otherwise", async () => {
-  // The SHA-256 of "abc", as the platform lists it.
-  const digests = new Map([
-    ["SAME", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"],
-    ["OTHER", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"],
-  ]);
-  expect(await secretsToSet({ SAME: "abc", OTHER: "abd", NEW: "abc" }, digests)).toEqual(["OTHER", "NEW"]);
 });
 
 test("what is printed → shows no secret, and ordinary words", () => {

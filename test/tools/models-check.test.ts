@@ -98,37 +98,35 @@ describe("a project and a provider", () => {
     expect(replicate.asked.length).toBe(before);
   });
 
-  test("a token that the provider refuses → one line, exit 2", async () => {
-    const { code, said, error } = await run([], { ...environment, KEYFRAME_REPLICATE_API_TOKEN: "r8_wrong" });
-    expect([code, said, error]).toEqual([
-      2,
-      "",
-      "Replicate refuses the token (401): check KEYFRAME_REPLICATE_API_TOKEN.\n",
-    ]);
-  });
-
-  test("a provider that is not there → one line, exit 2", async () => {
-    const { code, error } = await run([], {
-      ...environment,
-      KEYFRAME_REPLICATE_API_TOKEN: "t",
-      KEYFRAME_REPLICATE_API_BASE_URL: "http://127.0.0.1:9/v1",
-    });
-    expect(code).toBe(2);
-    expect(error).toMatch(/^http:\/\/127\.0\.0\.1:9\/v1\/models\/\S+ cannot be reached: [^\n]+\n$/);
-  });
-
-  test("a key that the project refuses → one line without the key, exit 2", async () => {
-    const { code, error } = await run([], { ...environment, SUPABASE_SECRET_KEY: "sb_secret_wrong" });
-    expect(code).toBe(2);
-    expect(error).toMatch(/refuses the key \(401\): it has to be the project's secret key\.\n$/);
-    expect(error).not.toContain("sb_secret_wrong");
-  });
-
-  test("a database that is not there → one line without the password, exit 2", async () => {
-    const { code, error } = await run(["--database-url", "postgres://me:hunter2@127.0.0.1:9/postgres"], environment);
-    expect(code).toBe(2);
-    expect(error).toMatch(/^models cannot be read from the database: [^\n]+\n$/);
-    expect(error).not.toContain("hunter2");
+  test.each<[string, string[], Record<string, string>, RegExp]>([
+    [
+      "a token that the provider refuses",
+      [],
+      { KEYFRAME_REPLICATE_API_TOKEN: "r8_wrong" },
+      /^Replicate refuses the token \(401\): check KEYFRAME_REPLICATE_API_TOKEN\.\n$/,
+    ],
+    [
+      "a provider that is not there",
+      [],
+      { KEYFRAME_REPLICATE_API_TOKEN: "r8_wrong", KEYFRAME_REPLICATE_API_BASE_URL: "http://127.0.0.1:9/v1" },
+      /^http:\/\/127\.0\.0\.1:9\/v1\/models\/\S+ cannot be reached: [^\n]+\n$/,
+    ],
+    [
+      "a key that the project refuses",
+      [],
+      { SUPABASE_SECRET_KEY: "sb_secret_wrong" },
+      /refuses the key \(401\): it has to be the project's secret key\.\n$/,
+    ],
+    [
+      "a database that is not there",
+      ["--database-url", "postgres://me:is_wrong@127.0.0.1:9/postgres"],
+      {},
+      /^models cannot be read from the database: [^\n]+\n$/,
+    ],
+  ])("%s → one line without the secret, exit 2", async (_name, args, more, line) => {
+    const { code, said, error } = await run(args, { ...environment, ...more });
+    expect([code, said, error]).toEqual([2, "", expect.stringMatching(line)]);
+    expect(error).not.toContain("_wrong");
   });
 });
 

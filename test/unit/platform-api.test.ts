@@ -37,8 +37,6 @@ create function public.frame_not_ready() returns jsonb language plpgsql as $$
 begin
   raise exception using errcode = 'KEYFR', message = 'frame_not_ready', detail = 'the first frame', hint = 'wait';
 end $$;
-create function public.only_for_service() returns jsonb language sql as $$ select '{"ok": true}'::jsonb $$;
-revoke execute on function public.only_for_service from public, anon, authenticated;
 create function public.too_slow() returns void language sql as $$ select pg_sleep(30) $$;
 `;
 
@@ -107,30 +105,6 @@ describe("Auth and credentials", () => {
 });
 
 describe("REST", () => {
-  test("rpc with named arguments → jsonb in and out, the claims set for auth.uid()", async () => {
-    const { client, userId } = await platform.signedIn();
-    const { data, error } = await client.rpc("describe_caller", { amount: 3, extra: { list: [1, 2], text: "ä" } });
-    expect(error).toBeNull();
-    expect(data).toMatchObject({ amount: 3, extra: { list: [1, 2], text: "ä" }, uid: userId, role: "authenticated" });
-    expect(data.session_user_role).toBe("authenticated");
-    expect(data.email).toMatch(/@example\.com$/);
-  });
-
-  test("raise with an error code of our own → 400 with code, message, details and hint", async () => {
-    const { error, status } = await platform.client().rpc("frame_not_ready");
-    expect(status).toBe(400);
-    const own = { code: "KEYFR", message: "frame_not_ready", details: "the first frame", hint: "wait" };
-    expect(error).toMatchObject(own);
-  });
-
-  test("a function not granted → 401 to anon, 403 to a user, 42501 to both", async () => {
-    const anon = await platform.client().rpc("only_for_service");
-    expect([anon.status, anon.error?.code]).toEqual([401, "42501"]);
-    const { client } = await platform.signedIn();
-    const user = await client.rpc("only_for_service");
-    expect([user.status, user.error?.code]).toEqual([403, "42501"]);
-  });
-
   test("update or delete without a filter → 400, as with safeupdate", async () => {
     const service = platform.client(SECRET_KEY);
     expect(await service.from("left_open").delete()).toMatchObject({ status: 400, error: { code: "21000" } });
