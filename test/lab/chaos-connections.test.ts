@@ -60,6 +60,33 @@ test.for([
   await untilNothingIsLeft();
 });
 
+test("a connection of the gateway's pool that a request does not give back → one less can be used", async () => {
+  const taken = Promise.withResolvers<void>();
+  const given = Promise.withResolvers<void>();
+  // While another user holds the table, a request for it holds its connection.
+  const lock = sql.begin(async (other) => {
+    await other`lock table keyframe.projects in access exclusive mode`;
+    const headers = {
+      apikey: stack.keys.secretKey,
+      authorization: `Bearer ${stack.keys.secretKey}`,
+      "accept-profile": "keyframe",
+    };
+    const asked = fetch(`${stack.url}/rest/v1/projects?select=id&limit=1`, { headers }).then((r) => r.body?.cancel());
+    await until("the request waits", async () => {
+      const waits = await other`select from pg_locks where not granted and relation = 'keyframe.projects'::regclass`;
+      return waits.length > 0;
+    });
+    taken.resolve();
+    await given.promise;
+    return asked;
+  });
+  await taken.promise;
+  expect(await usableConnections({ stack, sql })).toBe(pool - 1);
+  given.resolve();
+  await await lock;
+  expect(await usableConnections({ stack, sql })).toBe(pool);
+});
+
 /** A receiver that answers at once, with more than anybody's buffers hold, and never hangs up by itself. */
 async function openReceiver() {
   const sockets = new Set<Socket>();

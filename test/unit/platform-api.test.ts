@@ -156,6 +156,15 @@ describe("REST", () => {
   });
 });
 
+test("a function that does not run → 503 BOOT_ERROR, one that there is not → 404, as hosted", async () => {
+  const call = async (name: string) => {
+    const answer = await fetch(`${platform.url}/functions/v1/${name}/x`, { method: "POST", body: "x" });
+    return [answer.status, (await answer.json()).code];
+  };
+  expect(await call("away")).toEqual([503, "BOOT_ERROR"]);
+  for (const name of ["nobody", "constructor"]) expect(await call(name)).toEqual([404, "NOT_FOUND"]);
+});
+
 describe("the database", () => {
   test("what postgres creates → open to the API roles until revoked; a revoke stays, whatever lite does", async () => {
     const may = async (role: string, table: string, verb: string) =>

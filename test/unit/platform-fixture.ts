@@ -47,7 +47,7 @@ export async function startTestPlatform(): Promise<TestPlatform> {
   const url = `http://127.0.0.1:${http.addr.port}`;
   const options = { databaseUrl: server.url, publicUrl: url, signingKey, storageFolder: `${folder}/storage` };
   const keys = { liteSecret: LITE_SECRET, publishableKey: PUBLISHABLE_KEY, secretKey: SECRET_KEY };
-  platform.resolve(await createPlatform({ ...options, ...keys, functions: {} }));
+  platform.resolve(await createPlatform({ ...options, ...keys, functions: { away: "http://127.0.0.1:1" } }));
 
   const client = (key = PUBLISHABLE_KEY) => {
     const auth = { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false };

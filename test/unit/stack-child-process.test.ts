@@ -102,4 +102,9 @@ test("a log that grows for weeks → the newest lines in two files of bounded si
   expect(`${older}${newer}`.trim().split("\n").at(-1)).toBe("line 999");
   const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
   expect(names).toEqual(["long.log", "long.log.1"]);
+
+  // Its folder may go while it runs: lines are dropped, nothing throws.
+  const lost = new LogFile(join(folder, "nowhere", "film.log"));
+  lost.write("line");
+  lost.close();
 });
