@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { replaceBlock } from "../../lab/bench/report.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { allGone, descendantsOf, runCommand } from "../unit/stack-process.ts";
+import { allGone, descendantsOf, runCommand } from "../support/tools/run-command.ts";
 
 // A start takes seconds, and a minute where the machine is busy.
 vi.setConfig({ testTimeout: 240_000 });

@@ -39,11 +39,7 @@ const APP_MIGRATIONS: [version: string, name: string][] = [
 ];
 
 /** Runs the command as a person does. */
-async function deploy(args: string[] = [], environment: Record<string, string> = {}) {
-  const { code, stdout, stderr } = await scene.start(args, environment).output();
-  const decoder = new TextDecoder();
-  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
-}
+const deploy = (args: string[] = [], environment: Record<string, string> = {}) => scene.start(args, environment).ended;
 
 const vaultEntries = () => scene.sql<{ name: string; decrypted_secret: string; updated_at: Date }[]>`
   select name, decrypted_secret, updated_at from vault.decrypted_secrets
@@ -69,25 +65,25 @@ function expectNoSecretShown(said: string): void {
 describe("a project without a deployment", () => {
   test("--dry-run → says what would be done, and sends nothing that writes", async () => {
     const ran = await deploy(["--dry-run"]);
-    expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toContain(
+    expect(ran).toMatchObject({ code: 0, error: "" });
+    expect(ran.said).toContain(
       'api.schemas: ["public","graphql_public","app"] → ["public","graphql_public","app","keyframe","keyframe_worker"]',
     );
-    expect(ran.stdout).toContain("20261122000100_foundation.sql");
-    expect(ran.stdout).toMatch(/Vault +to add: keyframe_functions_url, keyframe_kick_secret/);
-    expect(ran.stdout).toMatch(
+    expect(ran.said).toContain("20261122000100_foundation.sql");
+    expect(ran.said).toMatch(/Vault +to add: keyframe_functions_url, keyframe_kick_secret/);
+    expect(ran.said).toMatch(
       /to set: KEYFRAME_REPLICATE_API_TOKEN, KEYFRAME_REPLICATE_WEBHOOK_SECRET, .*KEYFRAME_KICK_SECRET/,
     );
     expect(scene.platform.requests.length).toBeGreaterThan(3);
     expect(scene.platform.takeWrites()).toEqual([]);
     expect(await vaultEntries()).toEqual([]);
-    expectNoSecretShown(ran.stdout);
+    expectNoSecretShown(ran.said);
   });
 
   test("no login → exit 1, what to do, nothing sent", async () => {
     const ran = await deploy([], { SUPABASE_ACCESS_TOKEN: "" });
     expect(ran.code).toBe(1);
-    expect(ran.stderr).toContain("Run `npx supabase login`, or set SUPABASE_ACCESS_TOKEN");
+    expect(ran.error).toContain("Run `npx supabase login`, or set SUPABASE_ACCESS_TOKEN");
     expect(scene.platform.requests).toEqual([]);
   });
 
@@ -182,10 +178,9 @@ test("a deployment that is killed while it sets the secrets → migrations are a
     },
   };
   const command = scene.start([], { TMPDIR: temporary });
-  const ended = command.output();
-  await Promise.race([asked.promise, ended]);
+  await Promise.race([asked.promise, command.ended]);
   command.kill("SIGKILL");
-  expect((await ended).signal).toBe("SIGKILL");
+  expect(await command.ended).toMatchObject({ code: 137 });
   expect(await jobNames()).toContain("keyframe-sweep");
   expect(scene.platform.uploads).toEqual([]);
   for (const name of await readdir(temporary, { recursive: true })) {
@@ -199,8 +194,8 @@ test("a deployment that is killed while it sets the secrets → migrations are a
 test("the deployment after that → exit 0, everything is there beside the app's, and no secret is on the screen or in a command line", async () => {
   const AWKWARD = 'of more # than "thirty-two" $characters \\n';
   const ran = await deploy([], { KEYFRAME_JWT_SECRET: AWKWARD });
-  expect(ran).toMatchObject({ code: 0, stderr: "" });
-  expectNoSecretShown(ran.stdout);
+  expect(ran).toMatchObject({ code: 0, error: "" });
+  expectNoSecretShown(ran.said);
 
   const workers = ["keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"];
   const asked = ["GET /functions/v1/api/health", ...workers.map((name) => `POST /functions/v1/${name}`)];

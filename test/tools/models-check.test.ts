@@ -2,21 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readRows, rowsFromProject } from "../../tools/models-check/read-rows.ts";
 import { readArguments } from "../../tools/models-check/read-arguments.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
-import { until } from "../unit/replicate-test-kit.ts";
+import { runCommand } from "../support/tools/run-command.ts";
+import { until } from "../support/until.ts";
 import { imageRow, startProvider, videoRow } from "./models-check-fixture.ts";
 
-const command = new URL("../../tools/models-check.ts", import.meta.url).pathname;
-
-async function run(args: string[], environment: Record<string, string> = {}) {
-  const env = { PATH: Deno.env.get("PATH") ?? "", HOME: Deno.env.get("HOME") ?? "", ...environment };
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", command, ...args],
-    env,
-    clearEnv: true,
-  }).output();
-  const decoder = new TextDecoder();
-  return { code, said: decoder.decode(stdout), error: decoder.decode(stderr) };
-}
+const run = (args: string[], environment: Record<string, string> = {}) =>
+  runCommand("tools/models-check.ts", args, environment).ended;
 
 // This is what fails when a migration ships a row that its model does not take.
 test("nothing in the environment → what the migrations ship fits the records: a table, a summary, exit 0", {
@@ -35,21 +26,11 @@ test("asked to stop while its Postgres runs → one line, exit 2, and no folder 
 }, async () => {
   const folder = await Deno.makeTempDir({ prefix: "kf-models-check-" });
   await Deno.chmod(folder, 0o777);
-  const env = { PATH: Deno.env.get("PATH") ?? "", HOME: Deno.env.get("HOME") ?? "", TMPDIR: folder };
-  const args = ["run", "-A", command, "--migrations"];
-  const child = new Deno.Command(Deno.execPath(), {
-    args,
-    env,
-    clearEnv: true,
-    stdout: "null",
-    stderr: "piped",
-  }).spawn();
+  const command = runCommand("tools/models-check.ts", ["--migrations"], { TMPDIR: folder });
   const left = () => Array.from(Deno.readDirSync(folder), ({ name }) => name);
-  await until(() => (left().length > 0 ? true : null), 60_000);
-  child.kill("SIGTERM");
-  const { code, stderr } = await child.output();
-  expect(code).toBe(2);
-  expect(new TextDecoder().decode(stderr)).toMatch(/^[^\n]+\n$/);
+  await until("its folder is there", () => left().length > 0, 60_000);
+  command.kill("SIGTERM");
+  expect(await command.ended).toMatchObject({ code: 2, error: expect.stringMatching(/^[^\n]+\n$/) });
   expect(left()).toEqual([]);
   await Deno.remove(folder);
 });

@@ -1,5 +1,3 @@
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
 import { sign } from "../../shared/webhooks/signature.ts";
 
 export const SECRET = `whsec_${"c2VjcmV0".repeat(4)}`;
@@ -30,17 +28,6 @@ export const BODY = JSON.stringify({
     createdAt: "2026-03-01T09:30:00.125Z",
   },
 });
-
-/** What a process prints, line by line. Throws when it has ended. */
-export function linesOf(process: Deno.ChildProcess): () => Promise<string> {
-  const complaints = new Response(process.stderr).text();
-  const lines = createInterface({ input: Readable.from(process.stdout) })[Symbol.asyncIterator]();
-  return async () => {
-    const { done, value } = await lines.next();
-    if (done) throw new Error(`It ended: ${await complaints}`);
-    return value;
-  };
-}
 
 export type Delivery = {
   secrets?: string[];

@@ -1,3 +1,5 @@
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { afterAll, describe, expect, test } from "vitest";
 import {
   BODY,
@@ -5,7 +7,6 @@ import {
   deliver,
   documentedBodies,
   documentedSample,
-  linesOf,
   OTHER_SECRET,
   SECRET,
   status,
@@ -46,6 +47,17 @@ async function run(sample: string, file: string, command: string, args: string[]
   const lines = linesOf(child);
   const port = (await lines()).match(/^port (\d+)$/)?.[1];
   return { url: `http://127.0.0.1:${port}/webhooks/keyframe`, lines };
+}
+
+/** What a process prints, line by line. Throws when it has ended. */
+function linesOf(process: Deno.ChildProcess): () => Promise<string> {
+  const complaints = new Response(process.stderr).text();
+  const lines = createInterface({ input: Readable.from(process.stdout) })[Symbol.asyncIterator]();
+  return async () => {
+    const { done, value } = await lines.next();
+    if (done) throw new Error(`It ended: ${await complaints}`);
+    return value;
+  };
 }
 
 async function succeeds(command: string, args: string[]): Promise<boolean> {

@@ -1,6 +1,7 @@
 import { decodeJwt, decodeProtectedHeader, importJWK, type JWTPayload, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
+import { createFunctionsRoute } from "../../local/platform/functions-route.ts";
 import { startPostgres } from "../../local/postgres/start-postgres.ts";
 import { until } from "../support/until.ts";
 import { PUBLISHABLE_KEY, SECRET_KEY, startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
@@ -97,6 +98,7 @@ describe("Auth and credentials", () => {
 
   test.each([
     ["that has expired", { exp: 1_000 }, "PGRST303"],
+    ["of another issuer", { iss: "https://elsewhere.example/auth/v1" }, "PGRST301"],
     ["naming a database superuser as its role", { role: "supabase_admin" }, "PGRST301"],
   ])("a token %s → 401 with PostgREST's code", async (_, claims, code) => {
     const answer = await rest("notes", { authorization: `Bearer ${await sign(claims)}` });
@@ -163,6 +165,28 @@ test("a function that does not run → 503 BOOT_ERROR, one that there is not →
   };
   expect(await call("away")).toEqual([503, "BOOT_ERROR"]);
   for (const name of ["nobody", "constructor"]) expect(await call(name)).toEqual([404, "NOT_FOUND"]);
+});
+
+test("a function that redirects → the client gets that; a client that leaves → the function's answer is cancelled", async () => {
+  const cancelled = Promise.withResolvers<void>();
+  const serve = (handler: Deno.ServeHandler) =>
+    Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, handler);
+  const api = serve(({ url }) => {
+    if (url.endsWith("/away")) return new Response(null, { status: 302, headers: { location: "/elsewhere" } });
+    const start = (controller: ReadableStreamDefaultController) => controller.enqueue(new Uint8Array(1));
+    return new Response(new ReadableStream({ start, cancel: () => cancelled.resolve() }));
+  });
+  const callFunction = createFunctionsRoute({ api: `http://127.0.0.1:${api.addr.port}` }, platform.url);
+  const gateway = serve((request) => callFunction(request, new URL(request.url)));
+  const base = `http://127.0.0.1:${gateway.addr.port}/functions/v1/api`;
+  const redirected = await fetch(`${base}/away`, { redirect: "manual" });
+  expect([redirected.status, redirected.headers.get("location")]).toEqual([302, "/elsewhere"]);
+  const leave = new AbortController();
+  const endless = await fetch(`${base}/endless`, { signal: leave.signal });
+  await endless.body?.getReader().read();
+  leave.abort();
+  await cancelled.promise;
+  await Promise.all([gateway.shutdown(), api.shutdown()]);
 });
 
 describe("the database", () => {

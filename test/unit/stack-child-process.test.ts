@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createBackoff, LogFile } from "../../local/stack/keep-running.ts";
 import { ChildProcess, type SupervisedOptions, Watchdog } from "../../local/stack/child-process.ts";
 import { until } from "../support/until.ts";
-import { allGone } from "./stack-process.ts";
+import { allGone } from "../support/tools/run-command.ts";
 
 let folder: string;
 let watchdog: Watchdog;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { loadStackKeys } from "../../local/stack/stack-keys.ts";
-import { allGone, descendantsOf, type Running, runCommand } from "./stack-process.ts";
+import { allGone, descendantsOf, type Running, runCommand } from "../support/tools/run-command.ts";
 
 // A start and a film take a minute where the machine is busy.
 vi.setConfig({ testTimeout: 120_000 });

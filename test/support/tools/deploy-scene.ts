@@ -15,6 +15,7 @@ import { removePostgresData } from "../../../local/postgres/server-user.ts";
 import { startPostgres } from "../../../local/postgres/start-postgres.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { DeployPlatform, PROJECT, REPLICATE_TOKEN } from "./deploy-platform.ts";
+import { type Running, runCommand } from "./run-command.ts";
 
 /** A hosted project nobody has deployed to yet, and the command that deploys, run as a person runs it. */
 export type DeployScene = {
@@ -26,7 +27,7 @@ export type DeployScene = {
   /** The environment of a person who is logged in. */
   login: Record<string, string>;
   /** The command in a process of its own. A variable of "" is left out. */
-  start(args?: string[], environment?: Record<string, string>): Deno.ChildProcess;
+  start(args?: string[], environment?: Record<string, string>): Running;
   /**
    * Takes some of the stages, or all, in this process, and returns what was printed; throws what the command would print.
    * Queries go to the platform without the CLI, which takes most of a second to start.
@@ -66,9 +67,13 @@ dashboard_url: ${platform.url}
 project_host: keyframe.invalid
 `,
   );
+  // With the new home Deno would compile everything anew.
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"] }).output();
+  const { denoDir } = z.object({ denoDir: z.string() }).parse(JSON.parse(new TextDecoder().decode(stdout)));
   return {
     PATH: Deno.env.get("PATH") ?? "",
     HOME: home,
+    DENO_DIR: denoDir,
     SUPABASE_PROFILE: profile,
     SUPABASE_ACCESS_TOKEN: ACCESS_TOKEN,
     PGSSLMODE: "disable",
@@ -134,7 +139,8 @@ export async function openDeployScene(): Promise<DeployScene> {
     databaseUrl,
     sql,
     login,
-    start: (args = [], environment = {}) => deployCommand(args, { ...usual, ...environment }).spawn(),
+    start: (args = [], environment = {}) =>
+      runCommand("tools/deploy.ts", ["--project", PROJECT, ...args], { ...usual, ...environment }),
     take: (stages, environment, clock) => {
       const set = withoutEmpty({ ...usual, SUPABASE_DB_URL: "", ...environment });
       return takeStages(stages, platform, set, clock);
@@ -173,17 +179,6 @@ export async function takeStages(
   };
   await runDeployment(deployment, (line) => printed.push(keeper.hide(line)), stages);
   return printed.join("\n");
-}
-
-function deployCommand(args: string[], env: Record<string, string>): Deno.Command {
-  return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", join(PROJECT_ROOT, "tools/deploy.ts"), "--project", PROJECT, ...args],
-    clearEnv: true,
-    env: withoutEmpty(env),
-    stdin: "null",
-    stdout: "piped",
-    stderr: "piped",
-  });
 }
 
 const withoutEmpty = (env: Record<string, string>) =>

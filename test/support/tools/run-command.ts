@@ -1,6 +1,9 @@
 import { join } from "node:path";
-import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { until } from "../support/until.ts";
+import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+import { until } from "../until.ts";
+
+/** `said` is standard output, `error` the other one, `output` both as they came; `lastLine` is of standard output, where there is one. */
+type Ended = { code: number; said: string; error: string; output: string; lastLine: string };
 
 /** A command of the project that runs as a process of its own. */
 export type Running = {
@@ -10,8 +13,8 @@ export type Running = {
   /** Waits until it has printed this; throws with its output when it ends before. */
   printed(text: string): Promise<void>;
   kill(signal: Deno.Signal): void;
-  /** Settles when it has ended and all its output is read; `lastLine` is of standard output, where there is one. */
-  ended: Promise<{ code: number; output: string; lastLine: string }>;
+  /** Settles when it has ended and all its output is read. */
+  ended: Promise<Ended>;
 };
 
 /** Runs a command such as `tools/demo.ts` as npm does, without npm. */
@@ -19,40 +22,49 @@ export function runCommand(script: string, args: string[], env: Record<string, s
   return runProgram(Deno.execPath(), ["run", "-A", join(PROJECT_ROOT, script), ...args], env);
 }
 
+/** Where programs and Deno's cache are. Nothing else is inherited: the suite may itself run on a given database or with a token. */
+function machine(): Record<string, string> {
+  const kept = ["PATH", "HOME", "DENO_DIR", "TMPDIR"].map((name) => [name, Deno.env.get(name) ?? ""]);
+  return Object.fromEntries(kept.filter(([, value]) => value !== ""));
+}
+
+/** A variable of "" is left out. */
 export function runProgram(program: string, args: string[], env: Record<string, string> = {}): Running {
+  const set = Object.entries({ ...machine(), NO_COLOR: "1", ...env }).filter(([, value]) => value !== "");
   const process = new Deno.Command(program, {
     args,
     cwd: PROJECT_ROOT,
-    // The suite may itself run on a given database or with a token; these tests say what they want.
-    env: { KEYFRAME_DATABASE_URL: "", KEYFRAME_REPLICATE_API_TOKEN: "", NO_COLOR: "1", ...env },
+    clearEnv: true,
+    env: Object.fromEntries(set),
     stdin: "null",
     stdout: "piped",
     stderr: "piped",
   }).spawn();
-  let said = "";
+  let output = "";
   const looks = new Set<() => void>();
-  let saidOut = "";
-  const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>, isOut: boolean) => {
+  const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
+    let said = "";
     for await (const text of stream.pipeThrough(new TextDecoderStream())) {
       said += text;
-      if (isOut) saidOut += text;
+      output += text;
       for (const look of looks) look();
     }
+    return said;
   };
-  const reading = Promise.all([read(process.stdout, true), read(process.stderr, false)]);
+  const reading = Promise.all([read(process.stdout), read(process.stderr)]);
   const ended = process.status.then(async ({ code }) => {
-    await reading;
-    return { code, output: said, lastLine: (saidOut || said).trim().split("\n").at(-1) ?? "" };
+    const [said, error] = await reading;
+    return { code, said, error, output, lastLine: (said || output).trim().split("\n").at(-1) ?? "" };
   });
   return {
     pid: process.pid,
-    output: () => said,
+    output: () => output,
     printed: (text) =>
       new Promise((resolve, reject) => {
-        const look = () => said.includes(text) && resolve();
+        const look = () => output.includes(text) && resolve();
         looks.add(look);
         look();
-        ended.then(() => reject(new Error(`It ended without printing "${text}":\n${said}`)));
+        ended.then(() => reject(new Error(`It ended without printing "${text}":\n${output}`)));
       }),
     kill: (signal) => {
       try {
