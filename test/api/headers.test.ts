@@ -1,5 +1,6 @@
 import { beforeAll, expect, inject, test } from "vitest";
 import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { callApi, sendToApi } from "../support/api/call.ts";
 import { expectOpenHeaders, readReply } from "../support/api/envelope.ts";
 import { drawImage } from "../support/media/images.ts";
@@ -178,5 +179,5 @@ test.each([
 
 test("GET /api/health → 200, database included", async () => {
   const { status, data } = await callApi("/api/health");
-  expect([status, data]).toEqual([200, { status: "ok", database: "ok" }]);
+  expect([status, data]).toEqual([200, { status: "ok", database: "ok", schemaVersion: SCHEMA_VERSION }]);
 });

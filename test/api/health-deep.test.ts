@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, inject, test } from "vitest";
 import { serviceFigures } from "../../shared/contract/service.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { createApiApp } from "../support/api/app.ts";
 import { type CallOptions, callApi, requestInit } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
@@ -77,7 +78,7 @@ describe("without the right key, and nothing but it", () => {
 test("without deep → as ever: open to all, and two words", async () => {
   for (const options of [{}, withKey(), { token: user.token }, { headers: { apikey: "sb_secret_wrong" } }]) {
     const { status, data } = await callApi("/api/health", options);
-    expect([status, data]).toEqual([200, { status: "ok", database: "ok" }]);
+    expect([status, data]).toEqual([200, { status: "ok", database: "ok", schemaVersion: SCHEMA_VERSION }]);
   }
 });
 
@@ -92,23 +93,26 @@ test("HEAD → the status of GET and no body", async () => {
 });
 
 describe("round trips", () => {
-  const calls: string[] = [];
+  const sent: string[] = [];
   const app = createApiApp({
     fetcher: (input, init) => {
       const request = new Request(input, init);
-      calls.push(`${request.method} ${new URL(request.url).pathname}`);
+      sent.push(`${request.method} ${new URL(request.url).pathname}`);
       return fetch(request);
     },
   });
   const callsOf = async (path: string, options: CallOptions) => {
-    calls.length = 0;
+    sent.length = 0;
     const response = await app.fetch(new Request(`http://api.test${path}`, requestInit(options)));
     await response.body?.cancel();
-    return [response.status, ...calls];
+    return [response.status, ...sent];
   };
 
-  test.each([DEEP, "/api/metrics"])("%s → one, for the service role; refused without any", async (path) => {
-    expect(await callsOf(path, withKey())).toEqual([200, "POST /rest/v1/rpc/service_figures"]);
+  test.each([
+    [DEEP, "two, one for the version", ["POST /rest/v1/rpc/service_figures", "POST /rest/v1/rpc/health"]],
+    ["/api/metrics", "one", ["POST /rest/v1/rpc/service_figures"]],
+  ])("%s → %s; refused without any", async (path, _, calls) => {
+    expect(await callsOf(path, withKey())).toEqual([200, ...calls]);
     expect(await callsOf(path, {})).toEqual([401]);
     expect(await callsOf(path, { token: user.token })).toEqual([401]);
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { LastKick, ServiceFigures } from "../../shared/contract/service.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { problemsOf } from "../../supabase/functions/api/routes/health.ts";
 import { SECRET_KEY, startApi } from "./api-fixture.ts";
 
@@ -110,19 +111,24 @@ test.each([
 
 test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and the figures; without → ok and no problems", async () => {
   let answer = figures();
-  const api = await startApi(() => Response.json(answer));
+  const api = await startApi(({ path }) =>
+    Response.json(path.endsWith("/health") ? { now: "2026-11-21", schema: SCHEMA_VERSION } : answer),
+  );
   try {
     const ask = async () => {
       const response = await api.call("/api/health?deep=1", { headers: { authorization: `Bearer ${SECRET_KEY}` } });
       return [response.status, (await response.json()).data];
     };
-    expect(await ask()).toEqual([200, { status: "ok", database: "ok", problems: [], figures: answer }]);
+    expect(await ask()).toEqual([
+      200,
+      { status: "ok", database: "ok", schemaVersion: SCHEMA_VERSION, problems: [], figures: answer },
+    ]);
     const generate: LastKick = { ...NO_KICK, outcome: "answered", status: 401, madeSeconds: 1 };
     answer = figures({ lastKicks: { generate, deliver: NO_KICK } });
     expect(await ask()).toEqual([
       200,
       {
-        ...{ status: "degraded", database: "ok", figures: answer },
+        ...{ status: "degraded", database: "ok", schemaVersion: SCHEMA_VERSION, figures: answer },
         problems: [expect.stringContaining("KEYFRAME_KICK_SECRET of the functions")],
       },
     ]);

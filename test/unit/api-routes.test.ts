@@ -83,7 +83,7 @@ test("GET and HEAD /api/health → 200 without a session, asked with the publish
   const response = await api.call("/api/health", { headers: { authorization: "" } });
   expect([response.status, await response.json()]).toEqual([
     200,
-    { success: true, data: { status: "ok", database: "ok" }, error: null },
+    { success: true, data: { status: "ok", database: "ok", schemaVersion: SCHEMA_VERSION }, error: null },
   ]);
   expect(api.seen.at(-1)?.headers.get("apikey")).toBe("sb_publishable_test");
   const head = await api.call("/api/health", { method: "HEAD" });
