@@ -6,6 +6,7 @@ import {
   functionArguments,
 } from "../../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+import { machine } from "./run-command.ts";
 
 /** One function as the CLI uploaded it. */
 export type Uploaded = {
@@ -142,10 +143,4 @@ async function boot(name: FunctionName, url: string, env: Record<string, string>
       await status;
     },
   };
-}
-
-/** Where Deno keeps what it compiled. */
-function machine(): Record<string, string> {
-  const kept = ["PATH", "HOME", "DENO_DIR"].map((name) => [name, Deno.env.get(name) ?? ""]);
-  return Object.fromEntries(kept.filter(([, value]) => value !== ""));
 }

@@ -23,7 +23,7 @@ export function runCommand(script: string, args: string[], env: Record<string, s
 }
 
 /** Where programs and Deno's cache are. Nothing else is inherited: the suite may itself run on a given database or with a token. */
-function machine(): Record<string, string> {
+export function machine(): Record<string, string> {
   const kept = ["PATH", "HOME", "DENO_DIR", "TMPDIR"].map((name) => [name, Deno.env.get(name) ?? ""]);
   return Object.fromEntries(kept.filter(([, value]) => value !== ""));
 }
