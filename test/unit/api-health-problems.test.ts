@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { LastKick, ServiceFigures } from "../../shared/contract/service.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { problemsOf } from "../../supabase/functions/api/routes/health.ts";
+import { sampleFigures } from "./api-figures.ts";
 import { SECRET_KEY, startApi } from "./api-fixture.ts";
 
 const NO_KICK: LastKick = {
@@ -13,26 +14,14 @@ const NO_KICK: LastKick = {
 };
 const JOB = { scheduled: true, lastRunSeconds: 2, lastSuccessSeconds: 2, failures: 0 };
 
-/** Of a service where nothing happens and all is well, but for what is given. */
+/** Of a service where all is well, but for what is given. */
 function figures(parts: Partial<ServiceFigures> = {}): ServiceFigures {
+  const sample = sampleFigures();
   return {
-    predictions: {
-      ...{ queued: 0, starting: 0, processing: 0, storing: 0, retrying: 0, waiting: 0, due: 0, runsToCancel: 0 },
-      ...{ oldestDueSeconds: null, oldestWaitingSeconds: null },
-    },
-    deliveries: {
-      ...{ due: 0, sending: 0, pending: 0, held: 0, oldestDueSeconds: null },
-      ...{ failingEndpoints: 0, oldestFailingSeconds: null, endpointsSwitchedOff: 0 },
-    },
-    events: { projectCreated: 0, generationSucceeded: 0, generationFailed: 0 },
-    kicks: {
-      ...{ unsent: 0, oldestUnsentSeconds: null, accepted: 0, refused: 0, failed: 0, lastAcceptedSeconds: null },
-      servedDatabase: null,
-    },
+    ...sample,
+    kicks: { ...sample.kicks, oldestUnsentSeconds: null },
     lastKicks: { generate: NO_KICK, deliver: NO_KICK },
     sweep: JOB,
-    prune: JOB,
-    fileRemovals: { pending: 0, due: 0, failing: 0, oldestDueSeconds: null },
     ...parts,
   };
 }
