@@ -1,9 +1,12 @@
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { replaceBlock } from "../../lab/bench/report.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { allGone, descendantsOf, runCommand } from "../unit/stack-process.ts";
+import { allGone, descendantsOf, runCommand } from "../support/tools/run-command.ts";
+
+// A start takes seconds, and a minute where the machine is busy.
+vi.setConfig({ testTimeout: 240_000 });
 
 const runBench = (args: string[], env: Record<string, string> = {}) => runCommand("lab/bench/main.ts", args, env);
 const readPage = (name: string) => Deno.readTextFile(join(PROJECT_ROOT, "docs", name));
@@ -51,7 +54,7 @@ test("--quick --json NAME → its tables, one line of JSON last, nothing written
   for (const { cells } of rows) expect(cells[0]?.median).toBeGreaterThan(5); // ms: no process of Deno's starts in less
   expect(output).toMatch(/^\d of 4 aims met\.$/m);
   expect(await readPage("benchmarks.md")).toBe(before);
-}, 120_000);
+});
 
 test("SIGTERM while it measures → the stack and its data are gone; exit 1", async () => {
   const folder = await Deno.makeTempDir({ prefix: "kf-bench-test-" });
@@ -66,6 +69,6 @@ test("SIGTERM while it measures → the stack and its data are gone; exit 1", as
   const { code, output, lastLine } = await bench.ended;
   expect(code, output).toBe(1);
   expect(JSON.parse(lastLine)).toMatchObject({ results: {}, failed: { latency: "It was asked to stop." } });
-  await allGone(children, 10);
+  await allGone(children);
   expect([...Deno.readDirSync(folder)].filter(({ name }) => name.startsWith("keyframe-"))).toEqual([]);
-}, 120_000);
+});

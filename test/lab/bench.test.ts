@@ -1,22 +1,15 @@
 import { expect, test } from "vitest";
 import type { Result } from "../../lab/bench/benchmark.ts";
 import { type Machine, measureInTurn, quantile, ratioOf, spreadOf } from "../../lab/bench/measure.ts";
-import { blockOf, costsTable, replaceBlock } from "../../lab/bench/report.ts";
+import { blockOf, replaceBlock } from "../../lab/bench/report.ts";
 
-test("a spread → median, least and most; of nothing, or of what is no number → refused", () => {
+test("a spread → median, least and most; a ratio → of the medians, with the range from round to round; nothing, or no number → refused", () => {
   expect(spreadOf([9, 1, 4])).toEqual({ median: 4, min: 1, max: 9 });
-  for (const values of [[], [1, Number.NaN], [Number.POSITIVE_INFINITY]])
-    expect(() => spreadOf(values)).toThrow("No spread of");
-});
-
-test("a ratio → of the medians, with the range from round to round; without pairs, or to 0 → refused", () => {
   expect(ratioOf([2, 4, 6], [1, 4, 2])).toEqual({ median: 2, min: 1, max: 3 });
+  expect([quantile([10, 0], 0.25), quantile([3], 0.95), quantile([], 0.5)]).toEqual([2.5, 3, Number.NaN]);
+  for (const values of [[], [1, Number.NaN]]) expect(() => spreadOf(values)).toThrow("No spread of");
   expect(() => ratioOf([1, 2], [1])).toThrow("2 measurements compared with 1");
   expect(() => ratioOf([1], [0])).toThrow("No spread of");
-});
-
-test("a quantile lies between two values in proportion", () => {
-  expect([quantile([10, 0], 0.25), quantile([3], 0.95), quantile([], 0.5)]).toEqual([2.5, 3, Number.NaN]);
 });
 
 test("ways are measured in turn, every other round backwards, and each keeps the order of its rounds", async () => {
@@ -61,11 +54,6 @@ test("a result → when and where, aims met or missed, and tables with ranges, t
 |---|---|---|
 | ours | 3,150 (2,900 to 3,321) | 0.675 |
 | a \\| b | not built for it | – |`);
-});
-
-test("5 ms of Postgres for one → 200 a second keep two cores half busy", () => {
-  const { rows } = costsTable([{ name: "a frame", postgres: 5, functions: 4 }]);
-  expect(rows).toEqual([{ name: "a frame", cells: [5, 4, 200, 400, 1600] }]);
 });
 
 test("a block → replaced between its own marks; the rest of the page stays. Without marks → refused", () => {

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connectionsLeft, RUNNER, socketsOf, usableConnections } from "../../lab/chaos/connections.ts";
+import { connectionsLeft, RUNNER, usableConnections } from "../../lab/chaos/connections.ts";
 import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-process.ts";
 import { openPool } from "../../local/platform/open-pool.ts";
 import { removeData } from "../../local/stack/data-folder.ts";
@@ -49,18 +49,13 @@ test("a stack that has just started → its gateway can use the connections that
   await untilNothingIsLeft();
 });
 
-test("a client of Postgres that was not ended → it is named, until it ends", async () => {
-  const forgotten = postgres(stack.databaseUrl, { max: 1, connection: { application_name: "forgotten" } });
+test.for([
+  ["a client of Postgres that was not ended", "forgotten", /^forgotten: 1 connections to Postgres .*kept may be 0/],
+  ["one more of a kind that the stack has itself", "pg_net worker", /^pg_net worker: 3 connections .*kept may be 2/],
+] as const)("%s → it is named, until it ends", async ([, application_name, line]) => {
+  const forgotten = postgres(stack.databaseUrl, { max: 1, connection: { application_name } });
   await forgotten`select 1`;
-  await untilLeft(/^forgotten: 1 connections to Postgres .*kept may be 0/);
-  await forgotten.end();
-  await untilNothingIsLeft();
-});
-
-test("one more of a kind that the stack has itself → it is named", async () => {
-  const forgotten = postgres(stack.databaseUrl, { max: 1, connection: { application_name: "pg_net worker" } });
-  await forgotten`select 1`;
-  await untilLeft(/^pg_net worker: 3 connections .*kept may be 2/);
+  await untilLeft(line);
   await forgotten.end();
   await untilNothingIsLeft();
 });
@@ -117,41 +112,22 @@ async function openReceiver() {
   };
 }
 
-test.for([
-  ["that it opened and forgot", (port: number) => `globalThis.kept = await Deno.connect({ port: ${port} });`],
-  [
-    "whose answer it never read, also when the receiver has hung up",
-    (port: number) => `globalThis.kept = await fetch("http://127.0.0.1:${port}/");`,
-  ],
-] as const)("a function with a connection %s → it is named", async ([how, leak]) => {
+test("a function with a connection whose answer it never read → it is named, also when the receiver has hung up", async () => {
   const receiver = await openReceiver();
-  const module = `${dataDir}/leak-${receiver.port}.js`;
-  await Deno.writeTextFile(module, leak(receiver.port));
+  const module = `${dataDir}/leak.js`;
+  await Deno.writeTextFile(module, `globalThis.kept = await fetch("http://127.0.0.1:${receiver.port}/");`);
+  const left = new RegExp(`^another deliver: 1 connections to port ${receiver.port} `);
   let other: SecondProcess | undefined;
   try {
     other = await startSecondProcess({ stack, dataDir }, "keyframe-deliver", { preload: [module] });
     stack.children.set("another deliver", other.child);
-    await untilLeft(new RegExp(`^another deliver: 1 connections to port ${receiver.port} `));
-    if (how.includes("hung up")) {
-      receiver.closeKeptConnections();
-      await untilLeft(new RegExp(`^another deliver: 1 connections to port ${receiver.port} `));
-    }
+    await untilLeft(left);
+    receiver.closeKeptConnections();
+    await untilLeft(left);
   } finally {
     stack.children.delete("another deliver");
     await other?.stop();
     receiver.close();
   }
   await untilNothingIsLeft();
-});
-
-// Last: what the kick has the functions open is kept for three minutes.
-test("pg_net keeps the connection it has sent a kick on → that is not left behind", async () => {
-  await sql`select keyframe_private.kick('generate')`;
-  await until("the kick is answered", async () => {
-    const [row] = await sql`select from net._http_response where status_code = 202`;
-    return row;
-  });
-  const kept = await socketsOf(stack.children.get("scheduler")?.pid ?? 0);
-  expect(kept?.open.map(({ peerPort }) => peerPort)).toContain(Number(new URL(stack.url).port));
-  expect((await leftNow()).filter((line) => line.startsWith("scheduler"))).toEqual([]);
 });

@@ -1,8 +1,39 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { outcome, startCheck, startScene, stopOnceStarted } from "./check-replicate-fixture.ts";
+import { serveHttp } from "../../local/simulator/serve-http.ts";
+import { startSimulator } from "../../local/simulator/start-simulator.ts";
+import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
+import { imageRow, videoRow } from "./models-check-fixture.ts";
+import { runCommand } from "../support/tools/run-command.ts";
 
 // npm run check:replicate as its own process, against the simulator.
+
+/** The simulator, a project whose table has these rows, and the environment that leads the command to both. */
+async function startScene() {
+  const simulator = await startSimulator({ token: "r8_right" });
+  const rows = [imageRow({ step: "last-frame" }), imageRow(), videoRow()];
+  const project = await serveHttp(async () => Response.json(rows), 0);
+  const folder = await Deno.makeTempDir({ prefix: "kf-check-replicate-" });
+  const provider = createProvider({ token: simulator.token, baseUrl: simulator.apiUrl, fetch, now: Date.now });
+  return {
+    simulator,
+    /** Every run there has been, newest first. */
+    runs: async () => (await provider.list(new Date(0), null, new AbortController().signal)).runs,
+    environment: {
+      TMPDIR: folder,
+      KEYFRAME_REPLICATE_API_TOKEN: "r8_right",
+      KEYFRAME_REPLICATE_API_BASE_URL: simulator.apiUrl,
+      KEYFRAME_REPLICATE_OUTPUT_HOSTS: simulator.url,
+      SUPABASE_URL: `http://127.0.0.1:${project.port}`,
+      SUPABASE_SECRET_KEYS: '{"default":"sb_secret_right"}',
+    },
+    stop: async () => {
+      await project.stop();
+      await simulator.stop();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
 
 let scene: Awaited<ReturnType<typeof startScene>>;
 beforeAll(async () => {
@@ -11,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => scene.stop());
 
 const run = (args: string[], environment: Record<string, string> = {}) =>
-  outcome(startCheck(args, { ...scene.environment, ...environment }));
+  runCommand("tools/check-replicate.ts", args, { ...scene.environment, ...environment }).ended;
 const creates = () => scene.simulator.control.state().creates;
 const latest = async () => (await scene.runs()).at(0);
 
@@ -66,7 +97,10 @@ test("an output at a host that is not listed → exit 1 and the variable's name,
 
 test("asked to stop while the run is going on → the run is cancelled, exit 1", async () => {
   scene.simulator.control.delays({ runMs: 600_000 });
-  const { code, error } = await stopOnceStarted(startCheck(["--yes"], scene.environment));
+  const command = runCommand("tools/check-replicate.ts", ["--yes"], scene.environment);
+  await command.printed("Started");
+  command.kill("SIGINT");
+  const { code, error } = await command.ended;
   scene.simulator.control.delays({ runMs: 0 });
   const id = (await latest())?.id;
   expect([code, error]).toEqual([1, `It was asked to stop. The run ${id} was cancelled if it had not ended.\n`]);

@@ -13,12 +13,13 @@ import type { Stage } from "../../tools/deploy/stage.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/tools/deploy-platform.ts";
-import { type DeployScene, openDeployScene, type Ran } from "../support/tools/deploy-scene.ts";
+import { type DeployScene, hastyClock, openDeployScene } from "../support/tools/deploy-scene.ts";
+import { until } from "../support/until.ts";
 
 // The real Supabase CLI, the real migrations, a real Postgres, the real functions; only Supabase's and Replicate's own servers
 // are stand-ins.
 // The tests are one story and run in order: a new project, the first deployment, the next ones.
-// Each deployment runs the CLI about ten times.
+// A whole deployment starts the CLI about ten times: what differs in one stage takes that stage alone.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let scene: DeployScene;
@@ -28,6 +29,7 @@ beforeAll(async () => {
 afterAll(() => scene.stop());
 afterEach(() => {
   scene.platform.faults = {};
+  scene.platform.requests = [];
 });
 
 /** Of an app that shares the project: one before ours, one after. */
@@ -36,127 +38,112 @@ const APP_MIGRATIONS: [version: string, name: string][] = [
   ["20991231000000", "halls"],
 ];
 
+/** Runs the command as a person does. */
+const deploy = (args: string[] = [], environment: Record<string, string> = {}) => scene.start(args, environment).ended;
+
 const vaultEntries = () => scene.sql<{ name: string; decrypted_secret: string; updated_at: Date }[]>`
   select name, decrypted_secret, updated_at from vault.decrypted_secrets
   where name in ('keyframe_functions_url', 'keyframe_kick_secret') order by name`;
 const jobNames = async () =>
   (await scene.sql<{ jobname: string }[]>`select jobname from cron.job`).map((job) => job.jobname).sort();
+/** Puts a function under this name into the project, as the app's owner would. */
+const putFunction = (slug: string) =>
+  scene.platform.functions.activate([
+    scene.platform.functions.bundled({ slug, files: [], contents: new Map(), metadata: {} }),
+  ]);
+const OLD_URL = "https://old.example.com";
+const putOldUrl = () =>
+  scene.sql`select vault.update_secret(id, ${OLD_URL}) from vault.secrets where name = 'keyframe_functions_url'`;
 
-function expectNoSecretShown({ stdout, stderr }: Ran): void {
+function expectNoSecretShown(said: string): void {
   const secrets = [REPLICATE_TOKEN, SIGNING_SECRET, "whsec_", "of-the-database", "sbp_0123"];
-  for (const secret of secrets) expect(`${stdout}${stderr}`).not.toContain(secret);
+  for (const secret of secrets) expect(said).not.toContain(secret);
   if (Deno.build.os === "linux") expect(scene.platform.watched).toBe(true);
   expect(scene.platform.leaks).toEqual([]);
 }
 
 describe("a project without a deployment", () => {
   test("--dry-run → says what would be done, and sends nothing that writes", async () => {
-    const ran = await scene.deploy(["--dry-run"]);
-    expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toContain(
+    const ran = await deploy(["--dry-run"]);
+    expect(ran).toMatchObject({ code: 0, error: "" });
+    expect(ran.said).toContain(
       'api.schemas: ["public","graphql_public","app"] → ["public","graphql_public","app","keyframe","keyframe_worker"]',
     );
-    expect(ran.stdout).toContain("20261122000100_foundation.sql");
-    expect(ran.stdout).toMatch(/Vault +to add: keyframe_functions_url, keyframe_kick_secret/);
-    expect(ran.stdout).toMatch(
+    expect(ran.said).toContain("20261122000100_foundation.sql");
+    expect(ran.said).toMatch(/Vault +to add: keyframe_functions_url, keyframe_kick_secret/);
+    expect(ran.said).toMatch(
       /to set: KEYFRAME_REPLICATE_API_TOKEN, KEYFRAME_REPLICATE_WEBHOOK_SECRET, .*KEYFRAME_KICK_SECRET/,
     );
     expect(scene.platform.requests.length).toBeGreaterThan(3);
     expect(scene.platform.takeWrites()).toEqual([]);
     expect(await vaultEntries()).toEqual([]);
-    expectNoSecretShown(ran);
+    expectNoSecretShown(ran.said);
   });
 
   test("no login → exit 1, what to do, nothing sent", async () => {
-    scene.platform.requests = [];
-    const ran = await scene.deploy([], { SUPABASE_ACCESS_TOKEN: "" });
+    const ran = await deploy([], { SUPABASE_ACCESS_TOKEN: "" });
     expect(ran.code).toBe(1);
-    expect(ran.stderr).toContain("Run `npx supabase login`, or set SUPABASE_ACCESS_TOKEN");
+    expect(ran.error).toContain("Run `npx supabase login`, or set SUPABASE_ACCESS_TOKEN");
     expect(scene.platform.requests).toEqual([]);
   });
 
+  const replicateSecret = "GET /replicate/v1/webhooks/default/secret";
   test.each<[string, Stage, Record<string, string>, DeployPlatform["faults"], string]>([
     ["a token of another form", projectStage, { SUPABASE_ACCESS_TOKEN: "abc" }, {}, "it starts with sbp_"],
     ["a token that is refused", projectStage, {}, { "GET /secrets": 401 }, "or set a new SUPABASE_ACCESS_TOKEN"],
-    [
-      "an account without the right",
-      projectStage,
-      {},
-      { "GET /secrets": 403 },
-      "an owner or administrator of its organization",
-    ],
+    ["an account without the right", projectStage, {}, { "GET /secrets": 403 }, "an owner or administrator of its"],
     ["a project that is not there", projectStage, {}, { "GET /secrets": 404 }, "npx supabase projects list"],
+    ["no Replicate token", replicateStage, { KEYFRAME_REPLICATE_API_TOKEN: "" }, {}, "make a token at https://repl"],
     [
-      "no Replicate token",
+      "another's Replicate token",
       replicateStage,
-      { KEYFRAME_REPLICATE_API_TOKEN: "" },
-      {},
-      "make a token at https://replicate.com/account/api-tokens",
-    ],
-    [
-      "a Replicate token that is refused",
-      replicateStage,
-      { KEYFRAME_REPLICATE_API_TOKEN: "r8_of_somebody_else" },
+      { KEYFRAME_REPLICATE_API_TOKEN: "r8_of_another" },
       {},
       "make a new one",
     ],
-    [
-      "Replicate in trouble",
-      replicateStage,
-      {},
-      { "GET /replicate/v1/webhooks/default/secret": 503 },
-      "replicatestatus.com",
-    ],
+    ["Replicate in trouble", replicateStage, {}, { [replicateSecret]: 503 }, "replicatestatus.com"],
     ["settings that are refused", configStage, {}, { "PATCH /postgrest": 403 }, "changing the settings"],
     [
       "a database the CLI cannot reach by itself",
       migrationsStage,
-      { SUPABASE_DB_URL: "" },
+      {},
       {},
       "Set SUPABASE_DB_URL to the session pooler's",
     ],
   ])("%s → what to do, nothing changed", async (_what, stage, environment, faults, said) => {
     scene.platform.faults = faults;
-    scene.platform.takeWrites();
-    await expect(scene.take(stage === migrationsStage ? [databaseStage, stage] : [stage], environment)).rejects.toThrow(
-      said,
-    );
+    const stages = stage === migrationsStage ? [databaseStage, stage] : [stage];
+    await expect(scene.take(stages, environment)).rejects.toThrow(said);
     expect(scene.platform.takeWrites().filter((line) => line !== "PATCH /postgrest")).toEqual([]);
     expect(scene.platform.api.db_schema).toBe("public,graphql_public,app");
   });
 
-  test("SUPABASE_DB_URL of another database → exit 1, nothing changed here or there", async () => {
+  test("SUPABASE_DB_URL of another database → refused, nothing changed here or there", async () => {
     await scene.sql`create database other owner postgres`;
     const elsewhere = scene.databaseUrl.replace(/\/postgres$/, "/other");
-    const ran = await scene.deploy([], { SUPABASE_DB_URL: elsewhere });
-    expect(ran.code).toBe(1);
-    expect(ran.stderr).toContain(`SUPABASE_DB_URL leads to another database than that of the project ${PROJECT}`);
+    await expect(scene.take([databaseStage, migrationsStage], { SUPABASE_DB_URL: elsewhere })).rejects.toThrow(
+      `SUPABASE_DB_URL leads to another database than that of the project ${PROJECT}`,
+    );
     expect(scene.platform.takeWrites()).toEqual([]);
     const other = postgres(elsewhere, { max: 1 });
     expect(await other`select to_regnamespace('supabase_migrations') as history`).toEqual([{ history: null }]);
     await other.end();
-    expectNoSecretShown(ran);
   });
 
-  test("a migration that fails → exit 1, which one and what Postgres said, no functions", async () => {
+  test("a migration that fails → which one and what Postgres said", async () => {
     await scene.sql.unsafe(`
       create function public.refuse() returns event_trigger language plpgsql as 'begin raise exception ''no comments today''; end';
       create event trigger refuse on ddl_command_start when tag in ('COMMENT') execute function public.refuse()`);
-    const ran = await scene.deploy();
-    expect(ran.code).toBe(1);
-    expect(ran.stderr).toMatch(/applying the migrations.*20261122000100_foundation\.sql.*no comments today/s);
-    expect(scene.platform.uploads).toEqual([]);
-    expectNoSecretShown(ran);
+    const taking = scene.take([databaseStage, migrationsStage], { SUPABASE_DB_URL: scene.databaseUrl });
+    await expect(taking).rejects.toThrow(/applying the migrations.*20261122000100_foundation\.sql.*no comments today/s);
     await scene.sql.unsafe("drop event trigger refuse; drop function public.refuse()");
-    scene.platform.takeWrites();
   });
 
   test("functions, a schema and a bucket of the app under our names → each named, nothing changed", async () => {
-    const foreign = { slug: "api", files: [], contents: new Map(), metadata: {} };
-    scene.platform.functions.activate([scene.platform.functions.bundled(foreign)]);
+    putFunction("api");
     await scene.sql`create schema keyframe_worker`;
     await scene.sql`insert into storage.buckets (id, name, public) values ('projects', 'projects', false)`;
-    await expect(scene.take([projectStage, databaseStage])).rejects.toThrow(
+    await expect(scene.take([databaseStage])).rejects.toThrow(
       /has the function api, the schema keyframe_worker, the bucket projects already.*--function-name/,
     );
     expect(scene.platform.takeWrites()).toEqual([]);
@@ -168,20 +155,18 @@ describe("a project without a deployment", () => {
     });
   });
 
-  test("migrations of an app, older and newer than ours → stay as they are; the function mail stays too", async () => {
+  test("migrations of an app, older and newer than ours → are no obstacle", async () => {
     for (const [version, name] of APP_MIGRATIONS) {
       await scene.sql`insert into supabase_migrations.schema_migrations (version, name, statements) values (${version}, ${name}, '{select 1}')`;
     }
-    const mail = { slug: "mail", files: [], contents: new Map(), metadata: {} };
-    scene.platform.functions.activate([scene.platform.functions.bundled(mail)]);
-    const ran = await scene.deploy(["--dry-run"]);
-    expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toMatch(/0 of \d+ migrations applied, as they are here, beside 2 of the app/);
-    scene.platform.takeWrites();
+    putFunction("mail");
+    expect(await scene.take([databaseStage])).toMatch(
+      /0 of \d+ migrations applied, as they are here, beside 2 of the app/,
+    );
   });
 });
 
-test("a deployment that is killed while it sets the secrets → leaves no file with one of them", async () => {
+test("a deployment that is killed while it sets the secrets → migrations are applied, no function is uploaded, no file has a secret", async () => {
   const temporary = await mkdtemp(join(tmpdir(), "keyframe-deploy-killed-"));
   const asked = Promise.withResolvers<void>();
   const killed = Promise.withResolvers<void>();
@@ -192,12 +177,12 @@ test("a deployment that is killed while it sets the secrets → leaves no file w
       return Response.json({ message: "too late" }, { status: 400 });
     },
   };
-  const command = scene.start({ TMPDIR: temporary });
-  const ended = command.output();
-  await Promise.race([asked.promise, ended]);
+  const command = scene.start([], { TMPDIR: temporary });
+  await Promise.race([asked.promise, command.ended]);
   command.kill("SIGKILL");
-  const { signal } = await ended;
-  expect(signal).toBe("SIGKILL");
+  expect(await command.ended).toMatchObject({ code: 137 });
+  expect(await jobNames()).toContain("keyframe-sweep");
+  expect(scene.platform.uploads).toEqual([]);
   for (const name of await readdir(temporary, { recursive: true })) {
     const text = await readFile(join(temporary, name), "utf8").catch(() => "");
     expect([name, text.includes(REPLICATE_TOKEN)]).toEqual([name, false]);
@@ -206,77 +191,54 @@ test("a deployment that is killed while it sets the secrets → leaves no file w
   await rm(temporary, { recursive: true });
 });
 
-describe("the deployment after that", () => {
+test("the deployment after that → exit 0, everything is there beside the app's, and no secret is on the screen or in a command line", async () => {
   const AWKWARD = 'of more # than "thirty-two" $characters \\n';
-  let ran: Ran;
-  beforeAll(async () => {
-    scene.platform.takeWrites();
-    ran = await scene.deploy([], { KEYFRAME_JWT_SECRET: AWKWARD });
-  });
+  const ran = await deploy([], { KEYFRAME_JWT_SECRET: AWKWARD });
+  expect(ran).toMatchObject({ code: 0, error: "" });
+  expectNoSecretShown(ran.said);
 
-  test("→ exit 0, every function started and was asked, no secret on the screen or in a command line", () => {
-    expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(scene.platform.requests).toEqual(
-      expect.arrayContaining([
-        "GET /functions/v1/api/health",
-        ...["keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"].map(
-          (name) => `POST /functions/v1/${name}`,
-        ),
-      ]),
-    );
-    expectNoSecretShown(ran);
-  });
-
-  test("→ every migration is applied, every job scheduled, and what was exposed stays so beside our schemas", async () => {
-    const [{ count } = { count: 0 }] = await scene.sql<{ count: number }[]>`
-      select count(*)::int as count from supabase_migrations.schema_migrations`;
-    const files = [...Deno.readDirSync("supabase/migrations")].filter(({ name }) => name.endsWith(".sql"));
-    expect(count).toBe(files.length + APP_MIGRATIONS.length);
-    const kept = await scene.sql`
-      select version, name, statements from supabase_migrations.schema_migrations where statements = '{select 1}' order by 1`;
-    expect(kept.map(({ version, name }) => [version, name])).toEqual(APP_MIGRATIONS);
-    expect(scene.platform.functions.list().map(({ slug, version }) => [slug, version])).toContainEqual(["mail", 1]);
-    expect(await jobNames()).toContain("keyframe-sweep");
-    expect(scene.platform.api.db_schema).toBe("public,graphql_public,app,keyframe,keyframe_worker");
-  });
-
-  test("→ the Vault holds the functions' address and a secret, and the functions hold the same secret", async () => {
-    const [url, kick] = await vaultEntries();
-    expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
-    expect(kick?.decrypted_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-    expect(Object.fromEntries(scene.platform.secrets)).toEqual({
-      KEYFRAME_REPLICATE_API_TOKEN: REPLICATE_TOKEN,
-      KEYFRAME_REPLICATE_WEBHOOK_SECRET: SIGNING_SECRET,
-      KEYFRAME_KICK_SECRET: kick?.decrypted_secret,
-      KEYFRAME_CLIENT_URL: scene.platform.url,
-      KEYFRAME_JWT_SECRET: AWKWARD,
-      KEYFRAME_REPLICATE_API_BASE_URL: `${scene.platform.url}/replicate/v1`,
+  const workers = ["keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"];
+  const asked = ["GET /functions/v1/api/health", ...workers.map((name) => `POST /functions/v1/${name}`)];
+  expect(scene.platform.requests).toEqual(expect.arrayContaining(asked));
+  expect(scene.platform.functions.list().map(({ slug, version }) => [slug, version])).toContainEqual(["mail", 1]);
+  expect(scene.platform.uploads).toHaveLength(FUNCTION_NAMES.length);
+  for (const { slug, files, metadata } of scene.platform.uploads) {
+    expect(files).toEqual(await filesOfFunction(slug));
+    expect(metadata).toMatchObject({
+      verify_jwt: false,
+      entrypoint_path: `supabase/functions/${slug}/index.ts`,
+      import_map_path: `supabase/functions/${slug}/deno.json`,
     });
-  });
+  }
 
-  test.each(FUNCTION_NAMES)(
-    "→ the files of %s are those it imports, none more or less, and its callers need no JWT",
-    async (name) => {
-      const uploads = scene.platform.uploads.filter(({ slug }) => slug === name);
-      expect(uploads).toHaveLength(1);
-      expect(uploads[0]?.files).toEqual(await filesOfFunction(name));
-      expect(uploads[0]?.metadata).toMatchObject({
-        verify_jwt: false,
-        entrypoint_path: `supabase/functions/${name}/index.ts`,
-        import_map_path: `supabase/functions/${name}/deno.json`,
-      });
-    },
-  );
+  const history =
+    await scene.sql`select version, name, statements::text from supabase_migrations.schema_migrations order by 1`;
+  expect(history).toHaveLength((await readMigrations()).length + APP_MIGRATIONS.length);
+  const kept = history.filter(({ statements }) => statements === '{"select 1"}');
+  expect(kept.map(({ version, name }) => [version, name])).toEqual(APP_MIGRATIONS);
+  expect(scene.platform.api.db_schema).toBe("public,graphql_public,app,keyframe,keyframe_worker");
+
+  const [url, kick] = await vaultEntries();
+  expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
+  expect(kick?.decrypted_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(Object.fromEntries(scene.platform.secrets)).toEqual({
+    KEYFRAME_REPLICATE_API_TOKEN: REPLICATE_TOKEN,
+    KEYFRAME_REPLICATE_WEBHOOK_SECRET: SIGNING_SECRET,
+    KEYFRAME_KICK_SECRET: kick?.decrypted_secret,
+    KEYFRAME_CLIENT_URL: scene.platform.url,
+    KEYFRAME_JWT_SECRET: AWKWARD,
+    KEYFRAME_REPLICATE_API_BASE_URL: `${scene.platform.url}/replicate/v1`,
+  });
 });
 
 describe("a later deployment", () => {
   const UPLOADS = [...FUNCTION_NAMES.map(() => "POST /functions/deploy"), "PUT /functions"];
+  /** As long as a real one waits, but asking more often. */
+  const impatient = { ...hastyClock(), now: Date.now, sleep: () => new Promise<void>((done) => setTimeout(done, 100)) };
 
   test("→ changes nothing but the functions, and needs no Replicate token", async () => {
     const before = await vaultEntries();
-    scene.platform.takeWrites();
-    const ran = await scene.deploy([], { KEYFRAME_REPLICATE_API_TOKEN: "" });
-    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    await scene.take(undefined, { KEYFRAME_REPLICATE_API_TOKEN: "" }, impatient);
     // The first query reads the kick secret, as the last line shows. Those after the uploads kick the workers.
     const [first, ...writes] = scene.platform.takeWrites();
     expect([first, ...writes.slice(0, UPLOADS.length)]).toEqual(["POST /database/query", ...UPLOADS]);
@@ -288,26 +250,23 @@ describe("a later deployment", () => {
     const rotated = `whsec_${btoa("rotated by hand: thirty-two byte")}`;
     await scene.sql`delete from cron.job where jobname = 'keyframe-sweep'`;
     await scene.sql`select vault.update_secret(id, ${rotated}) from vault.secrets where name = 'keyframe_kick_secret'`;
-    await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'keyframe_functions_url'`;
-    const ran = await scene.deploy();
-    expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toContain("to create: keyframe-sweep");
-    expect(ran.stdout).toMatch(/Vault +to correct: keyframe_functions_url/);
-    expect(ran.stdout).toContain(
-      `keyframe_functions_url: https://old.example.com → https://${PROJECT}.supabase.co/functions/v1`,
-    );
-    expect(ran.stdout).toContain("to set: KEYFRAME_KICK_SECRET\n");
+    await putOldUrl();
+    const said = await scene.take(undefined, {}, impatient);
+    expect(said).toContain("to create: keyframe-sweep");
+    expect(said).toMatch(/Vault +to correct: keyframe_functions_url/);
+    expect(said).toContain(`keyframe_functions_url: ${OLD_URL} → https://${PROJECT}.supabase.co/functions/v1`);
+    expect(said).toContain("to set: KEYFRAME_KICK_SECRET\n");
     expect(await jobNames()).toContain("keyframe-sweep");
     expect((await vaultEntries()).map((entry) => entry.decrypted_secret)).toEqual([
       `https://${PROJECT}.supabase.co/functions/v1`,
       rotated,
     ]);
     expect(scene.platform.secrets.get("KEYFRAME_KICK_SECRET")).toBe(rotated);
-    expectNoSecretShown(ran);
+    expectNoSecretShown(said);
   });
 
   test("a platform whose role for reading may not decrypt the Vault → keyframe_functions_url is put right all the same", async () => {
-    await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'keyframe_functions_url'`;
+    await putOldUrl();
     scene.platform.faults = {
       "POST /database/query": async (request) => {
         const reads = (await request.text()).includes("select decrypted_secret as url");
@@ -345,40 +304,52 @@ describe("a later deployment", () => {
   test("functions with another kick secret than the Vault's → answer as they should, but the kicks do not arrive", async () => {
     const secret = scene.platform.secrets.get("KEYFRAME_KICK_SECRET") ?? "";
     scene.platform.secrets.set("KEYFRAME_KICK_SECRET", `whsec_${btoa("another secret of thirty-two byte")}`);
-    await expect(scene.take([healthStage])).rejects.toThrow(
+    await scene.sql`delete from net._http_response`;
+    const clock = hastyClock();
+    const sleep = async () => {
+      await until("both kicks are refused", async () => {
+        const refused = await scene.sql`select from net._http_response where status_code = 401`;
+        return refused.length >= 2;
+      });
+      await clock.sleep(60_000);
+    };
+    await expect(scene.take([healthStage], {}, { ...clock, sleep })).rejects.toThrow(
       "kicks from the database do not reach keyframe-generate (it has not asked for work since), keyframe-deliver",
     );
     scene.platform.secrets.set("KEYFRAME_KICK_SECRET", secret);
-    await scene.take([healthStage]);
+    await scene.take([healthStage], {}, impatient);
   });
 
-  test("a migration that was edited after it was applied → refused by its file's name, nothing changed", async () => {
-    const [applied] = await scene.sql<{ statements: string[] }[]>`
-      select statements from supabase_migrations.schema_migrations where version = '20261122000400'`;
-    const statements = applied?.statements ?? [];
-    const record = (recorded: string[]) => scene.sql`
-      update supabase_migrations.schema_migrations set statements = ${recorded} where version = '20261122000400'`;
-    await record([...statements.slice(0, -1), "select 1"]);
-    scene.platform.takeWrites();
-    await expect(scene.take([databaseStage])).rejects.toThrow(
+  test.each<[string, (set: boolean) => Promise<unknown>, string]>([
+    [
+      "a migration that was edited after it was applied",
+      (set) => scene.sql`
+        update supabase_migrations.schema_migrations
+        set statements = case when ${set} then statements || '{select 1}' else trim_array(statements, 1) end
+        where version = '20261122000400'`,
       "was made by other statements than this checkout's (20261122000400_projects.sql)",
-    );
+    ],
+    [
+      "a database ahead of the checkout",
+      (set) =>
+        set
+          ? scene.sql`insert into keyframe_private.installation values ('0.10.0', '{}')`
+          : scene.sql`delete from keyframe_private.installation where version = '0.10.0'`,
+      "is of Keyframe 0.10.0, this checkout of 0.1.0",
+    ],
+    [
+      "a database that has Keyframe by add",
+      (set) =>
+        set
+          ? scene.sql`insert into supabase_migrations.schema_migrations (version, name) values ('20270101000000', 'keyframe_foundation')`
+          : scene.sql`delete from supabase_migrations.schema_migrations where version = '20270101000000'`,
+      "by an app's repository (npm run add): upgrade it there",
+    ],
+  ])("%s → refused, nothing changed", async (_what, set, said) => {
+    await set(true);
+    await expect(scene.take([databaseStage])).rejects.toThrow(said);
     expect(scene.platform.takeWrites()).toEqual([]);
-    await record(statements);
-  });
-
-  test("a database ahead of the checkout → refused before anything is changed", async () => {
-    await scene.sql`insert into keyframe_private.installation values ('0.10.0', '{}')`;
-    scene.platform.takeWrites();
-    await expect(scene.take([databaseStage])).rejects.toThrow("is of Keyframe 0.10.0, this checkout of 0.1.0");
-    expect(scene.platform.takeWrites()).toEqual([]);
-    await scene.sql`delete from keyframe_private.installation where version = '0.10.0'`;
-  });
-
-  test("a database that has Keyframe by add → refused with where to upgrade", async () => {
-    await scene.sql`insert into supabase_migrations.schema_migrations (version, name) values ('20270101000000', 'keyframe_foundation')`;
-    await expect(scene.take([databaseStage])).rejects.toThrow("by an app's repository (npm run add): upgrade it there");
-    await scene.sql`delete from supabase_migrations.schema_migrations where version = '20270101000000'`;
+    await set(false);
   });
 
   test("migrations that are not there after they were applied → fails, their files named", async () => {
@@ -390,7 +361,7 @@ describe("a later deployment", () => {
     await scene.sql`
       create trigger forget before insert on supabase_migrations.schema_migrations
       for each row execute function public.forget()`;
-    await expect(scene.take([databaseStage, migrationsStage])).rejects.toThrow(
+    await expect(scene.take([databaseStage, migrationsStage], { SUPABASE_DB_URL: scene.databaseUrl })).rejects.toThrow(
       `the database of ${PROJECT} does not have ${file}`,
     );
   });

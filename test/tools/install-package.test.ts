@@ -57,7 +57,6 @@ test("npx with the package, on Node and without a network → copies what the ch
       cwd: byNpx.folder,
       env: { ...Deno.env.toObject(), npm_config_cache: join(folder, "npm") },
     });
-  expect((await npx("add", "--dry-run")).stdout).toContain("would write");
   await npx("add");
   expect(await byClone.install(["add"])).toMatchObject({ code: 0 });
   const copied = async (app: AppRepository) =>
@@ -68,8 +67,6 @@ test("npx with the package, on Node and without a network → copies what the ch
       ]),
     );
   expect(await copied(byNpx)).toEqual(await copied(byClone));
-  const refused = await npx("remove").catch((error: { stderr: string }) => error);
-  expect(refused.stderr).toContain("run the command again with --yes");
   await npx("remove", "--yes");
   expect((await readFile(join(byNpx.folder, "supabase/config.toml"), "utf8")).includes("keyframe")).toBe(false);
 });

@@ -2,21 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readRows, rowsFromProject } from "../../tools/models-check/read-rows.ts";
 import { readArguments } from "../../tools/models-check/read-arguments.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
+import { runCommand } from "../support/tools/run-command.ts";
 import { until } from "../support/until.ts";
 import { imageRow, startProvider, videoRow } from "./models-check-fixture.ts";
 
-const command = new URL("../../tools/models-check.ts", import.meta.url).pathname;
-
-async function run(args: string[], environment: Record<string, string> = {}) {
-  const env = { PATH: Deno.env.get("PATH") ?? "", HOME: Deno.env.get("HOME") ?? "", ...environment };
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", command, ...args],
-    env,
-    clearEnv: true,
-  }).output();
-  const decoder = new TextDecoder();
-  return { code, said: decoder.decode(stdout), error: decoder.decode(stderr) };
-}
+const run = (args: string[], environment: Record<string, string> = {}) =>
+  runCommand("tools/models-check.ts", args, environment).ended;
 
 // This is what fails when a migration ships a row that its model does not take.
 test("nothing in the environment → what the migrations ship fits the records: a table, a summary, exit 0", {
@@ -35,21 +26,11 @@ test("asked to stop while its Postgres runs → one line, exit 2, and no folder 
 }, async () => {
   const folder = await Deno.makeTempDir({ prefix: "kf-models-check-" });
   await Deno.chmod(folder, 0o777);
-  const env = { PATH: Deno.env.get("PATH") ?? "", HOME: Deno.env.get("HOME") ?? "", TMPDIR: folder };
-  const args = ["run", "-A", command, "--migrations"];
-  const child = new Deno.Command(Deno.execPath(), {
-    args,
-    env,
-    clearEnv: true,
-    stdout: "null",
-    stderr: "piped",
-  }).spawn();
+  const command = runCommand("tools/models-check.ts", ["--migrations"], { TMPDIR: folder });
   const left = () => Array.from(Deno.readDirSync(folder), ({ name }) => name);
   await until("its folder is there", () => left().length > 0, 60_000);
-  child.kill("SIGTERM");
-  const { code, stderr } = await child.output();
-  expect(code).toBe(2);
-  expect(new TextDecoder().decode(stderr)).toMatch(/^[^\n]+\n$/);
+  command.kill("SIGTERM");
+  expect(await command.ended).toMatchObject({ code: 2, error: expect.stringMatching(/^[^\n]+\n$/) });
   expect(left()).toEqual([]);
   await Deno.remove(folder);
 });
@@ -98,37 +79,35 @@ describe("a project and a provider", () => {
     expect(replicate.asked.length).toBe(before);
   });
 
-  test("a token that the provider refuses → one line, exit 2", async () => {
-    const { code, said, error } = await run([], { ...environment, KEYFRAME_REPLICATE_API_TOKEN: "r8_wrong" });
-    expect([code, said, error]).toEqual([
-      2,
-      "",
-      "Replicate refuses the token (401): check KEYFRAME_REPLICATE_API_TOKEN.\n",
-    ]);
-  });
-
-  test("a provider that is not there → one line, exit 2", async () => {
-    const { code, error } = await run([], {
-      ...environment,
-      KEYFRAME_REPLICATE_API_TOKEN: "t",
-      KEYFRAME_REPLICATE_API_BASE_URL: "http://127.0.0.1:9/v1",
-    });
-    expect(code).toBe(2);
-    expect(error).toMatch(/^http:\/\/127\.0\.0\.1:9\/v1\/models\/\S+ cannot be reached: [^\n]+\n$/);
-  });
-
-  test("a key that the project refuses → one line without the key, exit 2", async () => {
-    const { code, error } = await run([], { ...environment, SUPABASE_SECRET_KEY: "sb_secret_wrong" });
-    expect(code).toBe(2);
-    expect(error).toMatch(/refuses the key \(401\): it has to be the project's secret key\.\n$/);
-    expect(error).not.toContain("sb_secret_wrong");
-  });
-
-  test("a database that is not there → one line without the password, exit 2", async () => {
-    const { code, error } = await run(["--database-url", "postgres://me:hunter2@127.0.0.1:9/postgres"], environment);
-    expect(code).toBe(2);
-    expect(error).toMatch(/^models cannot be read from the database: [^\n]+\n$/);
-    expect(error).not.toContain("hunter2");
+  test.each<[string, string[], Record<string, string>, RegExp]>([
+    [
+      "a token that the provider refuses",
+      [],
+      { KEYFRAME_REPLICATE_API_TOKEN: "r8_wrong" },
+      /^Replicate refuses the token \(401\): check KEYFRAME_REPLICATE_API_TOKEN\.\n$/,
+    ],
+    [
+      "a provider that is not there",
+      [],
+      { KEYFRAME_REPLICATE_API_TOKEN: "r8_wrong", KEYFRAME_REPLICATE_API_BASE_URL: "http://127.0.0.1:9/v1" },
+      /^http:\/\/127\.0\.0\.1:9\/v1\/models\/\S+ cannot be reached: [^\n]+\n$/,
+    ],
+    [
+      "a key that the project refuses",
+      [],
+      { SUPABASE_SECRET_KEY: "sb_secret_wrong" },
+      /refuses the key \(401\): it has to be the project's secret key\.\n$/,
+    ],
+    [
+      "a database that is not there",
+      ["--database-url", "postgres://me:is_wrong@127.0.0.1:9/postgres"],
+      {},
+      /^models cannot be read from the database: [^\n]+\n$/,
+    ],
+  ])("%s → one line without the secret, exit 2", async (_name, args, more, line) => {
+    const { code, said, error } = await run(args, { ...environment, ...more });
+    expect([code, said, error]).toEqual([2, "", expect.stringMatching(line)]);
+    expect(error).not.toContain("_wrong");
   });
 });
 

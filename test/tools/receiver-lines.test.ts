@@ -20,25 +20,22 @@ describe("an event in one line", () => {
   const project = "project 5f0c7a52-6f4e-4a39-9c55-1a6f0f8f2a10";
   const prediction = "prediction 0d9b3c1e-8f57-4c0b-a1f5-2f6f4f0f9b33";
 
-  test("generation.succeeded → step, file, identifiers, delay", () => {
-    expect(line(succeeded)).toBe(
+  test.each([
+    [
+      "generation.succeeded → step, file, identifiers, delay",
+      line(succeeded),
       `09:32:42.000Z  new        generation.succeeded  video  1280 × 720, 5 s, 1801 KiB  ${prediction}  ${project}  webhook-id event-1  98 ms after it happened`,
-    );
-  });
-
-  test("generation.failed → why, and whether trying again can help", () => {
-    expect(line(failed)).toContain(
+    ],
+    [
+      "generation.failed → why, and whether trying again can help",
+      line(failed),
       `first-frame  provider_rejected_input: "The provider refused the input: the prompt was flagged.", do not try again  ${prediction}  ${project}`,
-    );
-  });
-
-  test("project.created, again → duplicate, title", () => {
-    expect(line(created, true)).toMatch(/^09:32:42\.000Z {2}duplicate {2}project\.created/);
-    expect(line(created)).toContain(`"Harbour"  ${project}`);
-  });
-
-  test("webhook.test → endpoint", () => {
-    expect(line(tested)).toContain("webhook.test          endpoint c2a4b7f8-51d0-4a0e-9a4d-7b1f6e3d8c44");
+    ],
+    ["project.created, again → duplicate", line(created, true), "09:32:42.000Z  duplicate  project.created"],
+    ["project.created → title", line(created), `"Harbour"  ${project}`],
+    ["webhook.test → endpoint", line(tested), "webhook.test          endpoint c2a4b7f8-51d0-4a0e-9a4d-7b1f6e3d8c44"],
+  ])("%s", (_, said, expected) => {
+    expect(said).toContain(expected);
   });
 
   test("a title that would move the cursor, turn the line around or go on for long → does not", () => {
@@ -58,34 +55,19 @@ describe("an event in one line", () => {
 });
 
 describe("the command line", () => {
-  const none = () => undefined;
-
-  test("nothing → port 54390, no secret", () => {
-    expect(readReceiverArguments([], none)).toEqual({
-      port: 54390,
-      secrets: [],
-      failFirst: 0,
-      hangMs: 0,
-      json: false,
-      help: false,
-    });
-  });
-
-  test("several secrets, comma separated or repeated → all of them; they win over the environment", () => {
-    const args = ["--secret", "whsec_YQ==, whsec_Yg==", "--secret", "whsec_Yw=="];
-    expect(readReceiverArguments(args, () => "whsec_ZA==").secrets).toEqual(["whsec_YQ==", "whsec_Yg==", "whsec_Yw=="]);
-  });
-
-  test("WEBHOOK_SECRET → the secrets", () => {
-    const environment = (name: string) => (name === "WEBHOOK_SECRET" ? "whsec_YQ==,whsec_Yg==" : undefined);
-    expect(readReceiverArguments([], environment).secrets).toEqual(["whsec_YQ==", "whsec_Yg=="]);
-  });
-
-  test("--hang is in seconds", () => {
-    expect(readReceiverArguments(["--hang", "20", "--fail", "3"], none)).toMatchObject({
-      hangMs: 20_000,
-      failFirst: 3,
-    });
+  test.each<[string[], string, object]>([
+    [[], "", { port: 54390, secrets: [], failFirst: 0, hangMs: 0, json: false, help: false }],
+    [[], "whsec_YQ==,whsec_Yg==", { secrets: ["whsec_YQ==", "whsec_Yg=="] }],
+    // Secrets of the command line win over the environment.
+    [
+      ["--secret", "whsec_YQ==, whsec_Yg==", "--secret", "whsec_Yw=="],
+      "whsec_ZA==",
+      { secrets: ["whsec_YQ==", "whsec_Yg==", "whsec_Yw=="] },
+    ],
+    [["--hang", "20", "--fail", "3"], "", { hangMs: 20_000, failFirst: 3 }],
+  ])("%j, WEBHOOK_SECRET=%s → %j", (args, secret, read) => {
+    const environment = (name: string) => (name === "WEBHOOK_SECRET" ? secret : undefined);
+    expect(readReceiverArguments(args, environment)).toMatchObject(read);
   });
 
   test.each([
@@ -95,7 +77,9 @@ describe("the command line", () => {
     ["--fail", "1.5"],
     ["--hang", "1e3"],
   ])("%s %j → refused by name", (option, value) => {
-    expect(() => readReceiverArguments([`${option}=${value}`], none)).toThrow(`${option} must be a whole number`);
+    expect(() => readReceiverArguments([`${option}=${value}`], () => undefined)).toThrow(
+      `${option} must be a whole number`,
+    );
   });
 });
 

@@ -1,3 +1,5 @@
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { afterAll, describe, expect, test } from "vitest";
 import {
   BODY,
@@ -42,27 +44,19 @@ async function run(sample: string, file: string, command: string, args: string[]
     stderr: "piped",
   }).spawn();
   children.push(child);
-  const complaints = new Response(child.stderr).text();
-  const lines = readLines(child.stdout, complaints);
+  const lines = linesOf(child);
   const port = (await lines()).match(/^port (\d+)$/)?.[1];
   return { url: `http://127.0.0.1:${port}/webhooks/keyframe`, lines };
 }
 
-function readLines(stream: ReadableStream<Uint8Array<ArrayBuffer>>, complaints: Promise<string>) {
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  return async (): Promise<string> => {
-    for (;;) {
-      const end = text.indexOf("\n");
-      if (end >= 0) {
-        const line = text.slice(0, end);
-        text = text.slice(end + 1);
-        return line;
-      }
-      const { done, value } = await reader.read();
-      if (done) throw new Error(`The sample ended: ${text}${await complaints}`);
-      text += value;
-    }
+/** What a process prints, line by line. Throws when it has ended. */
+function linesOf(process: Deno.ChildProcess): () => Promise<string> {
+  const complaints = new Response(process.stderr).text();
+  const lines = createInterface({ input: Readable.from(process.stdout) })[Symbol.asyncIterator]();
+  return async () => {
+    const { done, value } = await lines.next();
+    if (done) throw new Error(`It ended: ${await complaints}`);
+    return value;
   };
 }
 

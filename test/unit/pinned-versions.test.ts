@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
+import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 
 const root = new URL("../../", import.meta.url);
 const read = (path: string): unknown => JSON.parse(readFileSync(new URL(path, root), "utf8"));
@@ -40,25 +41,11 @@ describe.each(FUNCTION_NAMES)("the deno.json of %s", (name) => {
 
   // Each by all of its name: where functions are bundled for the hosted platform, that of a package does not stand for its parts.
   test("names everything of a package that its module graph imports, and nothing else", async () => {
-    const { modules } = await graph(name);
-    const imported = modules
-      .filter((path) => path.startsWith("file:"))
-      .flatMap((path) => importedFromPackages(readFileSync(new URL(path), "utf8")));
+    const modules = (await filesOfFunction(name)).filter((path) => path.endsWith(".ts"));
+    const imported = modules.flatMap((path) => importedFromPackages(readFileSync(new URL(path, root), "utf8")));
     expect([...new Set(imported)].sort()).toEqual(Object.keys(importsOf(name)).sort());
   });
 });
-
-/** Our own modules that a function loads, as Deno resolves them. */
-async function graph(name: string): Promise<{ modules: string[] }> {
-  const folder = new URL(`supabase/functions/${name}/`, root).pathname;
-  const { stdout } = await new Deno.Command(Deno.execPath(), {
-    args: ["info", "--json", "--node-modules-dir=manual", `--config=${folder}deno.json`, `${folder}index.ts`],
-  }).output();
-  const { modules } = z
-    .object({ modules: z.array(z.object({ specifier: z.string() })) })
-    .parse(JSON.parse(new TextDecoder().decode(stdout)));
-  return { modules: modules.map(({ specifier }) => specifier).filter((path) => !path.includes("/node_modules/")) };
-}
 
 function importedFromPackages(source: string): string[] {
   return [...source.matchAll(/from "([^"]+)"/g)]

@@ -24,13 +24,11 @@ export interface TestPlatform {
   client(key?: string): SupabaseClient;
   /** A client with a new user signed in. */
   signedIn(): Promise<{ client: SupabaseClient; userId: string; token: string }>;
-  /** Ends the gateway and starts it again on the same data. */
-  restartGateway(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** Postgres, the platform's roles and tables, and the gateway on a free port; all of it thrown away by stop(). */
-export async function startTestPlatform(functions: Record<string, string> = {}): Promise<TestPlatform> {
+export async function startTestPlatform(): Promise<TestPlatform> {
   const folder = await Deno.makeTempDir({ prefix: "kf-platform-" });
   await Deno.chmod(folder, 0o755);
   const server = await startPostgres({ dataDir: `${folder}/postgres`, durable: false });
@@ -42,22 +40,14 @@ export async function startTestPlatform(functions: Record<string, string> = {}):
   const migrate = connect(address.href);
 
   const signingKey = await generateSigningKey();
-  let handle = (_request: Request): Promise<Response> => Promise.resolve(new Response(null, { status: 503 }));
-  const http = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, (request) => handle(request));
+  const platform = Promise.withResolvers<Awaited<ReturnType<typeof createPlatform>>>();
+  const http = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, async (request) =>
+    (await platform.promise).fetch(request),
+  );
   const url = `http://127.0.0.1:${http.addr.port}`;
-  const open = () =>
-    createPlatform({
-      databaseUrl: server.url,
-      publicUrl: url,
-      signingKey,
-      liteSecret: LITE_SECRET,
-      publishableKey: PUBLISHABLE_KEY,
-      secretKey: SECRET_KEY,
-      storageFolder: `${folder}/storage`,
-      functions,
-    });
-  let platform = await open();
-  handle = platform.fetch;
+  const options = { databaseUrl: server.url, publicUrl: url, signingKey, storageFolder: `${folder}/storage` };
+  const keys = { liteSecret: LITE_SECRET, publishableKey: PUBLISHABLE_KEY, secretKey: SECRET_KEY };
+  platform.resolve(await createPlatform({ ...options, ...keys, functions: { away: "http://127.0.0.1:1" } }));
 
   const client = (key = PUBLISHABLE_KEY) => {
     const auth = { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false };
@@ -79,14 +69,9 @@ export async function startTestPlatform(functions: Record<string, string> = {}):
       if (error || !data.session) throw error ?? new Error("no session after sign-up");
       return { client: own, userId: data.session.user.id, token: data.session.access_token };
     },
-    async restartGateway() {
-      await platform.close();
-      platform = await open();
-      handle = platform.fetch;
-    },
     async stop() {
       await http.shutdown();
-      await platform.close();
+      await (await platform.promise).close();
       await Promise.all([admin.end({ timeout: 1 }), migrate.end({ timeout: 1 })]);
       await running.postgres.stop();
       await Deno.remove(folder, { recursive: true });
@@ -97,19 +82,4 @@ export async function startTestPlatform(functions: Record<string, string> = {}):
 
 function connect(url: string): Sql {
   return postgres(url, { max: 2, onnotice: () => undefined, backoff: () => 0.2 });
-}
-
-/** Asks again until the answer is as wished. For what happens soon, at no moment known beforehand. */
-export async function eventually<T>(
-  ask: () => Promise<T>,
-  wished: (answer: T) => boolean,
-  timeoutMs = 15_000,
-): Promise<T> {
-  const end = Date.now() + timeoutMs;
-  for (;;) {
-    const answer = await ask();
-    if (wished(answer)) return answer;
-    if (Date.now() > end) throw new Error(`still not as wished: ${Deno.inspect(answer)}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { callMail, createMailBox, mailPage } from "../../local/platform/mail-page.ts";
-import { startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
 
 const AT = new Date("2026-05-04T03:02:01Z");
 const mail = (text: string, subject = "Reset Your Password") => ({ to: "a@example.com", subject, text });
@@ -41,10 +40,6 @@ describe("the page", () => {
       if (name === "a") expect(attributes).toMatch(/^ href="(\/mail|https:\/\/evil\.example\/)"$/);
     }
   });
-
-  test("no mail → said", () => {
-    expect(mailPage([])).toContain("No mail yet.");
-  });
 });
 
 describe("the route", () => {
@@ -60,11 +55,6 @@ describe("the route", () => {
     expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
   });
 
-  test("its style sheet → there; anything else below /mail → 404", async () => {
-    expect((await ask("/mail/page.css")).headers.get("content-type")).toBe("text/css; charset=utf-8");
-    expect((await ask("/mail/other")).status).toBe(404);
-  });
-
   test.each(["evil.example", "keyframe.localhost", "127.0.0.1.evil.example", "192.168.0.2"])(
     "under the name %s → 403",
     async (host) => {
@@ -75,47 +65,5 @@ describe("the route", () => {
   test.each(["POST", "DELETE", "OPTIONS"])("%s → 405", async (method) => {
     const answer = await ask("/mail", { method });
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
-  });
-
-  test("HEAD → the headers alone", async () => {
-    const answer = await ask("/mail", { method: "HEAD" });
-    expect([answer.status, await answer.text()]).toEqual([200, ""]);
-  });
-});
-
-describe("on the gateway", () => {
-  let platform: TestPlatform;
-  beforeAll(async () => {
-    platform = await startTestPlatform();
-  });
-  afterAll(() => platform?.stop());
-
-  test("a forgotten password → a mail whose link brings a session that the gateway signed", async () => {
-    const client = platform.client();
-    const email = `${crypto.randomUUID()}@example.com`;
-    await client.auth.signUp({ email, password: "correct horse battery" });
-    expect((await client.auth.resetPasswordForEmail(email)).error).toBeNull();
-    const page = await (await fetch(`${platform.url}/mail`)).text();
-    expect(page).toContain(`To ${email}`);
-    const link = /href="([^"]+\/verify[^"]+)"/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
-    const followed = await fetch(link, { redirect: "manual" });
-    await followed.body?.cancel();
-    expect(followed.status).toBe(303);
-    const target = new URL(followed.headers.get("location") ?? "");
-    expect(target.origin).toBe(platform.url);
-    const brought = new URLSearchParams(target.hash.slice(1));
-    expect(brought.get("type")).toBe("recovery");
-    const session = {
-      access_token: brought.get("access_token") ?? "",
-      refresh_token: brought.get("refresh_token") ?? "",
-    };
-    const { data, error } = await platform.client().auth.setSession(session);
-    expect([error, data.user?.email]).toEqual([null, email]);
-    // Followed a second time it says why it does not work.
-    const again = await fetch(link, { redirect: "manual" });
-    await again.body?.cancel();
-    expect(new URLSearchParams(new URL(again.headers.get("location") ?? "").hash.slice(1)).get("error_code")).toBe(
-      "otp_expired",
-    );
   });
 });

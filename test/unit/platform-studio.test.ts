@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { moveToStudio } from "../../local/platform/studio-page.ts";
 import { startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
 
 let platform: TestPlatform;
@@ -25,10 +24,6 @@ test("/studio → the page, and every script, style and font it names, moved bel
     for (const [, font] of text.matchAll(/url\((\/[^)]+woff2)\)/g)) expect((await get(font ?? "")).status).toBe(200);
   }
   expect((await get("/studio/editor/public.models")).headers.get("content-type")).toContain("text/html");
-});
-
-test("another version's script, which starts in another way → an error instead of a page that half works", () => {
-  expect(() => moveToStudio("const a=window.location.href;")).toThrow(/another way/);
 });
 
 test("the page's own calls → as service_role: schema, rows, changes", async () => {

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createBackoff, LogFile } from "../../local/stack/keep-running.ts";
 import { ChildProcess, type SupervisedOptions, Watchdog } from "../../local/stack/child-process.ts";
-import { allGone } from "./stack-process.ts";
+import { until } from "../support/until.ts";
+import { allGone } from "../support/tools/run-command.ts";
 
 let folder: string;
 let watchdog: Watchdog;
@@ -38,29 +39,11 @@ function childRunning(program: string, more: Partial<SupervisedOptions> = {}): C
   return child;
 }
 
-async function until(what: string, ask: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!ask()) {
-    if (Date.now() > deadline) throw new Error(`did not happen: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 const SERVES = 'console.log("serves"); setInterval(() => {}, 1000);';
 
-test("killed → said in one line, and another process serves", async () => {
+test("killed → said in one line, and another process serves; stopped while it waits for that, or just then → no process comes back", async () => {
   const film = childRunning(SERVES);
   await film.start();
-  const { pid } = film;
-  film.kill("SIGKILL");
-  await until("another process runs", () => film.pid !== undefined && film.pid !== pid);
-  expect(problems).toEqual(["film ended (SIGKILL) and is started again"]);
-});
-
-test("stopped while it waits to be started again, or just then → no process comes back", async () => {
-  const film = childRunning(SERVES);
-  await film.start();
-  const { pid } = film;
   film.kill("SIGKILL");
   await until("its end is noticed", () => problems.length === 1);
   await film.stop();
@@ -69,7 +52,8 @@ test("stopped while it waits to be started again, or just then → no process co
   const other = childRunning(SERVES);
   await other.start();
   other.kill("SIGKILL");
-  await until("another process runs", () => other.pid !== undefined && other.pid !== pid && problems.length === 2);
+  await until("another process runs", () => other.pid !== undefined && problems.length === 2);
+  expect(problems).toEqual(Array(2).fill("film ended (SIGKILL) and is started again"));
   const second = other.pid;
   await other.stop();
   expect(other.pid).toBeUndefined();
@@ -118,10 +102,9 @@ test("a log that grows for weeks → the newest lines in two files of bounded si
   expect(`${older}${newer}`.trim().split("\n").at(-1)).toBe("line 999");
   const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
   expect(names).toEqual(["long.log", "long.log.1"]);
-});
 
-test("a log whose folder has gone → lines are dropped, nothing throws", async () => {
-  const log = new LogFile(join(folder, "nowhere", "film.log"));
-  log.write("line");
-  log.close();
+  // Its folder may go while it runs: lines are dropped, nothing throws.
+  const lost = new LogFile(join(folder, "nowhere", "film.log"));
+  lost.write("line");
+  lost.close();
 });

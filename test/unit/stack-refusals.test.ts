@@ -1,7 +1,10 @@
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { removeData } from "../../local/stack/data-folder.ts";
-import { allGone, descendantsOf, runCommand, runProgram } from "./stack-process.ts";
+import { allGone, descendantsOf, runCommand, runProgram } from "../support/tools/run-command.ts";
+
+// A start takes a minute where the machine is busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 let dataDir: string;
 
@@ -47,39 +50,30 @@ test("a database folder that holds something else → one line, exit 1, and it i
   expect(await Deno.readTextFile(file)).toBe("mine");
 });
 
-test("keys that cannot be read → one line, exit 1", async () => {
-  await Deno.writeTextFile(join(dataDir, "keys.json"), "{");
-  const { code, said } = await refusal([]);
-  expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/keys\.json cannot be read .* --reset$/)] });
+test("keys that cannot be read, a data folder that is a file → one line, exit 1", async () => {
+  const file = join(dataDir, "keys.json");
+  await Deno.writeTextFile(file, "{");
+  const keys = { code: 1, said: [expect.stringMatching(/keys\.json cannot be read .* --reset$/)] };
+  expect(await refusal([])).toEqual(keys);
+  const folder = { code: 1, said: [expect.stringMatching(/^The data folder .* cannot be used/)] };
+  expect(await refusal(["--data", file])).toEqual(folder);
 });
 
-test("a data folder that is a file → one line, exit 1", async () => {
-  const file = join(dataDir, "file");
-  await Deno.writeTextFile(file, "");
-  const { code, said } = await refusal(["--data", file]);
-  expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/^The data folder .* cannot be used/)] });
-});
-
-test.each(["postgres://boss:sekret@127.0.0.1:1/film", "nonsense:sekret"])(
-  "KEYFRAME_DATABASE_URL=%s → one line without the password, exit 1",
-  async (address) => {
-    const { code, said } = await refusal([], { KEYFRAME_DATABASE_URL: address });
-    expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/KEYFRAME_DATABASE_URL/)] });
-    expect(said.join()).not.toContain("sekret");
-  },
-);
-
-test("--reset with KEYFRAME_DATABASE_URL → refused: another user's database is never emptied", async () => {
-  const { code, said } = await refusal(["--reset"], {
-    KEYFRAME_DATABASE_URL: "postgres://boss:sekret@127.0.0.1:1/film",
-  });
-  expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/^--reset does not empty/)] });
-});
-
-test("KEYFRAME_PUBLIC_URL without the secret that callbacks are verified with → refused", async () => {
-  const env = { KEYFRAME_REPLICATE_API_TOKEN: "r8_film", KEYFRAME_PUBLIC_URL: "https://film.example" };
-  const { code, said } = await refusal([], env);
-  expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(/KEYFRAME_REPLICATE_WEBHOOK_SECRET/)] });
+const GIVEN = "postgres://boss:sekret@127.0.0.1:1/film";
+test.each<[string, string[], Record<string, string>, RegExp]>([
+  ["a database that is not there", [], { KEYFRAME_DATABASE_URL: GIVEN }, /KEYFRAME_DATABASE_URL/],
+  ["an address that is none", [], { KEYFRAME_DATABASE_URL: "nonsense:sekret" }, /KEYFRAME_DATABASE_URL/],
+  ["--reset of a given database", ["--reset"], { KEYFRAME_DATABASE_URL: GIVEN }, /^--reset does not empty/],
+  [
+    "an address for callbacks without the secret that they are verified with",
+    [],
+    { KEYFRAME_REPLICATE_API_TOKEN: "r8_film", KEYFRAME_PUBLIC_URL: "https://film.example" },
+    /KEYFRAME_REPLICATE_WEBHOOK_SECRET/,
+  ],
+])("%s → refused in one line without the password, exit 1", async (_what, args, env, line) => {
+  const { code, said } = await refusal(args, env);
+  expect({ code, said }).toEqual({ code: 1, said: [expect.stringMatching(line)] });
+  expect(said.join()).not.toContain("sekret");
 });
 
 test("SIGTERM during the start → exit 0, no process left; the next start on these data works", async () => {
@@ -94,9 +88,9 @@ test("SIGTERM during the start → exit 0, no process left; the next start on th
   // npm runs the script in a shell; a signal to npm may reach only the shell.
   const script = `"${Deno.execPath()}" run -A local/start.ts ${args.join(" ")}; exit 1`;
   const npm = runProgram("/bin/sh", ["-c", script], { npm_lifecycle_event: "start" });
-  await npm.printed("Ctrl-C ends everything");
+  await npm.printed("Migrations");
   const all = await descendantsOf(npm.pid);
   npm.kill("SIGKILL");
-  await allGone(all, 15);
+  await allGone(all);
   await npm.ended;
 });

@@ -5,10 +5,10 @@ import { createStorage } from "../../../supabase/functions/keyframe-generate/fil
 /** Copies the picture at the first argument into the Storage at the second, and prints as JSON what was read or what went wrong. */
 if (import.meta.main) {
   const [from = "", to = ""] = Deno.args;
-  const signal = AbortSignal.any([AbortSignal.timeout(10_000)]);
+  const signal = AbortSignal.any([AbortSignal.timeout(60_000)]);
   const file = { bucket: "keyframe-outputs", name: "a/b.png" } as const;
   const storage = createStorage(to, "sb_secret_made-up", fetch);
-  const source = readOutput(from, { isAllowed: () => true, fetch, idleMs: 300 }, signal);
+  const source = readOutput(from, { isAllowed: () => true, fetch, idleMs: 3_000 }, signal);
   const copy = await createCheckedCopy("first-frame", source);
   let refused: string | null = null;
   await storage.upload(file, copy.type, copy.body, signal).catch((error) => {

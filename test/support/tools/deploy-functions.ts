@@ -6,7 +6,29 @@ import {
   functionArguments,
 } from "../../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
-import type { Uploaded } from "./deploy-uploads.ts";
+import { machine } from "./run-command.ts";
+
+/** One function as the CLI uploaded it. */
+export type Uploaded = {
+  slug: string;
+  /** Every file's path as the CLI named it. */
+  files: string[];
+  /** Path → content. */
+  contents: Map<string, string>;
+  metadata: { entrypoint_path?: string; import_map_path?: string; verify_jwt?: boolean };
+};
+
+/** Reads the multipart body of `POST …/functions/deploy`. */
+export async function readUpload(request: Request, slug: string): Promise<Uploaded> {
+  const form = await request.formData();
+  const metadata = form.get("metadata");
+  const text = typeof metadata === "string" ? metadata : ((await metadata?.text()) ?? "{}");
+  const parts = form.getAll("file").filter((part) => typeof part !== "string");
+  const contents = new Map(await Promise.all(parts.map(async (part) => [part.name, await part.text()] as const)));
+  const files = [...contents.keys()];
+  // What the CLI sends; a test that gets something else fails by it.
+  return { slug, files: files.sort(), contents, metadata: JSON.parse(text) as Uploaded["metadata"] };
+}
 
 /** A function as the platform lists it. Times are milliseconds since 1970. */
 export type DeployedFunction = {
@@ -121,10 +143,4 @@ async function boot(name: FunctionName, url: string, env: Record<string, string>
       await status;
     },
   };
-}
-
-/** Where Deno keeps what it compiled. */
-function machine(): Record<string, string> {
-  const kept = ["PATH", "HOME", "DENO_DIR"].map((name) => [name, Deno.env.get(name) ?? ""]);
-  return Object.fromEntries(kept.filter(([, value]) => value !== ""));
 }

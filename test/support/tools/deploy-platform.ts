@@ -1,9 +1,7 @@
 import postgres from "postgres";
 import { sha256Hex } from "../../../tools/deploy/migrations.ts";
-import { ownCommandLines } from "./deploy-command-lines.ts";
-import { DeployedFunctions } from "./deploy-functions.ts";
+import { DeployedFunctions, readUpload, type Uploaded } from "./deploy-functions.ts";
 import { type ApiSettings, remoteConfig } from "./deploy-remote-config.ts";
-import { readUpload, type Uploaded } from "./deploy-uploads.ts";
 
 export const PROJECT = "abcdefghijklmnopqrst";
 export const REPLICATE_TOKEN = "r8_4b1f0e2d3c4b5a69788796a5b4c3d2e1f0";
@@ -159,5 +157,28 @@ export class DeployPlatform {
       (secret) => !secret.startsWith("http"),
     );
     this.leaks.push(...lines.filter((line) => secrets.some((secret) => line.includes(secret))));
+  }
+}
+
+/** The command lines of the processes that this one started, and of theirs. Linux only; elsewhere none are seen. */
+function ownCommandLines(parent: number | "self" = "self"): string[] {
+  const threads = readOrNothing(() => Array.from(Deno.readDirSync(`/proc/${parent}/task`), ({ name }) => name));
+  const children = threads.flatMap((thread) =>
+    readOrNothing(() => Deno.readTextFileSync(`/proc/${parent}/task/${thread}/children`).split(" ")),
+  );
+  return children
+    .filter((pid) => pid !== "")
+    .flatMap((pid) => [
+      ...readOrNothing(() => [Deno.readTextFileSync(`/proc/${pid}/cmdline`).replaceAll("\0", " ")]),
+      ...ownCommandLines(Number(pid)),
+    ]);
+}
+
+/** A process may end while it is looked at. */
+function readOrNothing(read: () => string[]): string[] {
+  try {
+    return read();
+  } catch {
+    return [];
   }
 }

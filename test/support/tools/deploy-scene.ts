@@ -2,21 +2,20 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
+import { z } from "zod";
 import { readDeploySettings } from "../../../tools/deploy/settings.ts";
 import { runDeployment } from "../../../tools/deploy/run-deployment.ts";
-import { createSecretKeeper, type Progress } from "../../../tools/deploy/output.ts";
-import type { Stage } from "../../../tools/deploy/stage.ts";
-import { createSupabaseCli } from "../../../tools/deploy/supabase-cli.ts";
+import { createSecretKeeper, DeployError, type Progress } from "../../../tools/deploy/output.ts";
+import type { Deployment, Stage } from "../../../tools/deploy/stage.ts";
+import { createSupabaseCli, type SupabaseCli } from "../../../tools/deploy/supabase-cli.ts";
 import { runPgNetWorker } from "../../../local/extensions/pg-net-worker.ts";
 import { installExtensions } from "../../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
 import { removePostgresData } from "../../../local/postgres/server-user.ts";
 import { startPostgres } from "../../../local/postgres/start-postgres.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
-import { forgetProject, logIn } from "./deploy-login.ts";
 import { DeployPlatform, PROJECT, REPLICATE_TOKEN } from "./deploy-platform.ts";
-
-export type Ran = { code: number; stdout: string; stderr: string };
+import { type Running, runCommand } from "./run-command.ts";
 
 /** A hosted project nobody has deployed to yet, and the command that deploys, run as a person runs it. */
 export type DeployScene = {
@@ -27,15 +26,13 @@ export type DeployScene = {
   sql: postgres.Sql;
   /** The environment of a person who is logged in. */
   login: Record<string, string>;
-  /** A variable of "" is left out. */
-  deploy(args?: string[], environment?: Record<string, string>): Promise<Ran>;
-  /** The same, not waited for. */
-  start(environment: Record<string, string>): Deno.ChildProcess;
+  /** The command in a process of its own. A variable of "" is left out. */
+  start(args?: string[], environment?: Record<string, string>): Running;
   /**
-   * Takes some of the stages, in this process: the command's failures without its other stages. Pauses take no time.
-   * Throws what it would print.
+   * Takes some of the stages, or all, in this process, and returns what was printed; throws what the command would print.
+   * Queries go to the platform without the CLI, which takes most of a second to start.
    */
-  take(stages: Stage[], environment?: Record<string, string>): Promise<void>;
+  take(stages?: Stage[], environment?: Record<string, string>, clock?: Deployment["clock"]): Promise<string>;
   stop(): Promise<void>;
 };
 
@@ -53,6 +50,55 @@ export function hastyClock() {
       now += ms;
     },
     timeout: (ms: number) => AbortSignal.timeout(ms),
+  };
+}
+
+/** Any that has the form of one. */
+const ACCESS_TOKEN = `sbp_${"0123456789".repeat(4)}`;
+
+/** The environment in which the Supabase CLI is logged in to the platform on loopback, with a home of its own. */
+export async function logIn(platform: DeployPlatform, home: string): Promise<Record<string, string>> {
+  const profile = join(home, "profile.yaml");
+  await Deno.writeTextFile(
+    profile,
+    `name: loopback
+api_url: ${platform.url}
+dashboard_url: ${platform.url}
+project_host: keyframe.invalid
+`,
+  );
+  // With the new home Deno would compile everything anew.
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"] }).output();
+  const { denoDir } = z.object({ denoDir: z.string() }).parse(JSON.parse(new TextDecoder().decode(stdout)));
+  return {
+    PATH: Deno.env.get("PATH") ?? "",
+    HOME: home,
+    DENO_DIR: denoDir,
+    SUPABASE_PROFILE: profile,
+    SUPABASE_ACCESS_TOKEN: ACCESS_TOKEN,
+    PGSSLMODE: "disable",
+  };
+}
+
+/** The CLI notes in the checkout which project it saw last; a made-up one must not stay there. */
+export async function forgetProject(): Promise<void> {
+  const path = join(PROJECT_ROOT, "supabase/.temp/linked-project.json");
+  const noted = await Deno.readTextFile(path).catch(() => "");
+  if (noted.includes(PROJECT)) await Deno.remove(path).catch(() => undefined);
+}
+
+/** Asks the Management API itself, as the CLI does; the other commands, and queries elsewhere, stay the CLI's. */
+function withDirectQueries(cli: SupabaseCli, platform: DeployPlatform): SupabaseCli {
+  return {
+    run: cli.run,
+    query: async (doing, sql, row, mode, options) => {
+      if (options?.at) return await cli.query(doing, sql, row, mode, options);
+      const body = JSON.stringify({ query: sql, read_only: mode === "read" });
+      const answer = await fetch(`${platform.url}/v1/projects/${PROJECT}/database/query`, { method: "POST", body });
+      const text = await answer.text();
+      if (!answer.ok) throw new DeployError(`Failed while ${doing}: ${text}`);
+      return z.array(row).parse(JSON.parse(text));
+    },
   };
 }
 
@@ -93,25 +139,11 @@ export async function openDeployScene(): Promise<DeployScene> {
     databaseUrl,
     sql,
     login,
-    deploy: async (args = [], environment = {}) => {
-      const { code, stdout, stderr } = await deployCommand(args, { ...usual, ...environment }).output();
-      const decoder = new TextDecoder();
-      return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
-    },
-    start: (environment) => deployCommand([], { ...usual, ...environment }).spawn(),
-    take: async (stages, environment = {}) => {
-      const set = withoutEmpty({ ...usual, ...environment });
-      const given = { help: false, project: PROJECT, dryRun: false, dashboard: false, localBundling: false } as const;
-      const deployment = {
-        settings: readDeploySettings(given, set),
-        cli: createSupabaseCli(PROJECT, set, silent),
-        fetch,
-        clock: hastyClock(),
-        progress: silent,
-        keeper: createSecretKeeper(),
-        found: { secretDigests: new Map<string, string>() },
-      };
-      await runDeployment(deployment, () => undefined, stages);
+    start: (args = [], environment = {}) =>
+      runCommand("tools/deploy.ts", ["--project", PROJECT, ...args], { ...usual, ...environment }),
+    take: (stages, environment, clock) => {
+      const set = withoutEmpty({ ...usual, SUPABASE_DB_URL: "", ...environment });
+      return takeStages(stages, platform, set, clock);
     },
     stop: async () => {
       stopSending.abort();
@@ -126,15 +158,27 @@ export async function openDeployScene(): Promise<DeployScene> {
   };
 }
 
-function deployCommand(args: string[], env: Record<string, string>): Deno.Command {
-  return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", join(PROJECT_ROOT, "tools/deploy.ts"), "--project", PROJECT, ...args],
-    clearEnv: true,
-    env: withoutEmpty(env),
-    stdin: "null",
-    stdout: "piped",
-    stderr: "piped",
-  });
+/** Takes some of the stages, or all, in this process. Pauses pass at once unless the clock says otherwise. */
+export async function takeStages(
+  stages: Stage[] | undefined,
+  platform: DeployPlatform,
+  environment: Record<string, string>,
+  clock: Deployment["clock"] = hastyClock(),
+): Promise<string> {
+  const given = { help: false, project: PROJECT, dryRun: false, dashboard: false, localBundling: false } as const;
+  const keeper = createSecretKeeper();
+  const printed: string[] = [];
+  const deployment = {
+    settings: readDeploySettings(given, environment),
+    cli: withDirectQueries(createSupabaseCli(PROJECT, environment, silent), platform),
+    fetch,
+    clock,
+    progress: silent,
+    keeper,
+    found: { secretDigests: new Map<string, string>() },
+  };
+  await runDeployment(deployment, (line) => printed.push(keeper.hide(line)), stages);
+  return printed.join("\n");
 }
 
 const withoutEmpty = (env: Record<string, string>) =>

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { supabaseCli } from "../../../local/stack/apply-migrations.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { listFiles } from "../../../tools/install/source.ts";
+import { runProgram } from "./run-command.ts";
 
 /** A repository of an app in a temporary folder, with the real Supabase CLI. */
 export type AppRepository = {
@@ -40,11 +41,9 @@ export async function initApp(parent: string, name: string, env: Record<string, 
       return stdout;
     },
     install: async ([command = "", ...args], from = PROJECT_ROOT) => {
-      const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-        args: ["run", "-A", join(from, "tools/install.ts"), command, folder, ...args],
-      }).output();
-      const decoder = new TextDecoder();
-      return { code, said: decoder.decode(stdout) + decoder.decode(stderr) };
+      const script = join(from, "tools/install.ts");
+      const { code, output } = await runProgram(Deno.execPath(), ["run", "-A", script, command, folder, ...args]).ended;
+      return { code, said: output };
     },
   };
   await app.supabase("init", "--yes");
