@@ -21,7 +21,7 @@ beforeAll(async () => {
   const journeyFile = new URL("../support/client/journey.ts", import.meta.url).pathname;
   const { code } = await transformWithOxc(await Deno.readTextFile(journeyFile), journeyFile);
   await Deno.writeTextFile(`${app}/package.json`, JSON.stringify({ type: "module", private: true }));
-  await Deno.writeTextFile(`${app}/journey.js`, code.replace("../../client/index.ts", "keyframe-client"));
+  await Deno.writeTextFile(`${app}/journey.js`, code.replace("../../../client/index.ts", "keyframe-client"));
   await Deno.writeTextFile(
     `${app}/run.js`,
     `import { journey } from "./journey.js";
