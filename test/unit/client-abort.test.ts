@@ -1,22 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Clock, systemClock } from "../../client/clock.ts";
 import type { KeyframeClient } from "../../client/index.ts";
-import {
-  hang,
-  predictionWith,
-  REF,
-  refusal,
-  type ScriptedServer,
-  startScriptedServer,
-  type Turn,
-} from "../support/client/server.ts";
+import { hang, predictionWith, REF, refusal, type Turn, useScriptedServer } from "../support/client/server.ts";
 import { until } from "../support/until.ts";
 
-let server: ScriptedServer;
-beforeAll(async () => {
-  server = await startScriptedServer();
-});
-afterAll(() => server.stop());
+const server = await useScriptedServer();
 
 const reason = new Error("The page was left.");
 

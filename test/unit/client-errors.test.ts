@@ -1,23 +1,11 @@
 import { inspect } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type KeyframeClient, KeyframeError } from "../../client/index.ts";
 import { ERROR_STATUS } from "../../shared/http/errors.ts";
-import {
-  breakOff,
-  hang,
-  predictionWith,
-  REF,
-  type ScriptedServer,
-  startScriptedServer,
-  type Turn,
-} from "../support/client/server.ts";
+import { breakOff, hang, predictionWith, REF, type Turn, useScriptedServer } from "../support/client/server.ts";
 import { until } from "../support/until.ts";
 
-let server: ScriptedServer;
-beforeAll(async () => {
-  server = await startScriptedServer();
-});
-afterAll(() => server.stop());
+const server = await useScriptedServer();
 
 /** What a call without retries is refused with. */
 async function refused(turn: Turn, options = {}): Promise<KeyframeError> {

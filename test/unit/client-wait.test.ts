@@ -1,20 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Prediction } from "../../shared/contract/predictions.ts";
-import {
-  breakOff,
-  predictionWith,
-  REF,
-  refusal,
-  type ScriptedServer,
-  startScriptedServer,
-  type Turn,
-} from "../support/client/server.ts";
+import { breakOff, predictionWith, REF, refusal, type Turn, useScriptedServer } from "../support/client/server.ts";
 
-let server: ScriptedServer;
-beforeAll(async () => {
-  server = await startScriptedServer();
-});
-afterAll(() => server.stop());
+const server = await useScriptedServer();
 
 /** An answer of the status endpoint. `held`: how long the service held it, in ms. */
 function state(
