@@ -162,7 +162,7 @@ test("a session that cannot be refreshed, or that the service refuses while a pa
   await heading(page, "Webhooks");
   const body = { success: false, data: null, error: { code: "unauthorized", message: "Sign in.", requestId: "r" } };
   await page.route(API, (route) => route.fulfill({ status: 401, json: body }));
-  await page.getByRole("banner").getByRole("link", { name: "Projects" }).click();
+  await page.getByRole("banner").getByRole("link", { name: "Projects", exact: true }).click();
   await page.getByText("Your session has expired.").waitFor();
   await page.unroute(API);
   await fillCredentials(page, person);

@@ -7,7 +7,7 @@ import { runsAtProvider } from "../support/film/provider.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
-// Its own stack, for its simulator takes a minute for a run. test/api/cancel.test.ts has the plain cancel.
+// Its own stack, for its simulator takes a minute for a run. What a cancel answers is tested in test/api.
 let stack: OwnStack;
 let maker: FilmMaker;
 beforeAll(async () => {

@@ -89,21 +89,8 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const afterwards = await refusal(keyframe.readProject(projectId));
   return {
     ...{ project, referenceImagePath, first, last, video, seen, again, ended, reads, listed, projects, changed, whole },
-    ...{
-      hook,
-      test,
-      paused,
-      shown,
-      rotated,
-      deliveries,
-      redelivered,
-      readDelivery,
-      recovered,
-      hooks,
-      readHook,
-      deletedHook,
-    },
-    ...{ refusals, deleted, afterwards },
+    ...{ hook, test, paused, shown, rotated, deliveries, redelivered, recovered, hooks, readHook, deletedHook },
+    ...{ readDelivery, refusals, deleted, afterwards },
   };
 }
 
