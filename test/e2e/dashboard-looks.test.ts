@@ -193,12 +193,15 @@ async function switchTo(page: Page, colorScheme: "light" | "dark"): Promise<void
   });
 }
 
-/** Of a page as it stands: what axe finds in light and in dark, and whether a phone has to scroll sideways. */
+/**
+ * Of a page as it stands: what axe finds in one scheme, what of it is contrast in the other, where the page is left, and whether a phone
+ * has to scroll sideways.
+ */
 async function findings(page: Page): Promise<string[]> {
+  const isDark = await page.evaluate(() => matchMedia("(prefers-color-scheme: dark)").matches);
   const found = await axeFindings(page);
-  await switchTo(page, "dark");
-  found.push(...(await axeFindings(page, ["color-contrast"])).map((finding) => `dark, ${finding}`));
-  await switchTo(page, "light");
+  await switchTo(page, isDark ? "light" : "dark");
+  found.push(...(await axeFindings(page, ["color-contrast"])).map((finding) => `in the other scheme, ${finding}`));
   await page.setViewportSize(PHONE);
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   if (width > PHONE.width) found.push(`${width} px wide in a window of ${PHONE.width} px`);
