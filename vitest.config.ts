@@ -13,11 +13,11 @@ const project = (name: string, include: string, more: object) => ({
   test: { name, include: [`test/${include}/**/*.test.ts`], setupFiles, ...patience, ...more },
 });
 const withStack = { globalSetup: ["test/support/stack/global-setup.ts"] };
-const unit = project("unit", "{unit,conformance}", {
+const unit = project("unit", "unit", {
   alias: { typescript: typescript5.pathname },
   server: { deps: { inline: ["openapi-typescript"] } },
 });
-const stack = project("stack", "{db,api,e2e,faults,security}", withStack);
+const stack = project("stack", "{db,api,e2e,faults,security,conformance}", withStack);
 const lab = project("lab", "lab", withStack);
 const tools = project("tools", "tools", {});
 
@@ -31,7 +31,6 @@ const MODES: Record<string, ReturnType<typeof project>[]> = {
 
 export default defineConfig(({ mode }) => ({
   test: {
-    globalSetup: ["test/support/openapi/summary.ts"],
     // More workers than the two cores of the machines this has to pass on: most tests wait for a server most of the time.
     maxWorkers: 4,
     // postgres.js asks a new connection for its array types outside of any promise that its user could catch. The gateway

@@ -10,6 +10,7 @@ import { flowBenchmark } from "./flow-benchmark.ts";
 import { growthBenchmark } from "./growth/growth-benchmark.ts";
 import { describeMachine } from "./measure.ts";
 import { memoryBenchmark } from "./memory/memory-benchmark.ts";
+import { paintBenchmark } from "./paint-benchmark.ts";
 import { blockOf, costsTable, writeBlock } from "./report.ts";
 import { BenchStacks } from "./stack.ts";
 
@@ -22,6 +23,7 @@ const BENCHMARKS: Benchmark[] = [
   coldBenchmark,
   memoryBenchmark,
   hostedBenchmark,
+  paintBenchmark,
 ];
 const NAMES = BENCHMARKS.map(({ name }) => name);
 const HELP = `npm run bench -- [NAME …] [options]   compares this project with what one would use instead

@@ -99,6 +99,9 @@ export const health = z
   .object({
     status: z.enum(["ok", "degraded"]).meta({ description: "degraded: the service answers, but has `problems`." }),
     database: z.literal("ok"),
+    schemaVersion: z
+      .string()
+      .meta({ description: "The version whose migrations the database has.", examples: ["0.1.0"] }),
     problems: z.array(z.string()).optional().meta({ description: "With deep=1: what does not work, and what to do." }),
     figures: serviceFigures.optional().meta({ description: "With deep=1." }),
   })

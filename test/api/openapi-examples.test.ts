@@ -1,3 +1,4 @@
+import { openApiDocument } from "../../shared/contract/openapi/index.ts";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { sendToApi } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
@@ -18,44 +19,18 @@ beforeAll(async () => {
 });
 afterAll(() => scene?.receiver.close());
 
-const asItIs = async () => scene.real;
-const nothing = async (): Promise<Real> => ({});
-
-/** What has to be there before each request. An operation that is new must be thought about here. */
+/** What a request uses up, and so has to be made for it. */
 const PREPARE: Record<string, () => Promise<Real>> = {
-  createProject: nothing,
-  listProjects: nothing,
-  readProject: asItIs,
-  changeProject: asItIs,
   deleteProject: () => scene.freshProject(),
-  listPredictions: asItIs,
-  uploadReferenceImage: nothing,
-  startFirstFrame: asItIs,
-  startLastFrame: asItIs,
-  startVideo: asItIs,
-  readFirstFrame: asItIs,
-  readLastFrame: asItIs,
-  readVideo: asItIs,
   cancelPrediction: () => scene.freshRun(),
-  createWebhook: nothing,
-  listWebhooks: nothing,
-  readWebhook: asItIs,
   changeWebhook: () => scene.freshWebhook(),
   deleteWebhook: () => scene.freshWebhook(),
-  revealSecret: asItIs,
-  rotateSecret: asItIs,
-  testWebhook: asItIs,
-  listDeliveries: asItIs,
-  readDelivery: asItIs,
-  redeliver: asItIs,
-  recoverWebhook: asItIs,
-  readHealth: nothing,
-  readOpenApi: nothing,
-  readMetrics: nothing,
 };
 
-test("every operation of the document is prepared here, and nothing else", () => {
-  expect(Object.keys(PREPARE).toSorted()).toEqual(places.map(({ id }) => id).toSorted());
+test("GET /api/openapi.json without a session → the document itself, in no envelope, of this server and this version", async () => {
+  const { version } = JSON.parse(await Deno.readTextFile(new URL("../../package.json", import.meta.url)));
+  const made = openApiDocument(`${inject("stack").url}/functions/v1`, version);
+  expect(await (await sendToApi("/api/openapi.json")).json()).toEqual(JSON.parse(JSON.stringify(made)));
 });
 
 /** The status that the document has for the success; there is one. */
@@ -92,9 +67,7 @@ const each = places.flatMap((place) =>
 
 describe.each(each)("$name", ({ place, example }) => {
   test(`→ ${successOf(place)}, as the document has it`, async () => {
-    const prepare = PREPARE[place.id];
-    if (prepare === undefined) throw new Error(`${place.id} is not prepared in this file.`);
-    const real = withReal(example, await prepare());
+    const real = withReal(example, { ...scene.real, ...(await PREPARE[place.id]?.()) });
     const seen = await send(place, real, place.id === "createWebhook" ? scene.newcomer : scene.user);
     expect([seen.status], seen.text).toEqual(successOf(place));
     expect(checkAnswer(seen)).toEqual([]);
@@ -113,11 +86,4 @@ async function expectNothingSent(text: string): Promise<void> {
 test("the test events were sent, to this machine", async () => {
   const tests = () => scene.receiver.arrivals.filter(({ body }) => JSON.parse(body).type === "webhook.test");
   await until("two test events", () => tests().length >= 2);
-});
-
-test("an example with a sample that is not prepared, or with an identifier of its own → it is refused here", () => {
-  const [place] = places.filter(({ id }) => id === "readProject");
-  const [example] = place?.described["x-examples"] ?? [];
-  expect(() => withReal(example, {})).toThrow("projectId, which was not prepared");
-  expect(() => withReal({ path: { id: crypto.randomUUID() } }, scene.real)).toThrow("no sample");
 });

@@ -51,12 +51,6 @@ test("POST with Prefer: wait=20 → 202 with the ended prediction and its output
   expect(location).toContain(ended.predictionId);
 });
 
-test("POST with Prefer: wait of a run that fails → 202 with the failure", async () => {
-  const body = { projectId, prompt: uniquePrompt("[[fault:failed=The sea was too rough.]]") };
-  const { status, data } = await user.post("/api/projects/generate/first-frame", body, { prefer: "wait=20" });
-  expect([status, prediction.parse(data).error?.message]).toEqual([202, "The sea was too rough."]);
-});
-
 test("POST with Prefer: wait=1 of a run that takes longer → 202 after a second with how it stands, and when to poll", async () => {
   const began = performance.now();
   const body = { projectId, prompt: uniquePrompt("[[fault:callback_lost]] [[fault:output_slow=4000]]") };

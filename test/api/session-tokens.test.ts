@@ -28,13 +28,11 @@ const publicPem = async () => {
   return await exportSPKI(key);
 };
 
-/** The header Authorization, or undefined for none. */
-const WRONG: Record<string, () => Promise<string | undefined> | string | undefined> = {
-  "no Authorization header": () => undefined,
+/** The header Authorization. */
+const WRONG: Record<string, () => Promise<string> | string> = {
   "an empty Authorization header": () => "",
   "Bearer without a token": () => "Bearer ",
   "a token that is none": () => "Bearer not-a-token",
-  "three parts that are no JSON": () => "Bearer a.b.c",
   "two tokens": () => `Bearer ${victim.token} ${victim.token}`,
   "two tokens, separated by a comma": () => `Bearer ${victim.token}, Bearer ${victim.token}`,
   "the token without a scheme": () => victim.token,
@@ -50,7 +48,6 @@ const WRONG: Record<string, () => Promise<string | undefined> | string | undefin
   "no audience": () => bearer(forgeToken(victim.id, { claims: { aud: undefined } })),
   "the role anon": () => bearer(forgeToken(victim.id, { claims: { role: "anon" } })),
   "the role service_role": () => bearer(forgeToken(victim.id, { claims: { role: "service_role" } })),
-  "the role postgres": () => bearer(forgeToken(victim.id, { claims: { role: "postgres" } })),
   "no role": () => bearer(forgeToken(victim.id, { claims: { role: undefined } })),
   "no subject": () => bearer(forgeToken(victim.id, { claims: { sub: undefined } })),
   "a subject that is no user's identifier": () => bearer(forgeToken("' or true --")),
@@ -63,12 +60,10 @@ const WRONG: Record<string, () => Promise<string | undefined> | string | undefin
     return `Bearer ${tokenPart({ alg: "none", typ: "JWT", kid: publicJwk().kid })}.${payload}.${signature}`;
   },
   "HS256 signed with the public key as JWK": () => signedBySecret(JSON.stringify(publicJwk())),
-  "HS256 signed with the public key as PEM": async () => signedBySecret(await publicPem()),
   "HS256 signed with the public key as PEM, without kid": async () =>
     signedBySecret(await publicPem(), { kid: undefined }),
   "HS256 signed with the secret of the local Auth": () => signedBySecret(inject("stack").liteJwtSecret),
   "HS256 signed with the publishable key": () => signedBySecret(inject("stack").publishableKey),
-  "HS256 signed with an empty-looking secret": () => signedBySecret("\0"),
   "ES256 by another key under our kid": async () =>
     bearer(forgeToken(victim.id, { key: (await generateKeyPair("ES256")).privateKey })),
   "another key, carried in the header": async () => {
@@ -92,23 +87,16 @@ const WRONG: Record<string, () => Promise<string | undefined> | string | undefin
   },
   "a signature cut short": () => `Bearer ${victim.token.slice(0, -4)}`,
   "no signature": () => `Bearer ${victim.token.split(".").slice(0, 2).join(".")}.`,
-  "the publishable key": () => `Bearer ${inject("stack").publishableKey}`,
-  "the secret key": () => `Bearer ${inject("stack").secretKey}`,
-  // 64 KiB of headers is what the HTTP server itself admits; beyond it no function is asked.
-  "a token of 60,000 characters": () => `Bearer ${"e".repeat(60_000)}`,
   "a well-signed token of 40,000 characters with a wrong audience": () =>
     bearer(forgeToken(victim.id, { claims: { aud: "anon", note: "x".repeat(30_000) } })),
 };
 
 test.each(Object.entries(WRONG))("%s → 401 on every kind of route, and nothing changed", async (_name, make) => {
-  const authorization = await make();
-  const headers = authorization === undefined ? {} : { authorization };
+  const headers = { authorization: await make() };
   const before = await footprint(sql, victim.id);
   const replies = await Promise.all([
     callApi("/api/projects", { headers, json: { title: "Not mine", textPrompt: "Not mine" } }),
-    callApi("/api/projects/generate/first-frame", { headers, json: { projectId } }),
     callApi(`/api/projects/generate/first-frame?projectId=${projectId}`, { headers }),
-    callApi("/api/projects/generate/cancel", { headers, json: { projectId, predictionId: projectId } }),
     callApi("/api/projects/reference-images", { headers: { ...headers, "content-type": "image/png" }, body: "x" }),
   ]);
   expect(replies.map(({ status, error }) => [status, error?.code])).toEqual(replies.map(() => [401, "unauthorized"]));
@@ -124,11 +112,6 @@ test("a wrong token beside a good apikey → 401: it never counts as none", asyn
   }
 });
 
-test("the secret key as apikey and no token → 401: a key is no session", async () => {
-  const headers = { apikey: inject("stack").secretKey };
-  expect((await callApi(`/api/projects/generate/video?projectId=${projectId}`, { headers })).status).toBe(401);
-});
-
 test("a foreign apikey beside a good token → 201: identity comes from the token alone", async () => {
   const headers = { apikey: "sb_publishable_of_somebody_else" };
   expect((await victim.post("/api/projects", { title: "Mine", textPrompt: "Mine" }, headers)).status).toBe(201);
@@ -140,11 +123,6 @@ test("the token as Auth issues it, with bearer, BEARER or two spaces → 201", a
     const json = { title: "Mine", textPrompt: "Mine" };
     expect((await callApi("/api/projects", { headers, json })).status).toBe(201);
   }
-});
-
-test("a token forged with the right key and the right claims → 201: what is wrong above is only what its name says", async () => {
-  const token = await forgeToken(victim.id);
-  expect((await callApi("/api/projects", { token, json: { title: "Mine", textPrompt: "Mine" } })).status).toBe(201);
 });
 
 test("a token that was good a moment ago → 401 as soon as it has expired, however often it was accepted before", async () => {
@@ -164,8 +142,4 @@ test("a good token of a user who no longer exists → 401, and no project", asyn
   const reply = await callApi("/api/projects", { token, json: { title: "Ghost", textPrompt: "Ghost" } });
   expect([reply.status, reply.error?.code]).toEqual([401, "unauthorized"]);
   expect((await footprint(sql, gone)).projects).toBe(0);
-});
-
-test("GET /api/health with a wrong token → 200: it asks for none", async () => {
-  expect((await callApi("/api/health", { headers: { authorization: "Bearer a.b.c" } })).status).toBe(200);
 });

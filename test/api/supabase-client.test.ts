@@ -65,22 +65,6 @@ test("functions.invoke with GET, PATCH and DELETE, and a query in the path → l
   expect((await readReply(error.context)).error?.code).toBe("not_found");
 });
 
-test("functions.invoke with an Idempotency-Key of the app's own → the second is the first again", async () => {
-  const { supabase, id } = await signUp();
-  const options = {
-    body: { title: "Harbour", textPrompt: "Dawn" },
-    headers: { "Idempotency-Key": crypto.randomUUID() },
-  };
-  const [one, two] = [
-    await supabase.functions.invoke("api/projects", options),
-    await supabase.functions.invoke("api/projects", options),
-  ];
-  expect(two.data).toEqual(one.data);
-  expect(two.response?.headers.get("idempotency-replayed")).toBe("true");
-  const { count } = await supabase.from("projects").select("*", { count: "exact", head: true }).eq("owner_id", id);
-  expect(count).toBe(1);
-});
-
 test("functions.invoke that is refused → FunctionsHttpError whose context is the enveloped answer", async () => {
   const { supabase } = await signUp();
   const { data, error } = await supabase.functions.invoke("api/projects", { body: { title: "Harbour" } });

@@ -45,8 +45,9 @@ type Row = {
   error_msg: string | null;
 };
 
-async function post(path: string, base = receiver.url): Promise<string> {
-  const [row] = await sql<{ id: string }[]>`select net.http_post(${base + path}) as id`;
+async function post(path: string, base = receiver.url, timeout = 5000, by = sql): Promise<string> {
+  const [row] = await by<{ id: string }[]>`
+    select net.http_post(${base + path}, timeout_milliseconds := ${timeout}::int) as id`;
   return row?.id ?? "";
 }
 
@@ -93,7 +94,8 @@ function responseTo(id: string): Promise<Row> {
   });
 }
 
-describe("interface", () => {
+// In one batch or another: a test may wait a second for the next.
+describe.concurrent("beside each other", () => {
   test("the three functions have pg_net's parameters, in its order, with its defaults", async () => {
     const functions = await sql`
       select proname, pg_get_function_arguments(oid) as arguments, pg_get_function_result(oid) as result
@@ -129,22 +131,12 @@ describe("interface", () => {
 
   test("anon may post, read all responses and empty the queue, as it all belongs to PUBLIC", async () => {
     const anon = database.as("anon");
-    const [row] = await anon<{ id: string }[]>`select net.http_post(${`${receiver.url}/anon`}) as id`;
-    await receiver.of("/anon");
-    await responseTo(row?.id ?? "");
-    expect((await anon`select from net._http_response where id = ${row?.id ?? ""}`).length).toBe(1);
+    const id = await post("/anon", receiver.url, 5000, anon);
+    await responseTo(id);
+    expect(await anon`select from net._http_response where id = ${id}`).toHaveLength(1);
     await anon`delete from net.http_request_queue where id = -1`;
   });
 
-  test("net.check_worker_is_up() passes, and net.worker_restart() loses nothing", async () => {
-    await sql`select net.check_worker_is_up()`;
-    expect([...(await sql`select net.worker_restart() as restarted`)]).toEqual([{ restarted: true }]);
-    await post("/after-restart");
-    await receiver.of("/after-restart");
-  });
-});
-
-describe("transactions", () => {
   test("a rolled back post and one rolled back to a savepoint are not sent, the rest of the transaction is", async () => {
     await sql
       .begin(async (sql) => {
@@ -176,32 +168,159 @@ describe("transactions", () => {
     await receiver.of("/long");
   });
 
-  test.each([
-    ["no scheme", "example.com"],
-    ["a space", "http://exa mple.com"],
-    ["nothing", ""],
-    ["null", null],
-  ])("a URL with %s raises in the caller's transaction", async (_what, url) => {
-    await expect(sql`select net.http_post(${url}::text)`).rejects.toThrow();
+  test("a URL without a scheme, with a space, empty or null, or of a scheme that libcurl does not know → raises in the caller's transaction", async () => {
+    for (const url of ["example.com", "http://exa mple.com", "", null]) {
+      await expect(sql`select net.http_post(${url}::text)`).rejects.toThrow();
+    }
+    for (const url of ["gopher-like://127.0.0.1/", "ws://127.0.0.1/", "mailto:a@b.example"]) {
+      await expect(sql`select net.http_post(${url})`).rejects.toThrow(`invalid URL "${url}": Unsupported URL scheme`);
+    }
   });
 
-  test.each(["gopher-like://127.0.0.1/", "ws://127.0.0.1/", "mailto:a@b.example"])(
-    "a scheme that libcurl does not know (%s) raises in the caller's transaction and is named",
-    async (url) => {
-      await expect(sql`select net.http_post(${url})`).rejects.toThrow(`invalid URL "${url}": Unsupported URL scheme`);
-    },
-  );
+  test("a scheme that libcurl knows and pg_net does not allow → a response row with an error", async () => {
+    for (const id of [await post("", "ftp://127.0.0.1/"), await post("", "file:///etc/hostname")]) {
+      expect(await responseTo(id)).toMatchObject({ status_code: null, error_msg: "Unsupported protocol" });
+    }
+  });
 
-  test.each(["ftp://127.0.0.1/", "file:///etc/hostname"])(
-    "a scheme that libcurl knows and pg_net does not allow (%s) ends as a response row with an error",
-    async (url) => {
-      const [row] = await sql<{ id: string }[]>`select net.http_post(${url}) as id`;
-      expect(await responseTo(row?.id ?? "")).toMatchObject({ status_code: null, error_msg: "Unsupported protocol" });
-    },
-  );
+  test("2xx → status, content type and content, null where there is none; net._http_collect_response gives them too", async () => {
+    const id = await post("/json");
+    const row = await responseTo(id);
+    expect(row).toMatchObject({ status_code: 200, content: '{"answer":42}', timed_out: false, error_msg: null });
+    expect(row.content_type).toContain("application/json");
+    const [collected] = await sql`
+      select (result).status, ((result).response).status_code, ((result).response).body
+      from (select net._http_collect_response(${id}) as result) as collected`;
+    expect(collected).toEqual({ status: "SUCCESS", status_code: 200, body: '{"answer":42}' });
+    expect(await responseTo(await post("/empty"))).toMatchObject({ status_code: 204, content: null });
+  });
+
+  test("503 → a normal row with its headers, and no second attempt", async () => {
+    const row = await responseTo(await post("/busy"));
+    expect(row).toMatchObject({ status_code: 503, content: "try later", timed_out: false, error_msg: null });
+    expect(row.headers).toMatchObject({ "retry-after": "7" });
+    expect(receiver.countOf("/busy")).toBe(1);
+  });
+
+  test("no answer in time → no status, an error that begins with the timeout, though the receiver had it all", async () => {
+    const response = await responseTo(await post("/hanging", receiver.url, 300));
+    expect(response.status_code).toBeNull();
+    expect(response.error_msg).toMatch(TIMEOUT);
+    expect(Number(TIMEOUT.exec(response.error_msg ?? "")?.[4])).toBeGreaterThan(200); // spent waiting for the answer
+    expect([true, null]).toContain(response.timed_out);
+    expect(receiver.countOf("/hanging")).toBe(1);
+  });
+
+  test("nothing listens → could not connect", async () => {
+    const gone = startReceiver();
+    await gone.stop();
+    const row = await responseTo(await post("/", gone.url));
+    expect(row.status_code).toBeNull();
+    expect(row.error_msg).toMatch(/^Could(n't| not) connect to server/);
+    expect(row.timed_out).not.toBe(true);
+  });
+
+  test.each<[string, ((socket: Socket) => void) | null, string]>([
+    ["closed without an answer", (socket) => socket.end(), "Server returned nothing (no headers, no data)"],
+    ["reset", (socket) => socket.resetAndDestroy(), "Failure when receiving data from the peer"],
+    ["a body that is cut", (socket) => socket.end(`${HEAD}abc`), "Transferred a partial file"],
+    [
+      "reset within the body",
+      (socket) => socket.write(`${HEAD}abc`, () => setTimeout(() => socket.resetAndDestroy(), 100)),
+      "Failure when receiving data from the peer",
+    ],
+    ["an answer that is not TLS", null, "SSL connect error"],
+    ["an answer that is not HTTP", (socket) => socket.end("SSH-2.0-OpenSSH\r\n\r\n"), "Unsupported protocol"],
+  ])("%s → no status, and libcurl's sentence for it", async (_, answer, sentence) => {
+    await using server = await rawReceiver(answer ?? ((socket) => socket.end(HEAD)));
+    const row = await responseTo(await post("/", answer ? server.url : server.url.replace("http:", "https:")));
+    expect(row).toMatchObject({ status_code: null, timed_out: false, error_msg: sentence });
+  });
+
+  test("redirects without end → a row with an error", async () => {
+    const row = await responseTo(await post("/loop"));
+    expect(row.status_code).toBeNull();
+    // Releases of libcurl from 8.3 on stop after 30.
+    expect(row.error_msg).toMatch(
+      /^(Number of redirects hit maximum amount|Failure when receiving data from the peer)$/,
+    );
+  });
+
+  const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+  test("one connection serves the requests of several batches", async () => {
+    await using server = await rawReceiver((socket) => socket.write(OK));
+    for (let i = 0; i < 3; i++) expect(await responseTo(await post("/", server.url))).toMatchObject({ content: "ok" });
+    expect([server.requests(), server.connections()]).toEqual([3, 1]);
+  });
+
+  test("a kept connection that ends without an answer → the request is sent once more, on a fresh one", async () => {
+    await using server = await rawReceiver((socket, requests) => (requests === 2 ? socket.end() : socket.write(OK)));
+    expect(await responseTo(await post("/", server.url))).toMatchObject({ content: "ok" });
+    expect(await responseTo(await post("/", server.url))).toMatchObject({ content: "ok", error_msg: null });
+    expect([server.requests(), server.connections()]).toEqual([3, 2]);
+  });
+
+  test("the body's bytes are the text of the jsonb, so a signature over body::text verifies", async () => {
+    const [body] = await sql<{ text: string }[]>`
+      select text, net.http_post(${`${receiver.url}/body`}, body := text::jsonb)
+      from (select '{"longer": [1.50, null], "b": "ü 漢", "a":   {}}'::jsonb::text as text) as bodies`;
+    const request = await receiver.of("/body");
+    expect(request.method).toBe("POST");
+    expect(new TextDecoder().decode(request.body)).toBe(body?.text);
+    expect(body?.text).toBe('{"a": {}, "b": "ü 漢", "longer": [1.50, null]}');
+    expect(request.headers.get("content-type")).toBe("application/json");
+  });
+
+  test("http_get sends params in the query, http_delete its body", async () => {
+    await sql`select net.http_get(${`${receiver.url}/get?a=1`}, params := '{"q": "x y&z"}')`;
+    await sql`select net.http_delete(${`${receiver.url}/delete`}, body := '{"id": 1}')`;
+    const get = await until("the GET", () => receiver.requests.find(({ path }) => path.startsWith("/get?")));
+    expect([get.method, get.body.length]).toEqual(["GET", 0]);
+    expect(Object.fromEntries(new URL(get.path, receiver.url).searchParams)).toEqual({ a: "1", q: "x y&z" });
+    const deleted = await receiver.of("/delete");
+    expect([deleted.method, new TextDecoder().decode(deleted.body)]).toEqual(["DELETE", '{"id": 1}']);
+  });
+
+  test("header values that are null or empty are left out, numbers are sent as text, Content-Type is added; headers null → a form", async () => {
+    await sql`select net.http_post(${`${receiver.url}/headers`},
+      headers := '{"X-Null": null, "X-Empty": "", "X-Number": 7, "X-Text": "text"}')`;
+    await sql`select net.http_post(${`${receiver.url}/no-headers`}, headers := null)`;
+    const { headers } = await receiver.of("/headers");
+    const sent = ["x-null", "x-empty", "x-number", "x-text", "content-type"].map((name) => headers.get(name));
+    expect(sent).toEqual([null, null, "7", "text", "application/json"]);
+    const form = await receiver.of("/no-headers");
+    expect(form.headers.get("content-type")).toBe("application/x-www-form-urlencoded");
+  });
+
+  test("a Content-Type that is not exactly application/json raises", async () => {
+    const headers = sql.json({ "content-type": "application/json; charset=utf-8" });
+    await expect(sql`select net.http_post(${receiver.url}, headers := ${headers})`).rejects.toThrow(/Content-Type/);
+  });
+
+  test.each([
+    ...[301, 302, 303].map((status) => [status, "GET", ""] as const),
+    ...[307, 308].map((status) => [status, "POST", '{"a": 1}'] as const),
+  ])("redirect %i → a %s with the body %j, custom headers kept", async (status, method, body) => {
+    const headers = sql.json({ "X-Signature": "signed" });
+    await sql`select net.http_post(${`${receiver.url}/redirect-${status}`}, body := '{"a": 1}', headers := ${headers})`;
+    const request = await receiver.of(`/after-${status}`);
+    expect([request.method, new TextDecoder().decode(request.body)]).toEqual([method, body]);
+    expect(request.headers.get("x-signature")).toBe("signed");
+  });
+
+  test("a redirect to another port → Authorization and Cookie stay behind, every other header goes along", async () => {
+    const headers = sql.json({ Authorization: "Bearer x", Cookie: "a=b", "X-Signature": "signed" });
+    await sql`select net.http_post(${`${receiver.url}/away`}, headers := ${headers})`;
+    expect((await receiver.of("/away")).headers.get("authorization")).toBe("Bearer x");
+    const { headers: arrived } = await elsewhere.of("/arrived");
+    expect([arrived.get("authorization"), arrived.get("cookie")]).toEqual([null, null]);
+    expect(arrived.get("x-signature")).toBe("signed");
+  });
 });
 
-describe("time", () => {
+// Each with the worker for itself.
+describe("one after another", () => {
   test("the first post after another one cuts the pause between batches, the next one waits for its end", async () => {
     // A try during which this machine was busy says nothing; the worker's own pause is a second.
     await until("a try that shows both", async () => {
@@ -220,6 +339,12 @@ describe("time", () => {
       const waited = (await receiver.of(`/third-${tag}`)).at - third;
       return cut < 500 && waited > 500 && waited < 1_500;
     });
+  });
+
+  test("net.check_worker_is_up() passes, and net.worker_restart() loses nothing", async () => {
+    await sql`select net.check_worker_is_up()`;
+    expect([...(await sql`select net.worker_restart() as restarted`)]).toEqual([{ restarted: true }]);
+    expect(await responseTo(await post("/after-restart"))).toMatchObject({ status_code: 204 });
   });
 
   test("while somebody locks its tables the worker passes over a post, and sends it with the next one", async () => {
@@ -264,168 +389,5 @@ describe("time", () => {
       await admin`drop function public.refuse_response()`;
     }
     expect((await responseTo(id)).status_code).toBe(204);
-  });
-});
-
-describe.concurrent("responses", () => {
-  test("2xx → status, content type, headers and content", async () => {
-    const row = await responseTo(await post("/json"));
-    expect(row).toMatchObject({ status_code: 200, content: '{"answer":42}', timed_out: false, error_msg: null });
-    expect(row.content_type).toContain("application/json");
-  });
-
-  test("503 → a normal row with its headers, and no second attempt", async () => {
-    const row = await responseTo(await post("/busy"));
-    expect(row).toMatchObject({ status_code: 503, content: "try later", timed_out: false, error_msg: null });
-    expect(row.headers).toMatchObject({ "retry-after": "7" });
-    expect(receiver.countOf("/busy")).toBe(1);
-  });
-
-  test("no answer in time → no status, an error that begins with the timeout, though the receiver had it all", async () => {
-    const [row] = await sql<{ id: string }[]>`
-      select net.http_post(${`${receiver.url}/hanging`}, timeout_milliseconds := 300) as id`;
-    const response = await responseTo(row?.id ?? "");
-    expect(response.status_code).toBeNull();
-    expect(response.error_msg).toMatch(TIMEOUT);
-    expect(Number(TIMEOUT.exec(response.error_msg ?? "")?.[4])).toBeGreaterThan(200); // spent waiting for the answer
-    expect([true, null]).toContain(response.timed_out);
-    expect(receiver.countOf("/hanging")).toBe(1);
-  });
-
-  test("nothing listens → could not connect", async () => {
-    const gone = startReceiver();
-    await gone.stop();
-    const row = await responseTo(await post("/", gone.url));
-    expect(row.status_code).toBeNull();
-    expect(row.error_msg).toMatch(/^Could(n't| not) connect to server/);
-    expect(row.timed_out).not.toBe(true);
-  });
-
-  test.each<[string, (socket: Socket) => void, string | RegExp]>([
-    ["closed without an answer", (socket) => socket.end(), "Server returned nothing (no headers, no data)"],
-    ["reset", (socket) => socket.resetAndDestroy(), "Failure when receiving data from the peer"],
-    ["a body that is cut", (socket) => socket.end(`${HEAD}abc`), "Transferred a partial file"],
-    [
-      "reset within the body",
-      (socket) => socket.write(`${HEAD}abc`, () => setTimeout(() => socket.resetAndDestroy(), 100)),
-      "Failure when receiving data from the peer",
-    ],
-    ["an answer that is not HTTP", (socket) => socket.end("SSH-2.0-OpenSSH\r\n\r\n"), "Unsupported protocol"],
-  ])("%s → no status, and libcurl's sentence for it", async (_, answer, sentence) => {
-    await using server = await rawReceiver(answer);
-    const row = await responseTo(await post("/", server.url));
-    expect(row).toMatchObject({ status_code: null, timed_out: false, error_msg: sentence });
-  });
-
-  test("TLS asked of a receiver that has none → a sentence about SSL", async () => {
-    const row = await responseTo(await post("/", receiver.url.replace("http:", "https:")));
-    expect(row).toMatchObject({ status_code: null, timed_out: false, error_msg: "SSL connect error" });
-  });
-
-  test("an empty body → content null", async () => {
-    expect(await responseTo(await post("/empty"))).toMatchObject({ status_code: 204, content: null });
-  });
-
-  test("redirects without end → a row with an error", async () => {
-    const row = await responseTo(await post("/loop"));
-    expect(row.status_code).toBeNull();
-    // Releases of libcurl from 8.3 on stop after 30.
-    expect(row.error_msg).toMatch(
-      /^(Number of redirects hit maximum amount|Failure when receiving data from the peer)$/,
-    );
-  });
-
-  test("net._http_collect_response gives status and body of a request", async () => {
-    const id = await post("/json");
-    await responseTo(id);
-    const [row] = await sql`
-      select (result).status, ((result).response).status_code, ((result).response).body
-      from (select net._http_collect_response(${id}) as result) as collected`;
-    expect(row).toEqual({ status: "SUCCESS", status_code: 200, body: '{"answer":42}' });
-  });
-});
-
-describe("connections", () => {
-  const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-
-  test("one connection serves the requests of several batches", async () => {
-    await using server = await rawReceiver((socket) => socket.write(OK));
-    for (let i = 0; i < 3; i++) expect(await responseTo(await post("/", server.url))).toMatchObject({ content: "ok" });
-    expect([server.requests(), server.connections()]).toEqual([3, 1]);
-  });
-
-  test("a kept connection that ends without an answer → the request is sent once more, on a fresh one", async () => {
-    await using server = await rawReceiver((socket, requests) => (requests === 2 ? socket.end() : socket.write(OK)));
-    expect(await responseTo(await post("/", server.url))).toMatchObject({ content: "ok" });
-    expect(await responseTo(await post("/", server.url))).toMatchObject({ content: "ok", error_msg: null });
-    expect([server.requests(), server.connections()]).toEqual([3, 2]);
-  });
-});
-
-describe.concurrent("requests", () => {
-  test("the body's bytes are the text of the jsonb, so a signature over body::text verifies", async () => {
-    const [body] = await sql<{ text: string }[]>`
-      select text, net.http_post(${`${receiver.url}/body`}, body := text::jsonb)
-      from (select '{"longer": [1.50, null], "b": "ü 漢", "a":   {}}'::jsonb::text as text) as bodies`;
-    const request = await receiver.of("/body");
-    expect(request.method).toBe("POST");
-    expect(new TextDecoder().decode(request.body)).toBe(body?.text);
-    expect(body?.text).toBe('{"a": {}, "b": "ü 漢", "longer": [1.50, null]}');
-    expect(request.headers.get("content-type")).toBe("application/json");
-  });
-
-  test("http_get sends params in the query, http_delete its body", async () => {
-    await sql`select net.http_get(${`${receiver.url}/get?a=1`}, params := '{"q": "x y&z"}')`;
-    await sql`select net.http_delete(${`${receiver.url}/delete`}, body := '{"id": 1}')`;
-    const get = await until("the GET", () => receiver.requests.find(({ path }) => path.startsWith("/get?")));
-    expect([get.method, get.body.length]).toEqual(["GET", 0]);
-    expect(Object.fromEntries(new URL(get.path, receiver.url).searchParams)).toEqual({ a: "1", q: "x y&z" });
-    const deleted = await receiver.of("/delete");
-    expect([deleted.method, new TextDecoder().decode(deleted.body)]).toEqual(["DELETE", '{"id": 1}']);
-  });
-
-  test("header values that are null or empty are left out, numbers are sent as text, Content-Type is added", async () => {
-    await sql`select net.http_post(${`${receiver.url}/headers`},
-      headers := '{"X-Null": null, "X-Empty": "", "X-Number": 7, "X-Text": "text"}')`;
-    const { headers } = await receiver.of("/headers");
-    expect([headers.get("x-null"), headers.get("x-empty")]).toEqual([null, null]);
-    expect([headers.get("x-number"), headers.get("x-text")]).toEqual(["7", "text"]);
-    expect(headers.get("content-type")).toBe("application/json");
-  });
-
-  test("headers null → sent as a form", async () => {
-    await sql`select net.http_post(${`${receiver.url}/no-headers`}, headers := null)`;
-    const { headers } = await receiver.of("/no-headers");
-    expect(headers.get("content-type")).toBe("application/x-www-form-urlencoded");
-  });
-
-  test("a Content-Type that is not exactly application/json raises", async () => {
-    const headers = sql.json({ "content-type": "application/json; charset=utf-8" });
-    await expect(sql`select net.http_post(${receiver.url}, headers := ${headers})`).rejects.toThrow(/Content-Type/);
-  });
-
-  test.each([[301], [302], [303]])("redirect %i → a GET without body, custom headers kept", async (status) => {
-    const headers = sql.json({ "X-Signature": "signed" });
-    await sql`select net.http_post(${`${receiver.url}/redirect-${status}`}, body := '{"a": 1}', headers := ${headers})`;
-    const request = await receiver.of(`/after-${status}`);
-    expect([request.method, request.body.length]).toEqual(["GET", 0]);
-    expect(request.headers.get("x-signature")).toBe("signed");
-  });
-
-  test.each([[307], [308]])("redirect %i → the same POST again, custom headers kept", async (status) => {
-    const headers = sql.json({ "X-Signature": "signed" });
-    await sql`select net.http_post(${`${receiver.url}/redirect-${status}`}, body := '{"a": 1}', headers := ${headers})`;
-    const request = await receiver.of(`/after-${status}`);
-    expect([request.method, new TextDecoder().decode(request.body)]).toEqual(["POST", '{"a": 1}']);
-    expect(request.headers.get("x-signature")).toBe("signed");
-  });
-
-  test("a redirect to another port → Authorization and Cookie stay behind, every other header goes along", async () => {
-    const headers = sql.json({ Authorization: "Bearer x", Cookie: "a=b", "X-Signature": "signed" });
-    await sql`select net.http_post(${`${receiver.url}/away`}, headers := ${headers})`;
-    expect((await receiver.of("/away")).headers.get("authorization")).toBe("Bearer x");
-    const { headers: arrived } = await elsewhere.of("/arrived");
-    expect([arrived.get("authorization"), arrived.get("cookie")]).toEqual([null, null]);
-    expect(arrived.get("x-signature")).toBe("signed");
   });
 });

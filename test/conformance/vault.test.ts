@@ -44,11 +44,9 @@ test("create_secret takes named arguments, and a name may be left out more than 
 test("the table holds ciphertext, another one for the same secret again", async () => {
   const ids = [await create("in the clear", null), await create("in the clear", null)];
   const rows = await sql<{ secret: string }[]>`select secret from vault.secrets where id in ${sql(ids)}`;
-  expect(new Set(rows.map(({ secret }) => secret)).size).toBe(2);
-  for (const { secret } of rows) {
-    expect(secret).not.toContain("in the clear");
-    expect(secret).not.toContain(btoa("in the clear"));
-  }
+  const secrets = rows.map(({ secret }) => secret);
+  expect(new Set(secrets).size).toBe(2);
+  for (const plain of ["in the clear", btoa("in the clear")]) expect(secrets.join(" ")).not.toContain(plain);
 });
 
 test("update_secret changes what it is given and leaves the rest", async () => {
@@ -73,12 +71,12 @@ test("service_role reads the view, and deletes", async () => {
 });
 
 test.each(["anon", "authenticated"] as const)("%s may not even use the schema", async (role) => {
-  const client = database.as(role);
-  const denied = { code: "42501" };
-  await expect(client`select from vault.decrypted_secrets`).rejects.toMatchObject(denied);
-  await expect(client`select from vault.secrets`).rejects.toMatchObject(denied);
-  await expect(client`select vault.create_secret('x')`).rejects.toMatchObject(denied);
-  await expect(client`select vault.update_secret(gen_random_uuid(), 'x')`).rejects.toMatchObject(denied);
+  for (const statement of [
+    ...["select from vault.decrypted_secrets", "select from vault.secrets", "select vault.create_secret('x')"],
+    "select vault.update_secret(gen_random_uuid(), 'x')",
+  ]) {
+    await expect(database.as(role).unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+  }
 });
 
 test("postgres and service_role may not insert into vault.secrets themselves", async () => {

@@ -27,34 +27,16 @@ const EXCEPTIONS: Record<string, (finding: Finding) => boolean> = {
 
 const db = useDatabase();
 
-async function findings(): Promise<string[]> {
-  const args = [
-    "db",
-    "advisors",
-    `--remote=${migrationUrlOf(db.url)}`,
-    "--level",
-    "info",
-    "--fail-on",
-    "none",
-    "--output-format",
-    "json",
-  ];
-  const { code, stdout, stderr } = await supabaseCli(args, join(inject("stack").dataDir, "cli-home"));
-  if (code !== 0) throw new Error(`supabase db advisors failed: ${stderr}`);
-  const { results } = report.parse(JSON.parse(stdout));
-  return results
-    .filter((finding) => !EXCEPTIONS[finding.name]?.(finding))
-    .map(({ name, level, detail }) => `${level} ${name}: ${detail}`);
-}
-
-test("supabase db advisors at level info → nothing beyond the named exceptions", async () => {
-  expect(await findings()).toEqual([]);
-});
-
-test("a table without row-level security, or with an unindexed foreign key → would be found", async () => {
+test("supabase db advisors at level info → nothing beyond the named exceptions, but for what is careless", async () => {
+  // To see that the advisors look at all.
   await db.sql`create table public.careless (id uuid primary key, project_id uuid references keyframe.projects)`;
   await db.sql`grant select on public.careless to anon`;
-  const found = (await findings()).join("\n");
-  expect(found).toContain("rls_disabled_in_public");
-  expect(found).toContain("unindexed_foreign_keys");
-});
+  const options = ["--level", "info", "--fail-on", "none", "--output-format", "json"];
+  const args = ["db", "advisors", `--remote=${migrationUrlOf(db.url)}`, ...options];
+  const { code, stdout, stderr } = await supabaseCli(args, join(inject("stack").dataDir, "cli-home"));
+  if (code !== 0) throw new Error(`supabase db advisors failed: ${stderr}`);
+  const findings = report.parse(JSON.parse(stdout)).results.filter((finding) => !EXCEPTIONS[finding.name]?.(finding));
+  const ofCareless = findings.filter(({ detail }) => detail.includes("careless"));
+  expect(ofCareless.map(({ name }) => name).toSorted()).toEqual(["rls_disabled_in_public", "unindexed_foreign_keys"]);
+  expect(findings.filter((finding) => !ofCareless.includes(finding))).toEqual([]);
+}, 120_000); // the CLI starts slowly on a busy machine

@@ -1,167 +1,134 @@
-import { afterAll, beforeEach, expect, test } from "vitest";
-import { type ClonedDatabase, cloneDatabase } from "../support/database/clone-database.ts";
+import type { TransactionSql } from "postgres";
+import { beforeAll, expect, test } from "vitest";
 import { claim } from "../support/database/calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addWorld, type SeedOptions, seedPrediction, type World } from "../support/database/predictions.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
 import { addEndpoint, exchange, seedDeliveries } from "../support/database/webhooks.ts";
 
 // A limit in a subquery bounds a statement only while the subquery runs once. For a table that is believed to hold one row Postgres
 // may join it row by row, and then runs the subquery anew for each: what it has just changed is skipped and the next rows follow.
 
-const databases: ClonedDatabase[] = [];
-let db: ClonedDatabase;
+const db = useDatabase();
 let world: World;
-beforeEach(async () => {
-  db = await cloneDatabase();
-  databases.push(db);
+beforeAll(async () => {
   world = await addWorld(db);
 });
-afterAll(async () => {
-  for (const database of databases) await database.drop();
+
+type Work = (sql: TransactionSql) => Promise<unknown>;
+
+/** Adds 16 rows to a table while Postgres believes that there is one, for one test. */
+const withSixteen = (table: string, addRow: Work, then: (sql: TransactionSql) => Promise<void>) =>
+  rolledBack(db.sql, async (sql) => {
+    await addRow(sql);
+    await sql.unsafe(`analyze ${table}`);
+    for (let row = 1; row < 16; row++) await addRow(sql);
+    await then(sql);
+  });
+
+const countOf = async (sql: TransactionSql, rows: string) => (await sql.unsafe(`select from ${rows}`)).count;
+const run = (statement: string) => (sql: TransactionSql) => sql.unsafe(statement);
+const prediction = (options: SeedOptions) => (sql: TransactionSql) => seedPrediction(sql, world, options);
+
+const P = "keyframe.predictions";
+const EVENTS = "keyframe.webhook_events";
+const RUNS = "keyframe_private.provider_runs";
+const SUBMITS = "keyframe_private.unanswered_submits";
+const HOUR = 3_600_000;
+const unanswered = (since: Date): SeedOptions => ({
+  status: "failed",
+  columns: { unanswered_since: since, next_attempt_at: new Date(Date.now() - HOUR) },
 });
+const OLD = "'2026-01-01'";
+const callback = run(`insert into keyframe_private.provider_callbacks values (gen_random_uuid()::text, ${OLD})`);
+const providerRun = (column: string, at: string) =>
+  run(`insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, ${column})
+    values (gen_random_uuid()::text, gen_random_uuid(), 1, ${at})`);
+const submit = (columns: string, values: string) =>
+  run(`insert into keyframe_private.unanswered_submits (prediction_id, attempt, unanswered_since ${columns})
+    values (gen_random_uuid(), 1, ${values})`);
+const key = run(`
+  insert into keyframe_private.idempotency_keys (resource_id, key, request_hash, created_at)
+  values (gen_random_uuid(), gen_random_uuid()::text, repeat('a', 64), ${OLD})`);
+const event = run(`
+  insert into keyframe.webhook_events (type, project_id, payload, created_at)
+  values ('project.created', gen_random_uuid(), '{}', ${OLD})`);
+const waiting = prediction({ columns: { admitted_at: null, deadline_at: null, lease_token: null } });
+const overdue = prediction({ columns: { deadline_at: new Date(0) } });
+const forgotten = prediction(unanswered(new Date(0)));
 
-/** Fills a table with 16 rows while Postgres believes that there is one. */
-async function fillUnnoticed(table: string, addRow: () => Promise<unknown>): Promise<void> {
-  await addRow();
-  await db.sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`);
-  await db.sql.unsafe(`analyze ${table}`);
-  for (let row = 1; row < 16; row++) await addRow();
-}
-
-const countOf = async (rows: string) => (await db.sql.unsafe(`select from ${rows}`)).count;
-
-const PREDICTIONS = "keyframe.predictions";
-const waiting = { columns: { admitted_at: null, deadline_at: null, lease_token: null } };
-
-test("sixteen predictions wait and two places are free → two are admitted", async () => {
-  await db.sql`update keyframe_private.settings set max_active_per_owner = 2`;
-  await fillUnnoticed(PREDICTIONS, () => seedPrediction(db.sql, world, waiting));
-  await db.sql`select keyframe_private.admit_waiting(${world.owner})`;
-  expect(await countOf(`${PREDICTIONS} where admitted_at is not null`)).toBe(2);
+/** Which rows there are once a batch of two is done. */
+const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count: number][] = [
+  ["admit_waiting", P, waiting, `${P} where admitted_at is not null`, 2],
+  ["fail_overdue", P, overdue, `${P} where status = 'failed'`, 2],
+  ["prune", P, forgotten, `${P} where unanswered_since is null`, 2],
+  ["prune", "keyframe_private.provider_callbacks", callback, "keyframe_private.provider_callbacks", 14],
+  ["prune", "keyframe_private.idempotency_keys", key, "keyframe_private.idempotency_keys", 14],
+  ["prune", RUNS, providerRun("seen_at", OLD), RUNS, 14],
+  ["prune", SUBMITS, submit("", OLD), SUBMITS, 14],
+  ["prune_webhooks", EVENTS, event, `${EVENTS} where created_at = ${OLD}`, 14],
+];
+test.each(BATCHES)("%s of two, sixteen are due in %s → two are done", async (batch, table, addRow, rows, count) => {
+  await withSixteen(table, addRow, async (sql) => {
+    await sql`update keyframe_private.settings set max_active_per_owner = ${batch === "admit_waiting" ? 2 : 100}`;
+    const most = batch === "admit_waiting" ? `'${world.owner}'` : 2;
+    await sql.unsafe(`select keyframe_private.${batch}(${most})`);
+    expect(await countOf(sql, rows)).toBe(count);
+  });
 });
-
-test("sixteen predictions are past their deadline, two are to be failed → two are", async () => {
-  await db.sql`update keyframe_private.settings set max_active_per_owner = 100`;
-  const overdue = { columns: { deadline_at: new Date(0) } };
-  await fillUnnoticed(PREDICTIONS, () => seedPrediction(db.sql, world, overdue));
-  await db.sql`select keyframe_private.fail_overdue(2)`;
-  expect(await countOf(`${PREDICTIONS} where status = 'failed'`)).toBe(2);
-});
-
-const HOURS_AGO = new Date(Date.now() - 3_600_000);
-const unanswered = { status: "failed", columns: { unanswered_since: HOURS_AGO, next_attempt_at: HOURS_AGO } } as const;
 
 /** Rows that a claim hands out, and as which task. */
-const CLAIMED: [what: string, table: string, addRow: () => Promise<unknown>][] = [
-  ["submit", PREDICTIONS, () => seedPrediction(db.sql, world, { columns: { lease_token: null } })],
-  ["search", PREDICTIONS, () => seedPrediction(db.sql, world, unanswered)],
-  [
-    "cancel",
-    "keyframe_private.provider_runs",
-    () => db.sql`
-      insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, cancel_due_at)
-      values (gen_random_uuid()::text, gen_random_uuid(), 1, now())`,
-  ],
-  [
-    "search",
-    "keyframe_private.unanswered_submits",
-    () => db.sql`
-      insert into keyframe_private.unanswered_submits (prediction_id, attempt, search_task, unanswered_since, next_search_at)
-      values (gen_random_uuid(), 1, '{}', now(), now())`,
-  ],
+const CLAIMED: [task: string, table: string, addRow: Work][] = [
+  ["submit", P, prediction({ columns: { lease_token: null } })],
+  ["search", P, prediction(unanswered(new Date(Date.now() - HOUR)))],
+  ["cancel", RUNS, providerRun("cancel_due_at", "now()")],
+  ["search", SUBMITS, submit(", search_task, next_search_at", "now(), '{}', now()")],
 ];
 test.each(CLAIMED)("sixteen %s tasks are due in %s, two are claimed → two are leased", async (task, table, addRow) => {
-  await fillUnnoticed(table, addRow);
-  const claimed = await claim(db.sql, 2);
-  expect(claimed.map((each) => each.task)).toEqual([task, task]);
-  const again = await claim(db.sql, 100);
-  expect(again.length).toBe(14);
+  await withSixteen(table, addRow, async (sql) => {
+    expect((await claim(sql, 2)).map((each) => each.task)).toEqual([task, task]);
+    expect(await claim(sql, 100)).toHaveLength(14);
+  });
 });
 
 test("a hundred and sixteen files are to be removed → a task has a hundred of them", async () => {
-  const add = (count: number) => db.sql`
-    insert into keyframe_private.file_removals (bucket, name) select 'projects', gen_random_uuid()::text from generate_series(1, ${count}::int)`;
-  await fillUnnoticed("keyframe_private.file_removals", () => add(1));
-  await add(100);
-  const [task] = await claim(db.sql, 2);
-  expect(task?.files).toHaveLength(100);
-  expect(await countOf("keyframe_private.file_removals where lease_token is not null")).toBe(100);
+  const add = (count: number) =>
+    run(`insert into keyframe_private.file_removals (bucket, name)
+      select 'projects', gen_random_uuid()::text from generate_series(1, ${count})`);
+  await withSixteen("keyframe_private.file_removals", add(1), async (sql) => {
+    await add(100)(sql);
+    const [task] = await claim(sql, 2);
+    expect(task?.files).toHaveLength(100);
+    expect(await countOf(sql, "keyframe_private.file_removals where lease_token is not null")).toBe(100);
+  });
 });
 
-/** What is kept for a while, and past that: a batch of two goes. */
-const PRUNED: [table: string, addRow: () => Promise<unknown>][] = [
-  [
-    "keyframe_private.provider_callbacks",
-    () => db.sql`insert into keyframe_private.provider_callbacks values (gen_random_uuid()::text, '2026-01-01')`,
-  ],
-  [
-    "keyframe_private.idempotency_keys",
-    () => db.sql`
-      insert into keyframe_private.idempotency_keys (resource_id, owner_id, key, request_hash, created_at)
-      values (gen_random_uuid(), ${world.owner}, gen_random_uuid()::text, repeat('a', 64), '2026-01-01')`,
-  ],
-  [
-    "keyframe_private.provider_runs",
-    () => db.sql`
-      insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, seen_at)
-      values (gen_random_uuid()::text, gen_random_uuid(), 1, '2026-01-01')`,
-  ],
-  [
-    "keyframe_private.unanswered_submits",
-    () => db.sql`
-      insert into keyframe_private.unanswered_submits (prediction_id, attempt, unanswered_since)
-      values (gen_random_uuid(), 1, '2026-01-01')`,
-  ],
-];
-test.each(PRUNED)("sixteen rows of %s are past their time → a batch of two deletes two", async (table, addRow) => {
-  await fillUnnoticed(table, addRow);
-  await db.sql`select keyframe_private.prune(2)`;
-  expect(await countOf(table)).toBe(14);
-});
-
-test("sixteen ended predictions have been unanswered for a day → a batch of two ends the search for two", async () => {
-  const forgotten = { ...unanswered, columns: { ...unanswered.columns, unanswered_since: new Date(0) } };
-  await fillUnnoticed(PREDICTIONS, () => seedPrediction(db.sql, world, forgotten));
-  await db.sql`select keyframe_private.prune(2)`;
-  expect(await countOf(`${PREDICTIONS} where unanswered_since is not null`)).toBe(14);
-});
-
-test("sixteen events are past their retention → a batch of two deletes two", async () => {
-  await fillUnnoticed(
-    "keyframe.webhook_events",
-    () => db.sql`
-      insert into keyframe.webhook_events (type, project_id, payload, created_at)
-      values ('project.created', gen_random_uuid(), '{}', '2026-01-01')`,
-  );
-  const [row] = await db.sql<{ deleted: number }[]>`select keyframe_private.prune_webhooks(2) as deleted`;
-  expect(row?.deleted).toBe(2);
-});
-
-test("a deleted endpoint left sixteen deliveries → a batch of two deletes two", async () => {
-  const endpoint = await addEndpoint(db.sql, null);
-  await fillUnnoticed("keyframe.webhook_deliveries", () => seedDeliveries(db.sql, endpoint, 1));
-  await db.sql`delete from keyframe.webhook_endpoints where id = ${endpoint}`;
-  await db.sql`select keyframe_private.prune_deleted_endpoints(2)`;
-  expect(await countOf("keyframe.webhook_deliveries")).toBe(14);
-});
-
-test("an endpoint with two requests at once has sixteen deliveries due → four are claimed", async () => {
+test("sixteen deliveries are due: of an endpoint with two requests at once → four are claimed; of a deleted one → a batch of two deletes two", async () => {
   const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 2 });
-  await fillUnnoticed("keyframe.webhook_deliveries", () => seedDeliveries(db.sql, endpoint, 1));
-  expect((await exchange(db.sql)).deliveries).toHaveLength(4);
+  const add: Work = (sql) => seedDeliveries(sql, endpoint, 1);
+  await withSixteen("keyframe.webhook_deliveries", add, async (sql) => {
+    expect((await exchange(sql)).deliveries).toHaveLength(4);
+  });
+  await withSixteen("keyframe.webhook_deliveries", add, async (sql) => {
+    await sql`delete from keyframe.webhook_endpoints where id = ${endpoint}`;
+    await sql`select keyframe_private.prune_deleted_endpoints(2)`;
+    expect(await countOf(sql, "keyframe.webhook_deliveries")).toBe(14);
+  });
 });
 
 test("sixteen endpoints have something due, two lanes are wanted → two are taken, new ones and used ones", async () => {
-  const addDue = async () => seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
-  await fillUnnoticed("keyframe_private.lanes", async () => {
-    await addDue();
-    await exchange(db.sql, { leaseSeconds: 0 });
+  const addDue = async (sql: TransactionSql) => seedDeliveries(sql, await addEndpoint(sql, null), 1);
+  const addUsed: Work = async (sql) => {
+    await addDue(sql);
+    await exchange(sql, { leaseSeconds: 0 });
+  };
+  await withSixteen("keyframe_private.lanes", addUsed, async (sql) => {
+    for (let i = 0; i < 16; i++) await addDue(sql);
+    for (const taken of [2, 4, 6]) {
+      expect((await exchange(sql, { maxLanes: 2 })).lanes).toHaveLength(2);
+      expect(await countOf(sql, "keyframe_private.lanes where leased_until > clock_timestamp()")).toBe(taken);
+    }
   });
-  for (let i = 0; i < 16; i++) await addDue();
-  const leased = "keyframe_private.lanes where leased_until > now()";
-  for (const taken of [2, 4, 6]) {
-    expect((await exchange(db.sql, { maxLanes: 2 })).lanes).toHaveLength(2);
-    expect(await countOf(leased)).toBe(taken);
-  }
 });
 
 test("no function compares with a limited subquery by in: = any (array(…)) runs it once, whatever the plan", async () => {

@@ -30,10 +30,10 @@ const APP = `
 `;
 
 const name = `keyframe_beside_${crypto.randomUUID().slice(0, 8)}`;
-let url = "";
+const server = inject("stack").databaseUrl;
+const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
 let sql: postgres.Sql;
 let before: string[];
-const everything = () => readEverything(sql);
 const migrate = () => applyMigrations(migrationUrlOf(url), join(inject("stack").dataDir, "cli-home"));
 /** Runs something as a role of the Data API, signed in as nobody in particular. */
 const as = <T>(role: string, work: (sql: postgres.TransactionSql) => Promise<T>) =>
@@ -44,23 +44,17 @@ const as = <T>(role: string, work: (sql: postgres.TransactionSql) => Promise<T>)
   });
 
 beforeAll(async () => {
-  const { databaseUrl } = inject("stack");
-  await onServer(databaseUrl, (server) => server.unsafe(`create database ${name}`));
-  const address = new URL(databaseUrl);
-  address.pathname = `/${name}`;
-  url = address.href;
+  await onServer(server, (admin) => admin.unsafe(`create database ${name}`));
   sql = postgres(url, { max: 2, onnotice: () => undefined });
   await bootstrapPlatform(sql);
   await installExtensions(sql, { useReal: false });
   await onServer(migrationUrlOf(url), (app) => app.unsafe(APP));
-  before = await everything();
+  before = await readEverything(sql);
   await migrate();
 });
 afterAll(async () => {
   await sql.end({ timeout: 5 });
-  await onServer(inject("stack").databaseUrl, (server) =>
-    server.unsafe(`drop database if exists ${name} with (force)`),
-  );
+  await onServer(server, (admin) => admin.unsafe(`drop database if exists ${name} with (force)`));
 });
 
 test("installed beside an app → its tables, policies and functions answer as before", async () => {
@@ -94,7 +88,7 @@ test("what the app creates in public afterwards → has the same default grants 
 });
 
 test("what is added outside our three schemas → bears our name, and nothing of the app's has changed", async () => {
-  const after = await everything();
+  const after = await readEverything(sql);
   const ours = /^(schema|relation|column|function|type|trigger|policy|published \S+) keyframe(_worker|_private)?\b/;
   expect(before.filter((entry) => !after.includes(entry))).toEqual([]);
   const added = after.filter((entry) => !before.includes(entry) && !ours.test(entry));
@@ -122,7 +116,7 @@ test("removed by tools/install/remove.sql → the database is as it was before",
     await admin`delete from storage.buckets where id in ('projects', 'keyframe-outputs')`;
   });
   await onServer(migrationUrlOf(url), (app) => app.unsafe(removal));
-  expect(await everything()).toEqual(before);
+  expect(await readEverything(sql)).toEqual(before);
 });
 
 test("a bucket of the app has one of our names → refused with its name before anything is written", async () => {
@@ -131,4 +125,4 @@ test("a bucket of the app has one of our names → refused with its name before 
   await expect(migrate()).rejects.toThrow(/bucket projects exists already/);
   expect([...(await sql`select public from storage.buckets where id = 'projects'`)]).toEqual([{ public: true }]);
   expect([...(await sql`select nspname from pg_namespace where nspname like 'keyframe%'`)]).toEqual([]);
-});
+}, 120_000); // the CLI starts slowly on a busy machine

@@ -15,52 +15,34 @@ beforeEach(async () => {
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 const unclaimed = (columns: Row = {}) => ({ columns: { attempt: 0, lease_token: null, ...columns } });
 
-describe("20 claims at once over 200 due predictions", () => {
-  const seedDue = async () => {
-    const { id } = await seedPrediction(db.sql, world, unclaimed());
-    await db.sql.begin(async (sql) => {
-      await sql`set local session_replication_role = replica`;
-      await sql`
-        insert into keyframe.predictions (project_id, owner_id, step, prompt, model, admitted_at, deadline_at, next_attempt_at)
-        select project_id, owner_id, step, prompt, model, admitted_at, deadline_at, next_attempt_at
-        from keyframe.predictions, generate_series(1, 199) where id = ${id}`;
-    });
+test("20 claims at once over 200 due predictions → never hand out one twice, and hand out all", async () => {
+  const { id } = await seedPrediction(db.sql, world, unclaimed());
+  await db.sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`
+      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, admitted_at, deadline_at, next_attempt_at)
+      select project_id, owner_id, step, prompt, model, admitted_at, deadline_at, next_attempt_at
+      from keyframe.predictions, generate_series(1, 199) where id = ${id}`;
+  });
+  /** On its own connection, until nothing is left. */
+  const claimAll = async () => {
+    const connection = await db.sql.reserve();
+    const got: string[] = [];
+    try {
+      for (;;) {
+        const tasks = await claim(connection, 3);
+        if (tasks.length === 0) return got;
+        got.push(...tasks.map((task) => task.id));
+      }
+    } finally {
+      connection.release();
+    }
   };
-
-  /** Each on its own connection, claiming until nothing is left. */
-  const claimAll = (workers: number, maxRows: number) =>
-    Promise.all(
-      Array.from({ length: workers }, async () => {
-        const connection = await db.sql.reserve();
-        const got: string[] = [];
-        try {
-          for (;;) {
-            const tasks = await claim(connection, maxRows);
-            if (tasks.length === 0) return got;
-            got.push(...tasks.map(({ id }) => id));
-          }
-        } finally {
-          connection.release();
-        }
-      }),
-    );
-
-  test("never hand out one twice, and hand out all", async () => {
-    await seedDue();
-    const got = (await claimAll(20, 3)).flat();
-    expect(got.length).toBe(200);
-    expect(new Set(got).size).toBe(200);
-    const [row] = await db.sql`
-      select count(distinct lease_token)::int as leases, max(attempt) as attempts from keyframe.predictions`;
-    expect(row).toEqual({ leases: 200, attempts: 1 });
-  });
-
-  test("nor when each wants them all", async () => {
-    await seedDue();
-    const got = (await claimAll(20, 200)).flat();
-    expect(got.length).toBe(200);
-    expect(new Set(got).size).toBe(200);
-  });
+  const got = (await Promise.all(Array.from({ length: 20 }, claimAll))).flat();
+  expect([got.length, new Set(got).size]).toEqual([200, 200]);
+  const [row] = await db.sql`
+    select count(distinct lease_token)::int as leases, max(attempt) as attempts from keyframe.predictions`;
+  expect(row).toEqual({ leases: 200, attempts: 1 });
 });
 
 test("a row that another transaction has locked → the claim passes it over instead of waiting", async () => {
@@ -134,62 +116,10 @@ describe("a lease", () => {
   });
 });
 
-describe("a submit task", () => {
-  test("of a video → brings the paths of its frames and the settings of its model", async () => {
-    const first = await seedPrediction(db.sql, world, {
-      status: "succeeded",
-      columns: { output_path: "o/p/first.png" },
-    });
-    const last = await seedPrediction(db.sql, world, {
-      status: "succeeded",
-      step: "last-frame",
-      columns: { output_path: "o/p/last.png" },
-    });
-    const { id } = await seedPrediction(db.sql, world, {
-      step: "video",
-      columns: {
-        attempt: 0,
-        lease_token: null,
-        first_frame_prediction_id: first.id,
-        last_frame_prediction_id: last.id,
-        duration_seconds: 10,
-      },
-    });
-    expect((await claim(db.sql))[0]).toMatchObject({
-      task: "submit",
-      id,
-      owner_id: world.owner,
-      project_id: world.project,
-      step: "video",
-      model: "kwaivgi/kling-v2.1",
-      prompt: "A harbour at dawn",
-      duration_seconds: 10,
-      first_frame_path: "o/p/first.png",
-      last_frame_path: "o/p/last.png",
-      model_settings: {
-        first_frame_field: "start_image",
-        last_frame_field: "end_image",
-        last_frame_extras: { mode: "pro" },
-        durations: [5, 10],
-      },
-    });
-  });
-
-  test("of a frame without references → has no paths", async () => {
-    await seedPrediction(db.sql, world, unclaimed());
-    expect((await claim(db.sql))[0]).toMatchObject({
-      first_frame_path: null,
-      last_frame_path: null,
-      reference_image_path: null,
-      model_settings: { reference_field: "image_input" },
-    });
-  });
-
-  test("after an administrator changed the model's row → brings the new settings", async () => {
-    await seedPrediction(db.sql, world, unclaimed());
-    await db.sql`update keyframe.models set extras = '{"aspect_ratio": "1:1"}' where model = 'google/nano-banana'`;
-    expect((await claim(db.sql))[0]?.model_settings).toMatchObject({ extras: { aspect_ratio: "1:1" } });
-  });
+test("a submit task after an administrator changed the model's row → brings the new settings", async () => {
+  await seedPrediction(db.sql, world, unclaimed());
+  await db.sql`update keyframe.models set extras = '{"aspect_ratio": "1:1"}' where model = 'google/nano-banana'`;
+  expect((await claim(db.sql))[0]?.model_settings).toMatchObject({ extras: { aspect_ratio: "1:1" } });
 });
 
 describe("the heartbeat of a claim", () => {

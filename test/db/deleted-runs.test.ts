@@ -93,18 +93,12 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     return id;
   };
 
-  test("the run is over → recorded, and nothing to cancel", async () => {
-    expect(await says(await deleted(), { status: "succeeded" })).toBe("ended");
-    expect(await runsToCancel(db.sql)).toEqual([]);
-    expect(await db.sql`select provider_prediction_id as run from keyframe_private.provider_runs`).toEqual([
-      { run: "run-a" },
-    ]);
-  });
-
-  test("two runs, of two attempts → both are to be cancelled", async () => {
+  test("two runs, of two attempts, and one that is over → all recorded, the two are to be cancelled", async () => {
     const id = await deleted({ attempt: 2 });
     for (const attempt of [1, 2]) expect(await says(id, { attempt, run: `run-${attempt}` })).toBe("ended");
+    expect(await says(id, { run: "run-over", status: "succeeded" })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual(["run-1", "run-2"]);
+    expect((await db.sql`select from keyframe_private.provider_runs`).count).toBe(3);
   });
 
   test("it was cancelled, and its callback is sent again → duplicate, not cancelled twice", async () => {
@@ -122,10 +116,6 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     expect(await says(id, { run: other.run ?? "" })).toBe("unknown");
     expect(await runsToCancel(db.sql)).toEqual([]);
     expect(await readRow(db.sql, other.id)).toMatchObject({ status: "processing" });
-  });
-
-  test("a prediction that never was → unknown", async () => {
-    expect(await says(crypto.randomUUID())).toBe("unknown");
   });
 
   test("the answer is being recorded as the deletion comes → the deletion waits, and has the run cancelled", async () => {
@@ -179,17 +169,6 @@ test("deleted before it was submitted, or once its run was known → nothing to 
   expect(await left()).toEqual([]);
 });
 
-test("a deletion that is taken back → the prediction is submitted again, nothing is searched for", async () => {
-  const { id } = await seedUnanswered({ next_attempt_at: SINCE });
-  await db.sql
-    .begin(async (sql) => {
-      await sql`delete from keyframe.predictions where id = ${id}`;
-      throw new Error("taken back");
-    })
-    .catch(() => undefined);
-  expect((await claim(db.sql)).map(({ task }) => task)).toEqual(["submit"]);
-});
-
 test("its model's row goes, too → still searched for, by the settings it had", async () => {
   await db.sql`
     insert into keyframe.models (step, model, prompt_field) values ('first-frame', 'short/lived', 'text')`;
@@ -219,19 +198,6 @@ test("for a day → searched no more, then deleted", async () => {
   expect(await searches()).toEqual([]);
   await db.sql`select keyframe_private.prune()`;
   expect(await left()).toEqual([]);
-});
-
-test("the sweep kicks for it", async () => {
-  await db.sql`select vault.create_secret('http://127.0.0.1:1', 'keyframe_functions_url'), vault.create_secret('whsec_c2VjcmV0', 'keyframe_kick_secret')`;
-  await seedUnanswered();
-  await db.sql`delete from auth.users where id = ${world.owner}`;
-  const kicks = () => db.sql`select url from net.http_request_queue`;
-  await db.sql`delete from net.http_request_queue`;
-  await db.sql`select keyframe_private.sweep()`;
-  expect(await kicks()).toEqual([]);
-  await letTheLeaseEnd();
-  await db.sql`select keyframe_private.sweep()`;
-  expect(await kicks()).toEqual([{ url: "http://127.0.0.1:1/keyframe-generate" }]);
 });
 
 test("5,000 of them, searched for already → the next is found through the index", async () => {

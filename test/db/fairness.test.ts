@@ -5,6 +5,8 @@ import { addWorld, seedPrediction, type World } from "../support/database/predic
 import { liftRateLimits, start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
+// The line as its owner meets it: test/e2e/waiting-line.
+
 const db = useDatabase();
 beforeAll(async () => {
   await liftRateLimits(db);
@@ -37,13 +39,6 @@ async function startMany(world: World, count: number): Promise<string[]> {
   return ids;
 }
 
-test("seven predictions of one owner → four have a slot, the rest wait in the order they came", async () => {
-  const world = await addWorld(db);
-  await startMany(world, 7);
-  expect(await positions(world)).toEqual([0, 0, 0, 0, 1, 2, 3]);
-  expect(await admitted(world)).toBe(4);
-});
-
 test("a line of 1,200 → its places are counted up to 1000, which means that or later", async () => {
   const world = await addWorld(db);
   const { id } = await seedPrediction(db.sql, world, {
@@ -59,19 +54,6 @@ test("a line of 1,200 → its places are counted up to 1000, which means that or
   });
   const places = await positions(world);
   expect([places.length, places[0], places[998], places[999], places[1199]]).toEqual([1200, 1, 999, 1000, 1000]);
-});
-
-test("the answer to a request that has to wait → says its position in line", async () => {
-  const world = await addWorld(db);
-  await startMany(world, 4);
-  const { prediction } = await start(db, world);
-  expect(prediction).toMatchObject({ status: "queued", queue_position: 1 });
-});
-
-test("a prediction that runs has no position in line", async () => {
-  const world = await addWorld(db);
-  await seedPrediction(db.sql, world, { status: "processing" });
-  expect(await positions(world)).toEqual([null]);
 });
 
 test("the deadline counts from the admission: none while waiting, a frame's 15 minutes, a video's 60", async () => {
@@ -119,13 +101,6 @@ test.each(["fails", "is cancelled", "is past its deadline"])("one %s → the nex
     await db.sql`select keyframe_private.fail_overdue()`;
   }
   expect(await positions(world)).toEqual([null, 0, 0, 0, 0]);
-});
-
-test("one that waits is cancelled → those behind it move up, and none too many is admitted", async () => {
-  const world = await addWorld(db);
-  const ids = await startMany(world, 7);
-  await cancel(world, ids[4] ?? "");
-  expect(await positions(world)).toEqual([0, 0, 0, 0, null, 1, 2]);
 });
 
 test("the next in line is being cancelled while a slot frees → the one after it gets the slot", async () => {
@@ -219,15 +194,6 @@ test("a new request while others wait → goes behind them, even when a slot is 
   await db.sql`update keyframe_private.settings set max_active_per_owner = 5`;
   await startMany(world, 1);
   expect(await positions(world)).toEqual([0, 0, 0, 0, 1, 2, 3]);
-});
-
-test("the long line of one owner → another owner's request is admitted and handed out at once", async () => {
-  const [busy, other] = [await addWorld(db), await addWorld(db)];
-  await startMany(busy, 12);
-  await claim(db.sql, 100);
-  const { prediction } = await start(db, other);
-  expect(prediction).toMatchObject({ queue_position: 0 });
-  expect((await claim(db.sql)).map(({ id }) => id)).toEqual([prediction.id]);
 });
 
 test("one owner's insert that is not committed yet → does not hold another owner's insert up", async () => {

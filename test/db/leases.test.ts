@@ -23,19 +23,6 @@ const waitOf = async (id: string) => {
     select extract(epoch from next_attempt_at - updated_at)::float as seconds from keyframe.predictions where id = ${id}`;
   return row?.seconds ?? Number.NaN;
 };
-const later = (milliseconds: number) => new Date(Date.now() + milliseconds);
-
-test("two completes with the same lease → one true, one false, one output", async () => {
-  const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
-  const answers = await Promise.all([complete(db.sql, id, lease), complete(db.sql, id, lease)]);
-  expect(answers.sort()).toEqual([false, true]);
-  expect(await readRow(db.sql, id)).toMatchObject({
-    status: "succeeded",
-    lease_token: null,
-    output_bytes: "1024",
-    progress: 1,
-  });
-});
 
 test("a complete and a fail with the same lease at once → exactly one of them holds", async () => {
   const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
@@ -44,44 +31,24 @@ test("a complete and a fail with the same lease at once → exactly one of them 
   expect((await readRow(db.sql, id)).status).toBe(completed ? "succeeded" : "failed");
 });
 
-describe("a lease that another worker has taken over", () => {
-  const takenOver = async (status: "queued" | "processing" | "storing") => {
-    const { id, lease } = await seedPrediction(db.sql, world, { status });
-    const task = (await claim(db.sql, 100)).find((claimed) => claimed.id === id);
-    expect(task?.lease_token).not.toBe(lease);
-    return { id, old: lease, held: task?.lease_token ?? null };
-  };
-
-  test("complete by the old holder → false; by the new one → true", async () => {
-    const { id, old, held } = await takenOver("storing");
-    expect(await complete(db.sql, id, old)).toBe(false);
-    expect(await complete(db.sql, id, held)).toBe(true);
-  });
-
-  test("fail by the old holder → false, and the prediction goes on", async () => {
-    const { id, old, held } = await takenOver("processing");
-    expect(await fail(db.sql, id, old)).toBe(false);
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", lease_token: held });
-  });
-
-  test("retry or poll later by the old holder → too_late and false, the new lease stays", async () => {
-    const { id, old, held } = await takenOver("queued");
-    expect(await retryLater(db.sql, id, old)).toBe("too_late");
-    expect(await pollLater(db.sql, id, old)).toBe(false);
-    expect((await readRow(db.sql, id)).lease_token).toBe(held);
-  });
-
-  test("no lease at all (null) → refused by every function", async () => {
-    const { id } = await seedPrediction(db.sql, world, {
-      status: "storing",
-      columns: { lease_token: null, next_attempt_at: later(60_000) },
-    });
-    expect(await complete(db.sql, id, null)).toBe(false);
-    expect(await fail(db.sql, id, null)).toBe(false);
-    expect(await retryLater(db.sql, id, null)).toBe("too_late");
-    expect(await pollLater(db.sql, id, null)).toBe(false);
-  });
-});
+test.each([
+  ["complete_prediction", "storing", complete, false, true],
+  ["fail_prediction", "processing", fail, false, true],
+  ["retry_prediction_later", "queued", retryLater, "too_late", "later"],
+  ["poll_prediction_later", "processing", pollLater, false, true],
+] as const)(
+  "%s of a %s prediction under no lease, or one that another worker has taken over → refused; under the new one → done",
+  async (_name, status, call, refused, done) => {
+    const { id, lease: old } = await seedPrediction(db.sql, world, { status });
+    const held = (await claim(db.sql, 100)).find((claimed) => claimed.id === id)?.lease_token ?? null;
+    expect(held).not.toBe(old);
+    for (const lease of [old, null]) expect(await call(db.sql, id, lease)).toBe(refused);
+    expect(await readRow(db.sql, id)).toMatchObject({ status, lease_token: held });
+    expect(await call(db.sql, id, held)).toBe(done);
+    await db.sql`update keyframe.predictions set lease_token = null where id = ${id}`;
+    expect(await call(db.sql, id, null)).toBe(refused);
+  },
+);
 
 test("a callback moves the prediction on under a poller → the poller comes too late", async () => {
   const { id, lease, run } = await seedPrediction(db.sql, world, { status: "processing" });
@@ -176,11 +143,6 @@ describe("putting a task off", () => {
 
 describe("the search for a run whose submit was never answered", () => {
   const submit = async (id: string) => (await claim(db.sql, 100)).find((task) => task.id === id);
-
-  test("a first submit → nothing to search for", async () => {
-    const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
-    expect(await submit(id)).toMatchObject({ task: "submit", attempt: 1, search_since: null });
-  });
 
   test("after an answered refusal → nothing to search for", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });

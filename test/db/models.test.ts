@@ -1,94 +1,60 @@
-import { describe, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { checkInput } from "../../local/simulator/check-input.ts";
+import { models } from "../../local/simulator/models.ts";
+import { buildInput, modelSettings, UnsupportedInput, type Wanted } from "../../shared/replicate/build-input.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { refusalOf } from "../support/database/refusal.ts";
+
+// The rows that the migrations ship, against the models' published schemas and the rules beyond them. `npm run models:check` compares
+// the schemas with the provider's.
 
 const db = useDatabase();
-
-type Video = {
-  first: string;
-  last: string | null;
-  lastNeedsFirst?: true;
-  lastExtras?: Record<string, string>;
-  excludes?: true;
-};
-/** How each video model names its frames, and what it demands. */
-const VIDEO_MODELS: Record<string, Video> = {
-  "kwaivgi/kling-v2.1": { first: "start_image", last: "end_image", lastNeedsFirst: true, lastExtras: { mode: "pro" } },
-  "kwaivgi/kling-v2.5-turbo-pro": { first: "start_image", last: "end_image", lastNeedsFirst: true },
-  "kwaivgi/kling-v3-video": { first: "start_image", last: "end_image", lastNeedsFirst: true },
-  "minimax/hailuo-02": { first: "first_frame_image", last: "last_frame_image" },
-  "minimax/hailuo-2.3": { first: "first_frame_image", last: null },
-  "google/veo-3.1": { first: "image", last: "last_frame", lastNeedsFirst: true, excludes: true },
-  "google/veo-3.1-fast": { first: "image", last: "last_frame", lastNeedsFirst: true },
-  "bytedance/seedance-2.0": { first: "image", last: "last_frame_image", lastNeedsFirst: true, excludes: true },
-  "bytedance/seedance-2.0-fast": { first: "image", last: "last_frame_image", lastNeedsFirst: true, excludes: true },
-};
-
-/** How each image model takes references. */
-const IMAGE_MODELS: Record<string, { field: string; list: boolean; most: number }> = {
-  "google/nano-banana": { field: "image_input", list: true, most: 10 },
-  "google/nano-banana-pro": { field: "image_input", list: true, most: 14 },
-  "bytedance/seedream-4": { field: "image_input", list: true, most: 10 },
-  "bytedance/seedream-4.5": { field: "image_input", list: true, most: 14 },
-  "black-forest-labs/flux-kontext-pro": { field: "input_image", list: false, most: 1 },
-  "black-forest-labs/flux-2-pro": { field: "input_images", list: true, most: 8 },
-};
-
-test.each(Object.entries(VIDEO_MODELS))(
-  "%s → has its exact frame fields and rules",
-  async (model, { first, last, lastNeedsFirst, lastExtras, excludes }) => {
-    const [row] = await db.sql`select * from keyframe.models where step = 'video' and model = ${model}`;
-    expect(row).toMatchObject({
-      prompt_field: "prompt",
-      first_frame_field: first,
-      last_frame_field: last,
-      last_frame_needs_first: lastNeedsFirst ?? false,
-      last_frame_extras: lastExtras ?? {},
-      references_exclude_frames: excludes ?? false,
-      duration_field: "duration",
-    });
-    expect(row?.durations.length).toBeGreaterThan(0);
-  },
-);
-
-describe.each(["first-frame", "last-frame"])("%s", (step) => {
-  test.each(Object.entries(IMAGE_MODELS))(
-    "%s → has its exact reference field",
-    async (model, { field, list, most }) => {
-      const [row] =
-        await db.sql`select * from keyframe.models where step = ${step}::keyframe.generation_step and model = ${model}`;
-      expect(row).toMatchObject({
-        prompt_field: "prompt",
-        reference_field: field,
-        reference_is_list: list,
-        max_references: most,
-        duration_field: null,
-      });
-    },
-  );
+let rows: Map<string, unknown>;
+beforeAll(async () => {
+  const all = await db.sql`select step || ' by ' || model as name, to_jsonb(m) as settings from keyframe.models m`;
+  rows = new Map(all.map(({ name, settings }) => [name, settings]));
 });
 
-test("the shipped rows → are these models and no others", async () => {
-  const rows = await db.sql<{ step: string; model: string }[]>`select step, model from keyframe.models`;
-  const images = Object.keys(IMAGE_MODELS);
-  const expected = [
-    ...images.map((m) => `first-frame ${m}`),
-    ...images.map((m) => `last-frame ${m}`),
-    ...Object.keys(VIDEO_MODELS).map((m) => `video ${m}`),
-  ];
-  expect(rows.map(({ step, model }) => `${step} ${model}`).sort()).toEqual(expected.sort());
+const SERVED = Object.entries(models).flatMap(([name, model]) => {
+  const steps = model.output === "video" ? (["video"] as const) : (["first-frame", "last-frame"] as const);
+  return steps.map((step) => [`${step} by ${name}`, step, model] as const);
+});
+const [ref, first, last] = ["https://x.test/ref", "https://x.test/first", "https://x.test/last"];
+
+test("every model for every step that it can serve, and no others", () => {
+  expect([...rows.keys()].sort()).toEqual(SERVED.map(([name]) => name).sort());
 });
 
-test("a model whose name changes at the provider → predictions keep pointing at its row; one in use cannot be deleted", async () => {
-  const owner = await db.addUser();
-  const project = crypto.randomUUID();
-  await db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${project}, ${owner}, 't', 'p')`;
-  const [prediction] =
-    await db.sql`insert into keyframe.predictions (project_id, step) values (${project}, 'first-frame') returning id, model`;
-  await db.sql`update keyframe.models set model = 'google/nano-banana-2' where model = ${prediction?.model} and step = 'first-frame'`;
-  const [renamed] = await db.sql`select model from keyframe.predictions where id = ${prediction?.id}`;
-  expect(renamed?.model).toBe("google/nano-banana-2");
-  expect((await refusalOf(db.sql`delete from keyframe.models where model = 'google/nano-banana-2'`)).constraint).toBe(
-    "predictions_model_fkey",
-  );
+test.each(SERVED)("%s → has the model's fields; what it does not refuse, the model accepts", (name, step, model) => {
+  const settings = modelSettings.parse(rows.get(name));
+  const isVideo = step === "video";
+  expect([settings.first_frame_field, settings.last_frame_field]).toEqual([
+    isVideo ? model.firstFrame : null,
+    (isVideo && model.lastFrame) || null,
+  ]);
+  expect(settings.reference_field).toBe(model.references ?? null);
+  expect(settings.durations.length > 0).toBe(isVideo);
+  const accepted: Wanted[] = [];
+  for (const reference of [null, ref])
+    for (const firstFrame of [null, first])
+      for (const lastFrame of [null, last])
+        for (const durationSeconds of [null, ...settings.durations]) {
+          if (isVideo && firstFrame === null && lastFrame === null) continue; // there is none without
+          const wanted = { step, prompt: "A pier", durationSeconds, reference, firstFrame, lastFrame };
+          try {
+            expect(checkInput(model, buildInput(wanted, settings)), JSON.stringify(wanted)).toEqual([]);
+            accepted.push(wanted);
+          } catch (error) {
+            if (!(error instanceof UnsupportedInput)) throw error;
+          }
+        }
+  // All that the model can take is offered.
+  const frames = accepted.filter(({ firstFrame }) => isVideo && firstFrame !== null);
+  expect(frames.some(({ lastFrame }) => lastFrame !== null)).toBe(isVideo && model.lastFrame !== undefined);
+  expect(accepted.some(({ reference }) => reference !== null)).toBe(model.references !== undefined);
+  const field = settings.reference_field;
+  if (field === null || !settings.reference_is_list) return;
+  const filled = (count: number) => checkInput(model, { prompt: "A pier", [field]: Array(count).fill(ref) });
+  expect(filled(settings.max_references)).toEqual([]);
+  const most = model.rules?.some((rule) => rule.rule === "at most" && rule.field === field);
+  expect(filled(settings.max_references + 1).length).toBe(most ? 1 : 0);
 });

@@ -14,60 +14,72 @@ beforeAll(async () => {
   });
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.provider_runs, keyframe_private.file_removals`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.provider_runs, keyframe_private.file_removals, keyframe_private.unanswered_submits`;
   await db.sql`truncate net.http_request_queue`;
 });
 
 const soon = () => new Date(Date.now() + 60_000);
 const past = () => new Date(Date.now() - 1_000);
 
+const seed = (status: Status, columns: Row = {}) => seedPrediction(db.sql, world, { status, columns });
 async function kicksOfSweep(): Promise<number> {
   await db.sql`select keyframe_private.sweep()`;
   return (await db.sql`select from net.http_request_queue`).length;
 }
 
 describe("the sweep kicks when something is due", () => {
-  const DUE: [string, Status, Row][] = [
-    ["a queued prediction whose back-off has passed", "queued", { lease_token: null }],
-    ["a run without a callback", "processing", { lease_token: null }],
-    ["a lease that ran out", "storing", {}],
+  const unanswered = () =>
+    seedPrediction(db.sql, world, { columns: { unanswered_since: past(), next_attempt_at: soon() } });
+  const DUE: [string, () => Promise<unknown>][] = [
+    ["a queued prediction whose back-off has passed", () => seed("queued", { lease_token: null })],
+    ["a run without a callback", () => seed("processing", { lease_token: null })],
+    ["a lease that ran out", () => seed("storing")],
+    ["a run to cancel", async () => await providerSays(db.sql, { id: (await seed("canceled")).id, run: "run-late" })],
+    [
+      "a cancelled prediction whose submit is unanswered",
+      async () => {
+        const { id } = await unanswered();
+        await db.sql`select keyframe_private.mark_canceled(${id})`;
+        expect(await kicksOfSweep()).toBe(0); // a worker may still be submitting it
+        await db.sql`update keyframe.predictions set next_attempt_at = now()`;
+      },
+    ],
+    [
+      "a deleted prediction whose submit is unanswered",
+      async () => {
+        const { id } = await unanswered();
+        await db.sql`delete from keyframe.predictions where id = ${id}`;
+        expect(await kicksOfSweep()).toBe(0);
+        await db.sql`update keyframe_private.unanswered_submits set next_search_at = now()`;
+      },
+    ],
+    [
+      "a file to remove",
+      async () => {
+        const { id } = await seed("storing", { next_attempt_at: soon() });
+        await db.sql`delete from keyframe.predictions where id = ${id}`;
+        expect(await kicksOfSweep()).toBe(0); // it may still be written
+        await db.sql`update keyframe_private.file_removals set due_at = now()`;
+      },
+    ],
   ];
-  test.each(DUE)("%s → one kick", async (_name, status, columns) => {
-    await seedPrediction(db.sql, world, { status, columns });
-    expect(await kicksOfSweep()).toBe(1);
-  });
-
-  test("a run to cancel → one kick", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
-    await providerSays(db.sql, { id, run: "run-late" });
+  test.each(DUE)("%s → one kick", async (_name, makeDue) => {
+    await makeDue();
     await db.sql`truncate net.http_request_queue`;
     expect(await kicksOfSweep()).toBe(1);
   });
 
-  test("a file to remove → one kick; one that may still be written → none", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "storing", columns: { next_attempt_at: soon() } });
-    await db.sql`delete from keyframe.predictions where id = ${id}`;
-    expect(await kicksOfSweep()).toBe(0);
-    await db.sql`update keyframe_private.file_removals set due_at = now()`;
-    expect(await kicksOfSweep()).toBe(1);
-  });
-
-  const NOT_DUE: [string, Status, Row][] = [
+  const NOT_DUE: [string, Status, Row, number?][] = [
+    ["a function whose heartbeat is live", "queued", {}, 60_000],
     ["nothing is due yet", "queued", { next_attempt_at: soon() }],
     ["a lease holds", "storing", { next_attempt_at: soon() }],
     ["one waits in line behind four that run", "queued", { admitted_at: null, deadline_at: null, lease_token: null }],
     ["all has ended", "succeeded", {}],
   ];
-  test.each(NOT_DUE)("%s → none", async (_name, status, columns) => {
-    for (let i = 0; i < 4; i++)
-      await seedPrediction(db.sql, world, { status: "processing", columns: { next_attempt_at: soon() } });
-    await seedPrediction(db.sql, world, { status, columns });
-    expect(await kicksOfSweep()).toBe(0);
-  });
-
-  test("a function whose heartbeat is live → none", async () => {
-    await claim(db.sql, 1, 60, 60_000);
-    await seedPrediction(db.sql, world);
+  test.each(NOT_DUE)("%s → none", async (_name, status, columns, heartbeatMs = 0) => {
+    await claim(db.sql, 1, 60, heartbeatMs);
+    for (let i = 0; i < 4; i++) await seed("processing", { next_attempt_at: soon() });
+    await seed(status, columns);
     expect(await kicksOfSweep()).toBe(0);
   });
 
@@ -83,29 +95,10 @@ describe("the sweep kicks when something is due", () => {
 });
 
 describe("what is past its deadline", () => {
-  test.each(["queued", "starting", "processing", "storing"] as const)(
-    "%s → failed with deadline_exceeded, retryable",
-    async (status) => {
-      const late = await seedPrediction(db.sql, world, { status, columns: { deadline_at: past() } });
-      const inTime = await seedPrediction(db.sql, world, { status, columns: { deadline_at: soon() } });
-      await db.sql`select keyframe_private.sweep()`;
-      expect(await readRow(db.sql, late.id)).toMatchObject({
-        status: "failed",
-        error_code: "deadline_exceeded",
-        error_retryable: true,
-        completed_at: expect.any(Date),
-        lease_token: null,
-      });
-      expect((await readRow(db.sql, inTime.id)).status).toBe(status);
-    },
-  );
-
   test("more than one sweep takes on → the longest overdue first, the rest next time", async () => {
     const ids: string[] = [];
     for (const seconds of [30, 20, 10]) {
-      ids.push(
-        (await seedPrediction(db.sql, world, { columns: { deadline_at: new Date(Date.now() - seconds * 1000) } })).id,
-      );
+      ids.push((await seed("queued", { deadline_at: new Date(Date.now() - seconds * 1000) })).id);
     }
     const [first] = await db.sql`select keyframe_private.fail_overdue(2) as failed`;
     expect(first?.failed).toBe(2);
@@ -121,16 +114,6 @@ describe("what is past its deadline", () => {
       expect((await db.sql`select keyframe_private.fail_overdue() as failed`)[0]?.failed).toBe(0);
     });
   });
-
-  test("one that waits in line has no deadline → it stays", async () => {
-    for (let i = 0; i < 4; i++)
-      await seedPrediction(db.sql, world, { status: "processing", columns: { next_attempt_at: soon() } });
-    const { id } = await seedPrediction(db.sql, world, {
-      columns: { admitted_at: null, deadline_at: null, lease_token: null, created_at: new Date(0) },
-    });
-    await db.sql`select keyframe_private.sweep()`;
-    expect((await readRow(db.sql, id)).status).toBe("queued");
-  });
 });
 
 describe("prune", () => {
@@ -140,16 +123,6 @@ describe("prune", () => {
     await db.sql`insert into keyframe_private.provider_callbacks values ('old', now() - interval '25 hours'), ('young', now() - interval '23 hours')`;
     await db.sql`select keyframe_private.prune()`;
     expect(await left("select callback_id as name from keyframe_private.provider_callbacks")).toEqual(["young"]);
-  });
-
-  test("idempotency keys of more than 24 hours → deleted, younger ones kept", async () => {
-    const hash = "a".repeat(64);
-    await db.sql`
-      insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id, created_at) values
-        (${world.owner}, 'old', ${hash}, gen_random_uuid(), now() - interval '25 hours'),
-        (${world.owner}, 'young', ${hash}, gen_random_uuid(), now() - interval '23 hours')`;
-    await db.sql`select keyframe_private.prune()`;
-    expect(await left("select key as name from keyframe_private.idempotency_keys")).toEqual(["young"]);
   });
 
   test("runs of more than 7 days → deleted, but never one that is still to be cancelled", async () => {
@@ -227,16 +200,6 @@ describe("prune", () => {
     expect(await left("select command as name from cron.job_run_details where runid > 900000")).toEqual(["young"]);
   });
 
-  test("more than one batch → the oldest go first, the rest next time", async () => {
-    await db.sql`insert into keyframe_private.provider_callbacks select 'batch-' || i, now() - interval '2 days' - i * interval '1 hour' from generate_series(1, 5) i`;
-    await db.sql`select keyframe_private.prune(3)`;
-    expect(
-      await left(
-        "select callback_id as name from keyframe_private.provider_callbacks where callback_id like 'batch-%'",
-      ),
-    ).toEqual(["batch-1", "batch-2"]);
-  });
-
   test("projects and predictions → are never pruned", async () => {
     const { id } = await seedPrediction(db.sql, world, {
       status: "succeeded",
@@ -248,27 +211,13 @@ describe("prune", () => {
 });
 
 test("pg_cron → sweeps every five seconds, prunes every minute, buckets, its own records and unused images every hour", async () => {
-  const jobs = await db.sql`select jobname, schedule, command, active from cron.job order by jobname`;
-  expect([...jobs]).toEqual([
-    { jobname: "keyframe-prune", schedule: "* * * * *", command: "select keyframe_private.prune()", active: true },
-    {
-      jobname: "keyframe-prune-cron",
-      schedule: "17 * * * *",
-      command: "delete from cron.job_run_details where end_time < now() - interval '1 day'",
-      active: true,
-    },
-    {
-      jobname: "keyframe-prune-rates",
-      schedule: "23 * * * *",
-      command: "select keyframe_private.prune_rate_buckets()",
-      active: true,
-    },
-    {
-      jobname: "keyframe-prune-references",
-      schedule: "37 * * * *",
-      command: "select keyframe_private.queue_unused_references()",
-      active: true,
-    },
-    { jobname: "keyframe-sweep", schedule: "5 seconds", command: "select keyframe_private.sweep()", active: true },
+  const jobs = await db.sql`select jobname, schedule, command from cron.job where active order by jobname`;
+  const old = "delete from cron.job_run_details where end_time < now() - interval '1 day'";
+  expect(jobs.map(({ jobname, schedule, command }) => [jobname, schedule, command])).toEqual([
+    ["keyframe-prune", "* * * * *", "select keyframe_private.prune()"],
+    ["keyframe-prune-cron", "17 * * * *", old],
+    ["keyframe-prune-rates", "23 * * * *", "select keyframe_private.prune_rate_buckets()"],
+    ["keyframe-prune-references", "37 * * * *", "select keyframe_private.queue_unused_references()"],
+    ["keyframe-sweep", "5 seconds", "select keyframe_private.sweep()"],
   ]);
 });

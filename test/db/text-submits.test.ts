@@ -85,32 +85,21 @@ const OTHERS: [string, (world: World) => Promise<unknown>][] = [
     },
   ],
 ];
-describe.each(OTHERS)("another's prediction with the same text %s", (_what, begin) => {
-  test("→ the run may be its own: unproven, neither followed nor recorded", async () => {
+test.each(OTHERS)(
+  "another's prediction with the same text %s → the run may be its own: unproven, not followed, recorded or cancelled",
+  async (_what, begin) => {
     await begin(theirs);
-    const id = await loseAnswer(ours);
-    const before = await known();
-    expect(await found(id)).toBe("unproven");
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", provider_prediction_id: null });
-    expect(await known()).toEqual(before);
-  });
-
-  test("→ nor is the run cancelled when ours was cancelled or deleted", async () => {
-    await begin(theirs);
-    const canceled = await runsToCancel(db.sql);
-    for (const end of ["select keyframe_private.mark_canceled($1)", "delete from keyframe.predictions where id = $1"]) {
-      const id = await loseAnswer(ours);
-      await db.sql.unsafe(end, [id]);
-      expect(await found(id)).toBe("unproven");
-      expect(await runsToCancel(db.sql)).toEqual(canceled);
-    }
-  });
-
-  test("→ a run that names ours is recorded all the same", async () => {
-    await begin(theirs);
-    expect(await found(await loseAnswer(ours), { foundBy: "name" })).toBe("recorded");
-  });
-});
+    const [before, canceled] = [await known(), await runsToCancel(db.sql)];
+    const ids = [await loseAnswer(ours), await loseAnswer(ours), await loseAnswer(ours)] as const;
+    await db.sql`select keyframe_private.mark_canceled(${ids[1]})`;
+    await db.sql`delete from keyframe.predictions where id = ${ids[2]}`;
+    for (const id of ids) expect(await found(id)).toBe("unproven");
+    expect(await readRow(db.sql, ids[0])).toMatchObject({ status: "queued", provider_prediction_id: null });
+    expect([await known(), await runsToCancel(db.sql)]).toEqual([before, canceled]);
+    // One that names ours is recorded all the same.
+    expect(await found(ids[0], { foundBy: "name" })).toBe("recorded");
+  },
+);
 
 test("another prediction of the same owner with the same text → unproven as well", async () => {
   await loseAnswer(ours);
@@ -189,37 +178,20 @@ describe("cancelled during a submit", () => {
     ["deleted", async (id) => await db.sql`delete from keyframe.predictions where id = ${id}`],
   ];
 
-  test.each(ENDS)("%s, then its answer comes → the run is known, so nothing is searched for", async (_how, end) => {
-    const { id } = await submit(ours);
-    await end(id);
-    expect(await providerSays(db.sql, { id, run: "run-a", status: "starting" })).toBe("ended");
-    expect(await searches()).toEqual([]);
-  });
-
-  test.each(ENDS)("%s, then a callback comes and no answer → nothing is searched for", async (_how, end) => {
-    const { id } = await submit(ours);
-    await end(id);
-    expect(await providerSays(db.sql, { id, run: "run-a", callback: `msg-${id}` })).toBe("ended");
-    expect(await searches()).toEqual([]);
-  });
-
-  test.each(ENDS)(
-    "%s, then a callback of an earlier attempt comes → the last one is searched for",
-    async (_how, end) => {
-      const { id } = await submit(ours, { attempt: 1 });
+  const AFTER: [string, number, Partial<Saying>, boolean][] = [
+    ["its answer comes → nothing is searched for, because the run is known", 0, { status: "starting" }, false],
+    ["a callback comes and no answer → nothing is searched for", 0, { callback: "msg" }, false],
+    ["a callback of an earlier attempt comes → the last one is searched for", 1, { callback: "msg" }, true],
+    ["a search has found one run so far → it is searched for until the search ends", 0, { foundBy: "name" }, true],
+  ];
+  test.each(ENDS.flatMap(([how, end]) => AFTER.map(([then, ...after]) => [how, then, end, ...after] as const)))(
+    "%s, then %s",
+    async (_how, _then, end, attempt, said, isSearched) => {
+      const { id } = await submit(ours, { attempt });
       await end(id);
-      expect(await providerSays(db.sql, { id, attempt: 1, run: "run-a", callback: `msg-${id}` })).toBe("ended");
-      expect(await searches()).toEqual([id]);
-    },
-  );
-
-  test.each(ENDS)(
-    "%s, and a search has found one run so far → it is searched for until the search ends",
-    async (_how, end) => {
-      const { id } = await submit(ours);
-      await end(id);
-      expect(await found(id, { foundBy: "name" })).toBe("ended");
-      expect(await searches()).toEqual([id]);
+      const callback = said.callback ? { callback: `msg-${id}` } : {};
+      expect(await providerSays(db.sql, { id, run: "run-a", attempt: 1, ...said, ...callback })).toBe("ended");
+      expect(await searches()).toEqual(isSearched ? [id] : []);
     },
   );
 });

@@ -20,24 +20,24 @@ type Schema = { safeParse(value: unknown): { success: boolean } };
 const project = createProjectBody.shape;
 const lines = { description: createWebhookBody.shape.description };
 
+const inProject = (texts: string) =>
+  `insert into keyframe.projects (owner_id, title, text_prompt, description) values ('${world.owner}', ${texts})`;
+
 /** Each text that users write: its schema, the statement that writes it, and its checks. */
 const TEXTS: Record<string, { schema: Schema; insert: (value: string) => string; checks: RegExp }> = {
   "a project's title": {
     schema: project.title,
-    insert: (value) =>
-      `insert into keyframe.projects (owner_id, title, text_prompt) values ('${world.owner}', ${value}, 'p')`,
+    insert: (value) => inProject(`${value}, 'p', ''`),
     checks: /^title_/,
   },
   "a project's textPrompt": {
     schema: project.textPrompt,
-    insert: (value) =>
-      `insert into keyframe.projects (owner_id, title, text_prompt) values ('${world.owner}', 't', ${value})`,
+    insert: (value) => inProject(`'t', ${value}, ''`),
     checks: /^text_prompt_/,
   },
   "a project's description": {
     schema: project.description,
-    insert: (value) =>
-      `insert into keyframe.projects (owner_id, title, text_prompt, description) values ('${world.owner}', 't', 'p', ${value})`,
+    insert: (value) => inProject(`'t', 'p', ${value}`),
     checks: /^description_/,
   },
   "a step's prompt": {
@@ -65,33 +65,18 @@ const SEVERAL_LINES = ALL.filter((name) => name !== PROJECT_TITLE && name !== EN
 test.each<[what: string, value: string, takenBy: string[]]>([
   ["nothing", "", MAY_BE_EMPTY],
   ["spaces", "   ", MAY_BE_EMPTY],
-  ["no-break and ideographic spaces", "\u00a0\u3000\u2003", MAY_BE_EMPTY],
   ["zero-width characters alone", "\u200b\u200c\u200d\ufeff\u2060", MAY_BE_EMPTY],
-  ["fillers that look like nothing", "\u3164\u115f\u2800\u00ad", MAY_BE_EMPTY],
-  ["variation selectors and tags alone", "\ufe0f\u{e0067}\u{e0100}", MAY_BE_EMPTY],
-  ["marks of direction alone", "\u200e\u200f", MAY_BE_EMPTY],
   ["line breaks alone", "\n\r\n\t", SEVERAL_LINES.filter((name) => MAY_BE_EMPTY.includes(name))],
   ["a terminal escape that clears the screen", "a\u001b[2Jb", NONE],
   ["a terminal escape of one byte (C1)", "a\u009b2Jb", NONE],
-  ["backspace", "a\bb", NONE],
-  ["DEL", "a\u007fb", NONE],
-  ["a bell", "a\u0007", NONE],
-  ["a vertical tab", "a\u000bb", NONE],
-  ["a next line", "a\u0085b", NONE],
   ["two lines", "A harbour\nat dawn", SEVERAL_LINES],
   ["lines as Windows ends them, and a tab", "A harbour\r\n\tat dawn", SEVERAL_LINES],
-  ["a line separator", "a\u2028b", SEVERAL_LINES],
   ["an override from right to left", "gpj.\u202egnp", SEVERAL_LINES],
-  ["an isolate", "a\u2067b\u2069", SEVERAL_LINES],
   ["one letter among spaces", " \u200ba\u00a0", ALL],
   ["Persian with zero-width non-joiners", "می\u200cخواهم", ALL],
-  ["Hindi with zero-width joiners", "क्\u200dष", ALL],
   ["Hebrew with points, and a mark of direction", "מִגְדַּלּוֹר\u200f!", ALL],
   ["a family joined of four", "👨‍👩‍👧‍👦", ALL],
   ["a heart with its variation selector, and the flag of Wales", "❤️🏴󠁧󠁢󠁷󠁬󠁳󠁿", ALL],
-  ["letters with combining marks", "e\u0301Z\u0351\u036b", ALL],
-  ["Korean, Thai, Arabic, Chinese", "항구 ท่าเรือ ميناء 港口", ALL],
-  ["a soft hyphen in a word", "Donau\u00addampfschiff", ALL],
 ])("%s → taken or refused by contract and table alike", async (_what, value, takenBy) => {
   const literal = `'${value.replaceAll("'", "''")}'`;
   const outcomes = [];
@@ -116,19 +101,23 @@ const POINTS = Array.from({ length: 0x10ffff }, (_, at) => at + 1).filter(
     (point < 0x20000 || (point >= 0xe0000 && point < 0xe1000) || (point & 0xffff) >= 0xfffe || point % 101 === 0),
 );
 
-test.each([
-  ["title", project.title, "keyframe_private.has_visible_character(c) and keyframe_private.is_one_line(c)"],
-  ["textPrompt", project.textPrompt, "keyframe_private.has_visible_character(c) and keyframe_private.is_plain_text(c)"],
-  ["description of an endpoint", lines.description, "keyframe_private.is_one_line(c)"],
-  ["description of a project", project.description, "keyframe_private.is_plain_text(c)"],
-])("a character of Unicode alone as %s → contract and checks agree", async (_name, schema, check) => {
-  const [row] = await db.sql.unsafe<{ refused: number[] }[]>(
-    `select array_agg(i order by i) filter (where not (${check})) as refused
-     from (select i, chr(i) as c from unnest($1::int[]) i) as each`,
-    [POINTS],
-  );
-  const refused = POINTS.filter((point) => !schema.safeParse(String.fromCodePoint(point)).success);
-  expect(refused).toEqual(row?.refused);
-  expect(refused.length).toBeGreaterThan(30);
-  expect(refused.length).toBeLessThan(6000);
+test("a character of Unicode alone → contract and checks agree for each kind of text", async () => {
+  const [row] = await db.sql<{ invisible: number[]; notInLine: number[]; notPlain: number[] }[]>`
+    select array_agg(i) filter (where not keyframe_private.has_visible_character(chr(i))) as invisible,
+      array_agg(i) filter (where not keyframe_private.is_one_line(chr(i))) as "notInLine",
+      array_agg(i) filter (where not keyframe_private.is_plain_text(chr(i))) as "notPlain"
+    from unnest(${POINTS}::int[]) i`;
+  if (!row) throw new Error("There is always a row.");
+  for (const [schema, refused] of [
+    [project.title, new Set([...row.invisible, ...row.notInLine])],
+    [project.textPrompt, new Set([...row.invisible, ...row.notPlain])],
+    [lines.description, new Set(row.notInLine)],
+    [project.description, new Set(row.notPlain)],
+  ] as [Schema, Set<number>][]) {
+    expect(
+      POINTS.filter((point) => schema.safeParse(String.fromCodePoint(point)).success === refused.has(point)),
+    ).toEqual([]);
+    expect(refused.size).toBeGreaterThan(30);
+    expect(refused.size).toBeLessThan(6000);
+  }
 });

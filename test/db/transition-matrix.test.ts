@@ -1,8 +1,11 @@
 import type { TransactionSql } from "postgres";
 import { beforeAll, describe, expect, test } from "vitest";
+import { claim, complete, fail, pollLater, providerSays, retryLater } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import {
   addWorld,
+  columnsIn,
+  isOver,
   type Seeded,
   STATUSES,
   type Status,
@@ -14,173 +17,104 @@ import { rolledBack } from "../support/database/rolled-back.ts";
 
 /** What a transition function answers, and the status that is there afterwards. */
 type Outcome = [answer: unknown, status: Status];
-type Attempt = (sql: TransactionSql, seeded: Seeded, world: World) => Promise<unknown>;
+type Attempt = (sql: TransactionSql, seeded: Seeded & { lease: string }, world: World) => Promise<unknown>;
+type Over = "succeeded" | "failed" | "canceled";
+type Active = Exclude<Status, Over>;
 
-const asService: (attempt: Attempt) => Attempt = (attempt) => async (sql, seeded, world) => {
-  await sql`set local role service_role`;
-  return await attempt(sql, seeded, world);
-};
-
+const asService =
+  (attempt: Attempt): Attempt =>
+  async (sql, seeded, world) => {
+    await sql`set local role service_role`;
+    return await attempt(sql, seeded, world);
+  };
 /** The provider says something about the run the prediction follows; about a new run when it follows none. */
-const providerSays = (status: string): Attempt =>
-  asService(async (sql, { id, run }) => {
-    const [row] = await sql`
-      select keyframe_worker.record_provider_state(
-        prediction_id => ${id}, attempt => 1, provider_prediction_id => ${run ?? "run-new"}, provider_status => ${status},
-        output_url => ${status === "succeeded" ? "https://replicate.delivery/out.png" : null}) as answer`;
-    return row?.answer;
-  });
+const says = (status: string) =>
+  asService((sql, { id, run }) => providerSays(sql, { id, run: run ?? "run-new", status }));
 
-const ATTEMPTS = {
-  claim_predictions: asService(async (sql, { id }) => {
-    const rows =
-      await sql`select t ->> 'task' as task from keyframe_worker.claim_predictions(10, 60) t where t ->> 'id' = ${id}`;
-    return rows[0]?.task ?? "nothing";
-  }),
-  "record_provider_state: starting": providerSays("starting"),
-  "record_provider_state: processing": providerSays("processing"),
-  "record_provider_state: succeeded": providerSays("succeeded"),
-  "record_provider_state: failed": providerSays("failed"),
-  "record_provider_state: canceled": providerSays("canceled"),
-  "record_provider_state: aborted": providerSays("aborted"),
-  complete_prediction: asService(async (sql, { id, lease }) => {
-    const [row] = await sql`
-      select keyframe_worker.complete_prediction(
-        ${id}, ${lease ?? crypto.randomUUID()}, 'owner/project/prediction.png', 'image/png', 1024, ${"a".repeat(64)}, 640, 360) as answer`;
-    return row?.answer;
-  }),
-  fail_prediction: asService(async (sql, { id, lease }) => {
-    const [row] = await sql`
-      select keyframe_worker.fail_prediction(${id}, ${lease ?? crypto.randomUUID()}, 'output_invalid', 'It is no image.', false) as answer`;
-    return row?.answer;
-  }),
-  retry_prediction_later: asService(async (sql, { id, lease }) => {
-    const [row] = await sql`
-      select keyframe_worker.retry_prediction_later(${id}, ${lease ?? crypto.randomUUID()}, 'provider_unavailable', 'Away.') as answer`;
-    return row?.answer;
-  }),
-  poll_prediction_later: asService(async (sql, { id, lease }) => {
+const cancel: Attempt = async (sql, { id }, { owner, project }) => {
+  await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: owner, role: "authenticated" })}, true)`;
+  await sql`set local role authenticated`;
+  const canceled = sql.savepoint(async (inner) => {
     const [row] =
-      await sql`select keyframe_worker.poll_prediction_later(${id}, ${lease ?? crypto.randomUUID()}) as answer`;
-    return row?.answer;
-  }),
-  cancel_prediction: async (sql, { id }, { owner, project }) => {
-    await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: owner, role: "authenticated" })}, true)`;
-    await sql`set local role authenticated`;
-    return await sql
-      .savepoint(async (inner) => {
-        const [row] =
-          await inner`select keyframe.cancel_prediction(${project}, ${id}) -> 'prediction' ->> 'status' as answer`;
-        return { answer: row?.answer };
-      })
-      .then(
-        ({ answer }) => answer,
-        async (error) => (await refusalOf(Promise.reject(error))).message,
-      );
-  },
-  fail_overdue: async (sql, { id }) => {
-    await sql`update keyframe.predictions set deadline_at = now() - interval '1 second' where id = ${id}`;
-    const [row] = await sql`select keyframe_private.fail_overdue() as answer`;
-    return row?.answer;
-  },
-} satisfies Record<string, Attempt>;
-
-const ended: Record<"succeeded" | "failed" | "canceled", Outcome> = {
-  succeeded: ["ended", "succeeded"],
-  failed: ["ended", "failed"],
-  canceled: ["ended", "canceled"],
+      await inner`select keyframe.cancel_prediction(${project}, ${id}) -> 'prediction' ->> 'status' as answer`;
+    return { answer: row?.answer };
+  });
+  return await canceled.then(
+    ({ answer }) => answer,
+    async (error) => (await refusalOf(Promise.reject(error))).message,
+  );
 };
-/** Nothing is due, held or running once a prediction is over. */
-const refused = (answer: unknown): Record<"succeeded" | "failed" | "canceled", Outcome> => ({
+const overdue: Attempt = async (sql, { id }) => {
+  await sql`update keyframe.predictions set deadline_at = now() - interval '1 second' where id = ${id}`;
+  const [row] = await sql`select keyframe_private.fail_overdue() as answer`;
+  return row?.answer;
+};
+
+/** In each status that is not an end: the same answer, and it stays or becomes this one. */
+const active = (answer: unknown, status?: Status): Record<Active, Outcome> => ({
+  queued: [answer, status ?? "queued"],
+  starting: [answer, status ?? "starting"],
+  processing: [answer, status ?? "processing"],
+  storing: [answer, status ?? "storing"],
+});
+const ended = (answer: unknown = "ended"): Record<Over, Outcome> => ({
   succeeded: [answer, "succeeded"],
   failed: [answer, "failed"],
   canceled: [answer, "canceled"],
 });
-const runFailed: Record<Status, Outcome> = {
-  queued: ["recorded", "failed"],
-  starting: ["recorded", "failed"],
-  processing: ["recorded", "failed"],
-  storing: ["unchanged", "storing"],
-  ...ended,
-};
+const stays: Record<Status, Outcome> = { ...active("unchanged"), ...ended() };
+const runFailed = { ...active("recorded", "failed"), storing: stays.storing, ...ended() };
 
 /** The specification: what each function answers in each status, and what the status is then. */
-const EXPECTED: Record<keyof typeof ATTEMPTS, Record<Status, Outcome>> = {
-  claim_predictions: {
-    queued: ["submit", "queued"],
-    starting: ["poll", "starting"],
-    processing: ["poll", "processing"],
-    storing: ["store", "storing"],
-    ...refused("nothing"),
-  },
-  "record_provider_state: starting": {
-    queued: ["recorded", "starting"],
-    starting: ["unchanged", "starting"],
-    processing: ["unchanged", "processing"],
-    storing: ["unchanged", "storing"],
-    ...ended,
-  },
-  "record_provider_state: processing": {
-    queued: ["recorded", "processing"],
-    starting: ["recorded", "processing"],
-    processing: ["unchanged", "processing"],
-    storing: ["unchanged", "storing"],
-    ...ended,
-  },
-  "record_provider_state: succeeded": {
-    queued: ["recorded", "storing"],
-    starting: ["recorded", "storing"],
-    processing: ["recorded", "storing"],
-    storing: ["unchanged", "storing"],
-    ...ended,
-  },
-  "record_provider_state: failed": runFailed,
-  "record_provider_state: canceled": runFailed,
-  "record_provider_state: aborted": runFailed,
-  complete_prediction: {
-    queued: [false, "queued"],
-    starting: [false, "starting"],
-    processing: [false, "processing"],
-    storing: [true, "succeeded"],
-    ...refused(false),
-  },
-  fail_prediction: {
-    queued: [true, "failed"],
-    starting: [true, "failed"],
-    processing: [true, "failed"],
-    storing: [true, "failed"],
-    ...refused(false),
-  },
-  retry_prediction_later: {
-    queued: ["later", "queued"],
-    starting: ["later", "starting"],
-    processing: ["later", "processing"],
-    storing: ["later", "storing"],
-    ...refused("too_late"),
-  },
-  poll_prediction_later: {
-    queued: [true, "queued"],
-    starting: [true, "starting"],
-    processing: [true, "processing"],
-    storing: [true, "storing"],
-    ...refused(false),
-  },
-  cancel_prediction: {
-    queued: ["canceled", "canceled"],
-    starting: ["canceled", "canceled"],
-    processing: ["canceled", "canceled"],
-    storing: ["canceled", "canceled"],
-    succeeded: ["generation_ended", "succeeded"],
-    failed: ["generation_ended", "failed"],
-    canceled: ["canceled", "canceled"],
-  },
-  fail_overdue: {
-    queued: [1, "failed"],
-    starting: [1, "failed"],
-    processing: [1, "failed"],
-    storing: [1, "failed"],
-    ...refused(0),
-  },
+const EXPECTED: Record<string, [Attempt, Record<Status, Outcome>]> = {
+  claim_predictions: [
+    asService(async (sql, { id }) => (await claim(sql)).find((task) => task.id === id)?.task ?? "nothing"),
+    { ...active("poll"), queued: ["submit", "queued"], storing: ["store", "storing"], ...ended("nothing") },
+  ],
+  "record_provider_state: starting": [says("starting"), { ...stays, queued: ["recorded", "starting"] }],
+  "record_provider_state: processing": [
+    says("processing"),
+    { ...stays, queued: ["recorded", "processing"], starting: ["recorded", "processing"] },
+  ],
+  "record_provider_state: succeeded": [
+    says("succeeded"),
+    { ...active("recorded", "storing"), storing: stays.storing, ...ended() },
+  ],
+  "record_provider_state: failed": [says("failed"), runFailed],
+  "record_provider_state: canceled": [says("canceled"), runFailed],
+  "record_provider_state: aborted": [says("aborted"), runFailed],
+  complete_prediction: [
+    asService((sql, { id, lease }) => complete(sql, id, lease)),
+    { ...active(false), storing: [true, "succeeded"], ...ended(false) },
+  ],
+  fail_prediction: [
+    asService((sql, { id, lease }) => fail(sql, id, lease)),
+    { ...active(true, "failed"), ...ended(false) },
+  ],
+  retry_prediction_later: [
+    asService((sql, { id, lease }) => retryLater(sql, id, lease)),
+    { ...active("later"), ...ended("too_late") },
+  ],
+  poll_prediction_later: [
+    asService((sql, { id, lease }) => pollLater(sql, id, lease)),
+    { ...active(true), ...ended(false) },
+  ],
+  cancel_prediction: [
+    cancel,
+    { ...active("canceled", "canceled"), ...ended("generation_ended"), canceled: ["canceled", "canceled"] },
+  ],
+  fail_overdue: [overdue, { ...active(1, "failed"), ...ended(0) }],
+};
+
+/** Forward only, storing before succeeded, and no way out of an end. */
+const LEGAL: Record<Status, Status[]> = {
+  queued: ["starting", "processing", "storing", "failed", "canceled"],
+  starting: ["processing", "storing", "failed", "canceled"],
+  processing: ["storing", "failed", "canceled"],
+  storing: ["succeeded", "failed", "canceled"],
+  succeeded: [],
+  failed: [],
+  canceled: [],
 };
 
 const db = useDatabase();
@@ -189,20 +123,37 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 
-describe.each(Object.entries(ATTEMPTS))("%s", (name, attempt) => {
-  for (const from of STATUSES) {
-    // The name is a key of ATTEMPTS, which Object.entries widens to string.
-    const [answer, status] = EXPECTED[name as keyof typeof ATTEMPTS][from];
-    test(`of a ${from} prediction → ${answer}, ${status}`, async () => {
+describe.each(Object.entries(EXPECTED))("%s", (_name, [attempt, outcomes]) => {
+  test.each(STATUSES.map((from) => [from, ...outcomes[from]] as const))(
+    "of a %s prediction → %s, %s",
+    async (from, answer, status) => {
       await rolledBack(db.sql, async (sql) => {
         const seeded = await seedPrediction(sql, world, { status: from });
-        const given = await attempt(sql, seeded, world);
+        const given = await attempt(sql, { ...seeded, lease: seeded.lease ?? crypto.randomUUID() }, world);
         await sql`reset role`;
         const [row] =
           await sql`select status, completed_at is not null as over from keyframe.predictions where id = ${seeded.id}`;
         expect([given, row?.status]).toEqual([answer, status]);
-        expect(row?.over).toBe(["succeeded", "failed", "canceled"].includes(status));
+        expect(row?.over).toBe(isOver(status));
       });
-    });
-  }
+    },
+  );
 });
+
+test.each(STATUSES)(
+  "a plain update of a %s prediction → goes through where it is legal, even for a superuser",
+  async (from) => {
+    for (const to of STATUSES) {
+      await rolledBack(db.sql, async (sql) => {
+        const { id } = await seedPrediction(sql, world, { status: from });
+        // Every other column fits the new status, so only the move itself can be refused.
+        const update = sql.savepoint(
+          (inner) => inner`update keyframe.predictions set ${inner(columnsIn(to))} where id = ${id}`,
+        );
+        if (from === to || LEGAL[from].includes(to)) return void (await update);
+        const { sqlstate, message } = await refusalOf(update);
+        expect([sqlstate, message]).toEqual(["23514", `A prediction cannot move from ${from} to ${to}.`]);
+      });
+    }
+  },
+);

@@ -45,14 +45,6 @@ test("uploaded 31 days ago and never used → queued, due at once, and handed ou
   expect(await note()).toBe(0);
 });
 
-test("an administrator has another time → that one", async () => {
-  const image = await upload(3);
-  await db.sql`update keyframe_private.settings set unused_references_after = '2 days'`;
-  await note();
-  await db.sql`update keyframe_private.settings set unused_references_after = default`;
-  expect(await files()).toEqual([image]);
-});
-
 test.each(["succeeded", "canceled", "queued"] as const)("used by a prediction that is %s → stays", async (status) => {
   await seedPrediction(db.sql, world, { status, columns: { reference_image_path: await upload(400) } });
   expect(await note()).toBe(0);
@@ -77,9 +69,13 @@ test("outputs, and files that an administrator put there → stay", async () => 
   expect(await note()).toBe(0);
 });
 
-test("more than one call takes → the rest by the next calls", async () => {
+test("more than one call takes → the rest by the next calls; an administrator has another time → that one", async () => {
   for (let i = 0; i < 5; i++) await upload(31);
+  await upload(3);
   expect([await note(2), await note(2), await note(2), await note(2)]).toEqual([2, 2, 1, 0]);
+  await db.sql`update keyframe_private.settings set unused_references_after = '2 days'`;
+  expect(await note()).toBe(1);
+  await db.sql`update keyframe_private.settings set unused_references_after = default`;
 });
 
 test("a start uses it at that moment → the check waits for the start, and it stays", async () => {

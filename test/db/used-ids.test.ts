@@ -24,17 +24,13 @@ const eventsOf = async (id: string) =>
       select type from keyframe.webhook_events where project_id = ${id} and prediction_id is null or prediction_id = ${id}`
   ).map(({ type }) => type);
 
-test.each([
-  ["projects", { title: "t", text_prompt: "p" }],
-  ["predictions", { step: "first-frame" }],
-])("a user chooses the id of %s → refused by the column grant", async (table, row) => {
-  const insert = (more: object) =>
-    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-      const project = table === "predictions" ? { project_id: world.project } : {};
-      return await sql`insert into ${sql(`keyframe.${table}`)} ${sql({ ...row, ...project, ...more })} returning id`;
-    });
-  expect((await refusalOf(insert({ id: crypto.randomUUID() }))).sqlstate).toBe("42501");
-  expect((await insert({})).count).toBe(1);
+test("a user chooses the id of a project → refused by the column grant", async () => {
+  const row = { id: crypto.randomUUID(), title: "t", text_prompt: "p" };
+  const insert = db.as(
+    { role: "authenticated", sub: world.owner },
+    (sql) => sql`insert into keyframe.projects ${sql(row)}`,
+  );
+  expect((await refusalOf(insert)).sqlstate).toBe("42501");
 });
 
 const CREATED = ["project.created"];
@@ -84,53 +80,37 @@ describe("an administrator inserts a prediction with an id", () => {
     await db.sql`select keyframe_private.prune()`;
   };
 
-  const LIVES: [string, () => Promise<string>][] = [
-    [
-      "that succeeded, which has its event",
-      async () => {
-        const { id, lease } = await store();
-        await complete(db.sql, id, lease);
-        return id;
-      },
-    ],
-    [
-      "that failed, which has its event",
-      async () => {
-        const { id } = (await start(db, world)).prediction;
-        const [task] = await claim(db.sql);
-        await fail(db.sql, id, task?.lease_token ?? "");
-        return id;
-      },
-    ],
-    [
-      "whose run is known, and may call back",
-      async () => {
-        const { id } = (await start(db, world)).prediction;
-        await claim(db.sql);
-        await providerSays(db.sql, { id, run: "run-known" });
-        return id;
-      },
-    ],
-    [
-      "whose submit has no answer yet, so that a run may call back",
-      async () => {
-        const { id } = (await start(db, world)).prediction;
-        await claim(db.sql);
-        return id;
-      },
-    ],
+  const begin = async () => {
+    const { id } = (await start(db, world)).prediction;
+    const [task] = await claim(db.sql);
+    return { id, lease: task?.lease_token ?? "" };
+  };
+  const LIVES: [
+    string,
+    () => Promise<{ id: string; lease: string }>,
+    (life: { id: string; lease: string }) => unknown,
+  ][] = [
+    ["that succeeded, which has its event", store, ({ id, lease }) => complete(db.sql, id, lease)],
+    ["that failed, which has its event", begin, ({ id, lease }) => fail(db.sql, id, lease)],
+    ["whose run is known, and may call back", begin, ({ id }) => providerSays(db.sql, { id, run: "run-known" })],
+    ["whose submit has no answer yet, so that a run may call back", begin, () => undefined],
   ];
-  test.each(LIVES)("of a deleted one %s → refused until that is deleted, then it gets its own", async (_what, live) => {
-    const id = await live();
-    await remove(id);
-    const other = await addWorld(db);
-    expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
-    expect((await db.sql`select from keyframe.predictions where id = ${id}`).count).toBe(0);
-    await forget();
-    await insert(id, other.project);
-    await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
-    expect(await eventsOf(id)).toEqual(["generation.failed"]);
-  });
+  test.each(LIVES)(
+    "of a deleted one %s → refused until that is deleted, then it gets its own",
+    async (_what, live, end) => {
+      const life = await live();
+      await end(life);
+      const { id } = life;
+      await remove(id);
+      const other = await addWorld(db);
+      expect(await refusalOf(insert(id, other.project))).toMatchObject(REFUSED);
+      expect((await db.sql`select from keyframe.predictions where id = ${id}`).count).toBe(0);
+      await forget();
+      await insert(id, other.project);
+      await db.sql`select keyframe_private.mark_failed(${id}, 'failed_by_administrator', 'Ended.', true)`;
+      expect(await eventsOf(id)).toEqual(["generation.failed"]);
+    },
+  );
 
   test("of a deleted one whose output is still to be removed from Storage → refused: the removal would take the new one's", async () => {
     const { id } = await store();

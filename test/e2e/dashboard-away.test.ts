@@ -8,7 +8,7 @@ const visit = visitDashboard();
 const API = "**/functions/v1/api/**";
 
 /** In the words of the banner. */
-const AWAY = "Cannot reach the service.";
+const AWAY = "Cannot reach the service. Retrying; this page may be out of date.";
 const OFFLINE = "You are offline.";
 
 /** Somebody on the page of their projects, of which there is one. */

@@ -15,7 +15,7 @@ const stack = inject("stack");
 const sql = connect(stack.databaseUrl);
 afterAll(() => sql.end({ timeout: 1 }));
 
-describe.concurrent("a film from project to video", () => {
+describe.concurrent("a film from project to video", { timeout: 120_000 }, () => {
   test("reference image, first frame, last frame, video → three files as documented, one run each", async () => {
     const maker = await newFilmMaker(stack);
     const photo = drawReferencePhoto(maker.projectId);
@@ -29,7 +29,7 @@ describe.concurrent("a film from project to video", () => {
     const make = async (started: Promise<Prediction>) => {
       const made = await started;
       expect(made).toMatchObject({ status: "queued", projectId: maker.projectId, output: null, error: null });
-      const ended = await maker.untilEnded(made, 25);
+      const ended = await maker.untilEnded(made);
       expect(ended).toMatchObject({ status: "succeeded", progress: 1, attempt: 1, error: null, step: made.step });
       await expectSoundEnd(sql, ended);
       return { ended, file: await download(ended) };

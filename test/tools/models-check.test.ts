@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readRows, rowsFromProject } from "../../tools/models-check/read-rows.ts";
 import { readArguments } from "../../tools/models-check/read-arguments.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
-import { until } from "../unit/replicate-test-kit.ts";
+import { until } from "../support/until.ts";
 import { imageRow, startProvider, videoRow } from "./models-check-fixture.ts";
 
 const command = new URL("../../tools/models-check.ts", import.meta.url).pathname;
@@ -45,7 +45,7 @@ test("asked to stop while its Postgres runs → one line, exit 2, and no folder 
     stderr: "piped",
   }).spawn();
   const left = () => Array.from(Deno.readDirSync(folder), ({ name }) => name);
-  await until(() => (left().length > 0 ? true : null), 60_000);
+  await until("its folder is there", () => left().length > 0, 60_000);
   child.kill("SIGTERM");
   const { code, stderr } = await child.output();
   expect(code).toBe(2);

@@ -48,7 +48,7 @@ const stoppedClock: Clock = {
   elapsed: () => 0,
   sleep: () => Promise.reject(new Error("Nothing waits here.")),
 };
-type Options = { clientUrl?: string; timeoutMs?: number; clock?: Clock };
+type Options = { timeoutMs?: number; clock?: Clock };
 
 /** `connection`: the caller's port, which identifies the connection. */
 type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<ArrayBuffer>; connection: number };
@@ -59,7 +59,7 @@ type Seen = { method: string; path: string; headers: Headers; body: Uint8Array<A
  */
 export async function startApi(
   answer: (request: Seen) => Response | Promise<Response>,
-  { clientUrl, timeoutMs = 10_000, clock = stoppedClock }: Options = {},
+  { timeoutMs = 10_000, clock = stoppedClock }: Options = {},
 ) {
   const seen: Seen[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request, { remoteAddr }) => {
@@ -80,7 +80,7 @@ export async function startApi(
   });
   const app = createApp({
     database: createDatabase(client),
-    storage: createStorage(client, { supabaseUrl, clientUrl: clientUrl ?? supabaseUrl, now }),
+    storage: createStorage(client, { supabaseUrl, clientUrl: supabaseUrl, now }),
     readBody: createBodyReader({ ...bodyClock, maxTotalBytes: 16 * 1024 * 1024 }),
     takeUploadTurn: createUploadTurns(bodyClock),
     log: createLog({ function: "api" }, (line) => log.push(line)),
@@ -167,33 +167,6 @@ export const predictionRow = (fields: Record<string, unknown> = {}) => ({
   error_code: null,
   ...fields,
 });
-
-/** A row of projects. */
-export const projectRow = (fields: Record<string, unknown> = {}) => ({
-  id: PROJECT,
-  owner_id: OWNER,
-  title: "Harbour",
-  text_prompt: "A harbour at dawn",
-  description: "",
-  reference_image_path: null,
-  selected_first_frame_id: null,
-  selected_last_frame_id: null,
-  created_at: "2026-11-21T13:00:00.123456+01:00",
-  updated_at: "2026-11-21T12:00:01+00:00",
-  ...fields,
-});
-
-/** The same on the wire. */
-export const projectOnWire = {
-  projectId: PROJECT,
-  title: "Harbour",
-  textPrompt: "A harbour at dawn",
-  description: "",
-  referenceImagePath: null,
-  selected: { "first-frame": null, "last-frame": null },
-  createdAt: "2026-11-21T12:00:00.123Z",
-  updatedAt: "2026-11-21T12:00:01.000Z",
-};
 
 export const succeededFields = {
   status: "succeeded",

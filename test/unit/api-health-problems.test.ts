@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { LastKick, ServiceFigures } from "../../shared/contract/service.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { problemsOf } from "../../supabase/functions/api/routes/health.ts";
+import { sampleFigures } from "./api-figures.ts";
 import { SECRET_KEY, startApi } from "./api-fixture.ts";
 
 const NO_KICK: LastKick = {
@@ -12,26 +14,14 @@ const NO_KICK: LastKick = {
 };
 const JOB = { scheduled: true, lastRunSeconds: 2, lastSuccessSeconds: 2, failures: 0 };
 
-/** Of a service where nothing happens and all is well, but for what is given. */
+/** Of a service where all is well, but for what is given. */
 function figures(parts: Partial<ServiceFigures> = {}): ServiceFigures {
+  const sample = sampleFigures();
   return {
-    predictions: {
-      ...{ queued: 0, starting: 0, processing: 0, storing: 0, retrying: 0, waiting: 0, due: 0, runsToCancel: 0 },
-      ...{ oldestDueSeconds: null, oldestWaitingSeconds: null },
-    },
-    deliveries: {
-      ...{ due: 0, sending: 0, pending: 0, held: 0, oldestDueSeconds: null },
-      ...{ failingEndpoints: 0, oldestFailingSeconds: null, endpointsSwitchedOff: 0 },
-    },
-    events: { projectCreated: 0, generationSucceeded: 0, generationFailed: 0 },
-    kicks: {
-      ...{ unsent: 0, oldestUnsentSeconds: null, accepted: 0, refused: 0, failed: 0, lastAcceptedSeconds: null },
-      servedDatabase: null,
-    },
+    ...sample,
+    kicks: { ...sample.kicks, oldestUnsentSeconds: null },
     lastKicks: { generate: NO_KICK, deliver: NO_KICK },
     sweep: JOB,
-    prune: JOB,
-    fileRemovals: { pending: 0, due: 0, failing: 0, oldestDueSeconds: null },
     ...parts,
   };
 }
@@ -110,19 +100,24 @@ test.each([
 
 test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and the figures; without → ok and no problems", async () => {
   let answer = figures();
-  const api = await startApi(() => Response.json(answer));
+  const api = await startApi(({ path }) =>
+    Response.json(path.endsWith("/health") ? { now: "2026-11-21", schema: SCHEMA_VERSION } : answer),
+  );
   try {
     const ask = async () => {
       const response = await api.call("/api/health?deep=1", { headers: { authorization: `Bearer ${SECRET_KEY}` } });
       return [response.status, (await response.json()).data];
     };
-    expect(await ask()).toEqual([200, { status: "ok", database: "ok", problems: [], figures: answer }]);
+    expect(await ask()).toEqual([
+      200,
+      { status: "ok", database: "ok", schemaVersion: SCHEMA_VERSION, problems: [], figures: answer },
+    ]);
     const generate: LastKick = { ...NO_KICK, outcome: "answered", status: 401, madeSeconds: 1 };
     answer = figures({ lastKicks: { generate, deliver: NO_KICK } });
     expect(await ask()).toEqual([
       200,
       {
-        ...{ status: "degraded", database: "ok", figures: answer },
+        ...{ status: "degraded", database: "ok", schemaVersion: SCHEMA_VERSION, figures: answer },
         problems: [expect.stringContaining("KEYFRAME_KICK_SECRET of the functions")],
       },
     ]);

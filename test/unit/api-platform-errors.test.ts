@@ -1,5 +1,8 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { failedBody, PREDICTION, PROJECT, predictionRow, startApi, succeededFields } from "./api-fixture.ts";
+import { answerBase, answerHeaders } from "../../supabase/functions/api/http/answer-headers.ts";
+import { failedBody, PREDICTION, PROJECT, predictionRow, rate, startApi, succeededFields } from "./api-fixture.ts";
+
+// Every code of PostgREST and Storage. That each route answers so, and what happens with no platform at all: test/api/outage.test.ts.
 
 type Upstream = { status: number; body: unknown };
 let upstream: Upstream = { status: 500, body: {} };
@@ -121,39 +124,25 @@ test("a value that breaks a rule → the message names the rule", async () => {
   expect((await expectError(await start(), 400, "invalid_request")).message).toMatch("title has 1 to 200 characters");
 });
 
-test("the user was deleted while the session lives on → 401", async () => {
-  postgrest(
-    409,
-    "23503",
-    'insert or update on table "idempotency_keys" violates foreign key constraint "idempotency_keys_owner_id_fkey"',
-  );
-  await expectError(await start(), 401, "unauthorized");
-});
-
-test.each([502, 503, 504, 429])("a gateway that answers %i without JSON of PostgREST → 503", async (status) => {
-  upstream = { status, body: "<html>words of the database</html>" };
-  await expectError(await start(), 503, "unavailable");
-});
-
-test("nothing listens → 503, and no address in the answer or the log", async () => {
-  const gone = await startApi(() => new Response());
-  await gone.stop();
-  const response = await gone.post("/api/projects/generate/first-frame", { projectId: PROJECT });
-  expect([response.status, (await failedBody(response)).error.code]).toEqual([503, "unavailable"]);
-  expect(gone.log.at(-1)).not.toMatch("127.0.0.1");
-});
-
-test("no answer within the bound, or one that stops half way → 503", async () => {
-  const never = Promise.withResolvers<Response>();
-  const silent = await startApi(() => never.promise, { timeoutMs: 100 });
-  const waiting = silent.post("/api/projects/generate/first-frame", { projectId: PROJECT });
+test("an answer that stops half way → 503 once the time is up", async () => {
   const begun = () =>
     new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{"a"')) });
   const stuck = await startApi(() => new Response(begun()), { timeoutMs: 100 });
-  const half = stuck.post("/api/projects/generate/first-frame", { projectId: PROJECT });
-  expect([(await waiting).status, (await half).status]).toEqual([503, 503]);
-  never.resolve(new Response());
-  await Promise.all([silent.stop(), stuck.stop()]);
+  expect((await stuck.post("/api/projects/generate/first-frame", { projectId: PROJECT })).status).toBe(503);
+  await stuck.stop();
+});
+
+test("a row with one field of another kind, or without how the limit stands → 500; the log names the field, not its value", async () => {
+  const prediction = predictionRow({ attempt: ["my prompt"] });
+  for (const [body, field] of [
+    [{ prediction, rate }, "prediction.attempt"],
+    [{ prediction: predictionRow() }, "rate"],
+  ] as const) {
+    upstream = { status: 200, body };
+    await expectError(await start(), 500, "internal");
+    const { level, cause } = JSON.parse(api.log.at(-1) ?? "");
+    expect([level, cause.message]).toEqual(["error", expect.stringMatching(`start_prediction .*${field} \\(`)]);
+  }
 });
 
 describe("Storage, when a read signs its output", () => {
@@ -190,4 +179,14 @@ describe("Storage, when a read signs its output", () => {
     await expectError(await read(), status, code);
     expect(JSON.parse(api.log.at(-1) ?? "").cause).toMatchObject({ from: "storage", operation: "sign" });
   });
+});
+
+test("RateLimit has what remains and when it is full again, never below nothing; a class that would break the header is refused", () => {
+  expect(answerHeaders({ rate: { ...rate, remaining: -3, reset_seconds: -1 } })).toEqual({
+    "RateLimit-Policy": '"generate";q=60;w=60',
+    RateLimit: '"generate";r=0;t=0',
+  });
+  for (const policy of ["", 'a"', "a;b", "a b", "a\r\nb", "Ä", "A"]) {
+    expect(answerBase.safeParse({ rate: { ...rate, policy } }).success).toBe(false);
+  }
 });

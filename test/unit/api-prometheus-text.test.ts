@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { ServiceFigures } from "../../shared/contract/service.ts";
 import { metricsOf } from "../../supabase/functions/api/routes/metrics.ts";
 import { prometheusText } from "../../supabase/functions/api/http/prometheus-text.ts";
+import { sampleFigures } from "./api-figures.ts";
 
 test("two metrics, one with labels → help, type and samples, each line ended", () => {
   const text = prometheusText([
@@ -66,67 +66,35 @@ test.each(["", "1a", "a-b", "a b", "a\n"])("the name %j → refused, of a metric
   expect(() => prometheusText([{ name: "a", help: "h", samples }])).toThrow("not a label name");
 });
 
-const job = (n: number) => ({ scheduled: true, lastRunSeconds: n, lastSuccessSeconds: n + 1, failures: n + 2 });
-/** Every figure another number, so that a swapped one is seen. */
-const FIGURES: ServiceFigures = {
-  predictions: {
-    ...{ queued: 101, starting: 102, processing: 103, storing: 104, retrying: 105 },
-    ...{ due: 106, oldestDueSeconds: 107.5, waiting: 108, oldestWaitingSeconds: 109, runsToCancel: 110 },
-  },
-  deliveries: {
-    ...{ due: 201, sending: 202, pending: 203, held: 204, oldestDueSeconds: 205 },
-    ...{ failingEndpoints: 206, oldestFailingSeconds: 207, endpointsSwitchedOff: 208 },
-  },
-  events: { projectCreated: 301, generationSucceeded: 302, generationFailed: 303 },
-  kicks: {
-    unsent: 401,
-    oldestUnsentSeconds: 402,
-    accepted: 403,
-    refused: 404,
-    failed: 405,
-    lastAcceptedSeconds: 406,
-    servedDatabase: null,
-  },
-  lastKicks: {
-    generate: { outcome: "accepted", status: 411, error: null, madeSeconds: 412, acknowledgedAfterSeconds: 413 },
-    deliver: { outcome: "answered", status: 421, error: null, madeSeconds: 422, acknowledgedAfterSeconds: null },
-  },
-  sweep: job(501),
-  prune: job(511),
-  fileRemovals: { pending: 601, due: 602, failing: 603, oldestDueSeconds: 604 },
-};
+const FIGURES = sampleFigures();
 
 test("every figure → in a sample of its own", () => {
   const values = metricsOf(FIGURES).flatMap(({ samples }) => samples.map(({ value }) => value));
-  const numbers =
-    JSON.stringify(FIGURES)
-      .match(/\d+(\.\d+)?/g)
-      ?.map(Number) ?? [];
-  const [scheduled, works] = [
-    [1, 1],
-    [1, 0],
-  ];
-  expect(values.filter((value) => value !== null).toSorted()).toEqual([...numbers, ...scheduled, ...works].toSorted());
+  const numbers = JSON.stringify(FIGURES).match(/\d+/g)?.map(Number) ?? [];
+  const switches = [1, 1, 1, 1]; // two jobs are scheduled, two kicks work
+  expect(values.filter((value) => value !== null).toSorted()).toEqual([...numbers, ...switches].toSorted());
 });
 
 test("the metrics that alerts use → by these names and labels", () => {
-  const text = prometheusText(metricsOf(FIGURES));
-  for (const line of [
-    'keyframe_predictions{status="waiting"} 108',
-    'keyframe_predictions{status="storing"} 104',
-    "keyframe_predictions_oldest_due_seconds 107.5",
-    'keyframe_deliveries{state="held"} 204',
-    "keyframe_deliveries_oldest_due_seconds 205",
-    'keyframe_events_5m{type="generation.failed"} 303',
-    'keyframe_kicks_5m{outcome="refused"} 404',
-    'keyframe_last_kick_ok{function="generate"} 1',
-    'keyframe_last_kick_ok{function="deliver"} 0',
-    'keyframe_last_kick_acknowledged_after_seconds{function="generate"} 413',
-    'keyframe_cron_scheduled{job="prune"} 1',
-    'keyframe_cron_last_success_seconds{job="sweep"} 502',
-    "keyframe_file_removals_oldest_due_seconds 604",
+  const { predictions, deliveries, events, kicks, lastKicks, sweep, fileRemovals } = FIGURES;
+  const refused = { ...lastKicks.deliver, outcome: "answered" as const, status: 401, acknowledgedAfterSeconds: null };
+  const text = prometheusText(metricsOf({ ...FIGURES, lastKicks: { ...lastKicks, deliver: refused } }));
+  for (const [metric, value] of [
+    ['predictions{status="waiting"}', predictions.waiting],
+    ['predictions{status="storing"}', predictions.storing],
+    ["predictions_oldest_due_seconds", predictions.oldestDueSeconds],
+    ['deliveries{state="held"}', deliveries.held],
+    ["deliveries_oldest_due_seconds", deliveries.oldestDueSeconds],
+    ['events_5m{type="generation.failed"}', events.generationFailed],
+    ['kicks_5m{outcome="refused"}', kicks.refused],
+    ['last_kick_ok{function="generate"}', 1],
+    ['last_kick_ok{function="deliver"}', 0],
+    ['last_kick_acknowledged_after_seconds{function="generate"}', lastKicks.generate.acknowledgedAfterSeconds],
+    ['cron_scheduled{job="prune"}', 1],
+    ['cron_last_success_seconds{job="sweep"}', sweep.lastSuccessSeconds],
+    ["file_removals_oldest_due_seconds", fileRemovals.oldestDueSeconds],
   ]) {
-    expect(text.split("\n")).toContain(line);
+    expect(text.split("\n")).toContain(`keyframe_${metric} ${value}`);
   }
 });
 

@@ -1,127 +1,82 @@
-import { afterAll, expect, test } from "vitest";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import { createDocumentText } from "../../supabase/functions/api/http/openapi-text.ts";
 import { failedBody, startApi } from "./api-fixture.ts";
-import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 
-let healthy = true;
-const api = await startApi(({ path }) =>
-  healthy && path === "/rest/v1/rpc/health"
-    ? Response.json({ now: "2026-11-21T12:00:00+00:00", schema: SCHEMA_VERSION })
-    : Response.json({ code: "PGRST000" }, { status: 503 }),
-);
+// What every router has to get right before a handler is asked. What each path takes and answers: test/api.
+
+const api = await startApi(() => Response.json({}));
 afterAll(api.stop);
+beforeEach(() => {
+  api.seen.length = 0;
+  api.log.length = 0;
+});
+
+const ID = "3f0c6a7b-8801-4b1c-9a52-0d43d0ea4fe3";
+const CANARY = "canary";
 
 test.each([
   "/",
-  "/api",
-  "/api/",
-  "/api/unknown",
-  "/api/projects/",
-  "/api/projects/generate/last",
   "/projects",
   "/api/projects/generate/first-frame/x",
-  "/api/%ff",
-])("GET %s → 404 not_found in the envelope, with an X-Request-Id and CORS", async (path) => {
-  const response = await api.call(path, { headers: { authorization: "" } });
-  const body = await failedBody(response);
-  expect(response.status).toBe(404);
-  expect(body).toMatchObject({ success: false, data: null, error: { code: "not_found" } });
-  expect(response.headers.get("x-request-id")).toBe(body.error.requestId);
-  expect(response.headers.get("access-control-allow-origin")).toBe("*");
-});
-
-test("OPTIONS of any path → the preflight a browser needs, with no credentials", async () => {
-  for (const path of ["/api/projects", "/api/projects/generate/video", "/api/unknown"]) {
-    const response = await api.call(path, {
-      method: "OPTIONS",
-      headers: { origin: "https://app.test", "access-control-request-method": "POST" },
-    });
-    const header = (name: string) => response.headers.get(`access-control-${name}`);
-    expect([response.status, header("allow-origin"), header("max-age"), header("allow-credentials")]).toEqual([
-      204,
-      "*",
-      "86400",
-      null,
-    ]);
-    expect(header("allow-headers")?.split(", ").sort()).toEqual([
-      "apikey",
-      "authorization",
-      "content-type",
-      "idempotency-key",
-      "if-match",
-      "if-none-match",
-      "prefer",
-      "x-client-info",
-      "x-region",
-      "x-request-id",
-    ]);
-    expect(header("allow-methods")).toBe("GET, HEAD, POST, PATCH, DELETE");
-    expect(header("expose-headers")?.split(", ").sort()).toEqual([
-      "etag",
-      "idempotency-replayed",
-      "location",
-      "preference-applied",
-      "ratelimit",
-      "ratelimit-policy",
-      "retry-after",
-      "x-request-id",
-    ]);
+  "/api/projects/1",
+  `/api/projects/${ID}x`,
+  `/api/projects/x${ID}`,
+  `/api/projects/${ID.slice(1)}`,
+  `/api/projects/${ID.replaceAll("-", "")}`,
+  `/api/projects/${ID}/`,
+  `/api/projects/${ID}%0A`,
+  `/api/projects/${ID}%2Fpredictions`,
+  `/api/projects/{${ID}}`,
+  "/api/projects/:projectId",
+  "/api/projects/constructor",
+  "/api/projects/__proto__",
+  "/api/projects/%00",
+  "/api/webhooks/deliveries",
+  `/api/webhooks/${ID}%2Fsecret`,
+  `/api/webhooks/${ID}/redeliver`,
+  `/api/webhooks/deliveries/${ID}`,
+  `/api/webhooks/deliveries/${ID}/test`,
+  "/api/webhooks/deliveries/secret/rotate",
+])("%s → 404 not_found whatever the method, and nothing reaches the platform", async (path) => {
+  for (const method of ["GET", "POST", "PATCH", "DELETE", "constructor"]) {
+    const response = await api.call(path, { method });
+    expect([response.status, (await failedBody(response)).error.code]).toEqual([404, "not_found"]);
   }
+  expect(api.seen).toEqual([]);
 });
 
-test("X-Request-Id of 1 to 128 plain characters is echoed, in the error and the log too; any other is replaced", async () => {
-  const given = await api.call("/api/unknown", { headers: { "x-request-id": "a.B_c-9" } });
-  expect(given.headers.get("x-request-id")).toBe("a.B_c-9");
-  expect((await failedBody(given)).error.requestId).toBe("a.B_c-9");
-  expect(JSON.parse(api.log.at(-1) ?? "")).toMatchObject({ requestId: "a.B_c-9", status: 404, code: "not_found" });
-  for (const bad of ["a".repeat(129), "a b", "a/b", '"']) {
-    const response = await api.call("/api/unknown", { headers: { "x-request-id": bad } });
-    expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
-  }
+test.each(["QUERY", "constructor", "toString", "__proto__", CANARY])(
+  "the method %s → 405 with Allow before any session is asked for, and the log does not repeat it",
+  async (method) => {
+    for (const [path, allow] of [
+      ["/api/projects", "GET, HEAD, POST, OPTIONS"],
+      [`/api/webhooks/${ID}/secret/rotate`, "POST, OPTIONS"],
+      ["/api/openapi.json", "GET, HEAD, OPTIONS"],
+    ] as const) {
+      const response = await api.call(`${path}?${CANARY}`, { method, headers: { authorization: "" } });
+      expect([response.status, response.headers.get("allow")]).toEqual([405, allow]);
+      expect((await failedBody(response)).error.code).toBe("method_not_allowed");
+      expect(JSON.parse(api.log.at(-1) ?? "")).toMatchObject({ method: "OTHER", status: 405 });
+    }
+    expect(api.log.join()).not.toContain(CANARY);
+  },
+);
+
+test("an identifier with an escape that means the same → found, as it was sent otherwise", async () => {
+  expect((await api.call(`/api/projects/${ID.replace(/^3/, "%33")}`)).status).toBe(500); // the platform's {} is no project
+  expect(JSON.parse(new TextDecoder().decode(api.seen[0]?.body))).toEqual({ project_id: ID });
 });
 
-test("GET and HEAD /api/health → 200 without a session, asked with the publishable key", async () => {
-  const response = await api.call("/api/health", { headers: { authorization: "" } });
-  expect([response.status, await response.json()]).toEqual([
-    200,
-    { success: true, data: { status: "ok", database: "ok" }, error: null },
-  ]);
-  expect(api.seen.at(-1)?.headers.get("apikey")).toBe("sb_publishable_test");
-  const head = await api.call("/api/health", { method: "HEAD" });
-  expect([head.status, await head.text()]).toEqual([200, ""]);
+test("deployed as films → its paths follow that name, its document names it as the server, and paths without api are unknown", async () => {
+  const server = async (path: string) => (await (await api.call(path)).json()).servers[0].url;
+  expect(await server("/films/api/openapi.json")).toBe(`${api.supabaseUrl}/functions/v1/films`);
+  expect(await server("/api/openapi.json")).toBe(`${api.supabaseUrl}/functions/v1`);
+  expect((await api.call("/films/api/nothing")).status).toBe(404);
+  expect((await api.call("/films/api/projects", { method: "PUT" })).status).toBe(405);
+  expect((await api.call("/films/projects")).status).toBe(404);
 });
 
-test("GET /api/health with the database away → 503 unavailable with Retry-After of 2 to 5 seconds", async () => {
-  healthy = false;
-  const response = await api.call("/api/health");
-  healthy = true;
-  expect([response.status, (await failedBody(response)).error.code]).toEqual([503, "unavailable"]);
-  expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(2);
-  expect(Number(response.headers.get("retry-after"))).toBeLessThanOrEqual(5);
-  expect(JSON.parse(api.log.at(-1) ?? "")).toMatchObject({
-    level: "error",
-    cause: { code: "PGRST000", operation: "health" },
-  });
-});
-
-test("a wrong session → 401 with WWW-Authenticate, and nothing reaches the platform", async () => {
-  const before = api.seen.length;
-  const response = await api.post("/api/projects", { title: "t", textPrompt: "p" }, { authorization: "Bearer x.y.z" });
-  expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
-  expect(api.seen.length).toBe(before);
-});
-
-test("a crash in a handler → 500 internal in the envelope; only the log has the cause", async () => {
-  const crashing = await startApi(() => Response.json({ project: "not a project" }));
-  const response = await crashing.post("/api/projects", { title: "my title", textPrompt: "my prompt" });
-  await crashing.stop();
-  const text = await response.text();
-  expect(response.status).toBe(500);
-  expect(JSON.parse(text)).toMatchObject({ success: false, data: null, error: { code: "internal" } });
-  expect(text).not.toMatch(/create_project|shape|at /);
-  expect(JSON.parse(crashing.log.at(-1) ?? "")).toMatchObject({
-    level: "error",
-    code: "internal",
-    cause: { message: expect.stringMatching("create_project") },
-  });
-  expect(crashing.log.at(-1)).not.toMatch(/my title|my prompt/);
+test("openapi.json is asked for again → the text that was made before", () => {
+  const text = createDocumentText("https://films.example/functions/v1");
+  expect(text("")).toBe(text(""));
 });

@@ -15,8 +15,8 @@ const verifyBoth = createSessionVerifier({
   now,
 });
 const claims = { iss: ISSUER, aud: "authenticated", role: "authenticated", sub: OWNER, exp: NOW.getTime() / 1000 + 60 };
-const signHs256 = (key: string, header = {}) =>
-  new SignJWT(claims).setProtectedHeader({ alg: "HS256", ...header }).sign(new TextEncoder().encode(key));
+const signHs256 = (key: string, header = {}, payload: Record<string, unknown> = claims) =>
+  new SignJWT(payload).setProtectedHeader({ alg: "HS256", ...header }).sign(new TextEncoder().encode(key));
 const part = (value: unknown) =>
   btoa(JSON.stringify(value)).replace(/=+$/, "").replaceAll("+", "-").replaceAll("/", "_");
 
@@ -78,70 +78,42 @@ test("a token past its exp → says it has expired, to the second", async () => 
   expect(await verify(`Bearer ${await sessionToken(ISSUER, { exp: seconds + 1 })}`)).toMatchObject({ ownerId: OWNER });
 });
 
-describe("wrong claims → refused", () => {
-  const wrong: [string, Record<string, unknown>][] = [
+// Claims and signatures that are wrong, on the running stack: test/api/session-tokens.test.ts, test/security/tokens.test.ts.
+describe("where the shared key is set, too → refused", () => {
+  test.each([
     ["another issuer", { iss: "https://other.supabase.co/auth/v1" }],
-    ["no issuer", { iss: undefined }],
     ["another audience", { aud: "anon" }],
-    ["no audience", { aud: undefined }],
-    ["role anon", { role: "anon" }],
-    ["role service_role", { role: "service_role" }],
-    ["no role", { role: undefined }],
+    ["the role service_role", { role: "service_role" }],
     ["no exp", { exp: undefined }],
-    ["no sub", { sub: undefined }],
     ["a sub that is no UUID", { sub: "admin" }],
     ["not valid yet", { nbf: NOW.getTime() / 1000 + 5 }],
-  ];
-  test.each(wrong)("%s", async (_name, change) => {
-    expect(await refusal(`Bearer ${await sessionToken(ISSUER, change)}`, verifyBoth)).toMatch("not valid");
+  ])("%s", async (_name, change) => {
+    expect(await refusal(`Bearer ${await signHs256(SHARED_KEY, {}, { ...claims, ...change })}`, verifyBoth)).toMatch(
+      "not valid",
+    );
   });
-});
-
-describe("wrong signatures → refused", () => {
   test("alg none", async () => {
     await refusal(`Bearer ${part({ alg: "none", typ: "JWT" })}.${part(claims)}.`, verifyBoth);
     await refusal(`Bearer ${part({ alg: "none", kid: "key-1" })}.${part(claims)}.AAAA`, verifyBoth);
   });
   test("HS256 signed with the public key, as PEM and as JWK", async () => {
     for (const key of [await exportSPKI(keys.publicKey), JSON.stringify(publicJwk), publicJwk.x ?? ""]) {
-      const token = await signHs256(key, { kid: "key-1" });
-      await refusal(`Bearer ${token}`);
-      await refusal(`Bearer ${token}`, verifyBoth);
+      await refusal(`Bearer ${await signHs256(key, { kid: "key-1" })}`, verifyBoth);
     }
-  });
-  test("an ES256 key that is not ours, under our kid", async () => {
-    const foreign = await generateKeyPair("ES256");
-    await refusal(`Bearer ${await sessionToken(ISSUER, {}, foreign.privateKey)}`);
-  });
-  test("an unknown kid, and none", async () => {
-    await refusal(`Bearer ${await sessionToken(ISSUER, {}, keys.privateKey, "key-2")}`);
-    await refusal(`Bearer ${await sessionToken(ISSUER, {}, keys.privateKey, "")}`);
-  });
-  test("claims changed after signing", async () => {
-    const [header, , signature] = (await sessionToken(ISSUER)).split(".");
-    await refusal(`Bearer ${header}.${part({ ...claims, sub: "00000000-0000-4000-8000-000000000000" })}.${signature}`);
-  });
-  test("a JWKS without keys", async () => {
-    await refusal(
-      `Bearer ${await sessionToken(ISSUER)}`,
-      createSessionVerifier({ jwks: { keys: [] }, issuers: [ISSUER], now }),
-    );
   });
 });
 
-test.each([
-  "",
-  "Bearer",
-  "Bearer ",
-  "Basic dXNlcjpwYXNz",
-  "Bearer garbage",
-  "Bearer a.b.c",
-  "Bearer a b",
-  "Bearer ..",
-  "Bearer {}.{}.{}",
-])("Authorization: %s → refused, without repeating it", async (authorization) => {
-  const message = await refusal(authorization, verifyBoth);
-  expect(message).not.toMatch(/garbage|dXNlcjpwYXNz/);
+test("a JWKS without keys → every token is refused", async () => {
+  await refusal(
+    `Bearer ${await sessionToken(ISSUER)}`,
+    createSessionVerifier({ jwks: { keys: [] }, issuers: [ISSUER], now }),
+  );
+});
+
+test("the refusal does not repeat what was sent", async () => {
+  for (const authorization of ["Basic dXNlcjpwYXNz", "Bearer garbage", "Bearer garbage.b.c"]) {
+    expect(await refusal(authorization, verifyBoth)).not.toMatch(/garbage|dXNlcjpwYXNz/);
+  }
 });
 
 describe("a remembered session", () => {

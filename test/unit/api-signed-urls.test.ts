@@ -1,6 +1,8 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import type { LatestPredictions } from "../../shared/contract/projects.ts";
 import { createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
-import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
+import { createStorage, signedUntil } from "../../supabase/functions/api/rows/storage.ts";
+import { PREDICTION, PROJECT, predictionRow, signedFiles, startApi, succeededFields } from "./api-fixture.ts";
 
 const PLATFORM = "https://p.example";
 const MINUTE = 60_000;
@@ -8,7 +10,7 @@ const ANNA = { ownerId: "anna", token: "token-of-anna" };
 const BEN = { ownerId: "ben", token: "token-of-ben" };
 
 /** Storage at a clock of the test. It signs each path but `gone.png`, each time with another URL, for an hour. */
-function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`) {
+function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`, clientUrl = PLATFORM) {
   let clock = 0;
   let signed = 0;
   /** The token and the paths of each call. */
@@ -26,7 +28,7 @@ function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`) {
     );
   };
   const client = createPlatformClient(PLATFORM, "sb_publishable_x", platform);
-  const storage = createStorage(client, { supabaseUrl: PLATFORM, clientUrl: PLATFORM, now: () => new Date(clock) });
+  const storage = createStorage(client, { supabaseUrl: PLATFORM, clientUrl, now: () => new Date(clock) });
   const sign = async (paths: string[], caller = ANNA) => Object.fromEntries(await storage.signGenerated(paths, caller));
   const advance = (ms: number) => {
     clock += ms;
@@ -83,4 +85,66 @@ test("more URLs than are kept → the oldest is signed anew, the newest is not",
   expect(calls).toHaveLength(1);
   await sign(["0.png"]);
   expect(calls).toHaveLength(2);
+});
+
+test("apps use another address than the functions → the URL has that one", async () => {
+  const { sign } = setUp(undefined, "https://films.example");
+  const start = "https://films.example/storage/v1/object/sign/keyframe-outputs/a.png?token=";
+  expect((await sign(["a.png"]))["a.png"]?.url.slice(0, start.length)).toBe(start);
+});
+
+test("a page of predictions or projects, one of whose files is gone → its output is null, the others are as they were; only the page is signed", async () => {
+  const predictions = ["a.png", "gone.png", "b.png", "of-the-next-page.png"].map((output_path) =>
+    predictionRow({ ...succeededFields, output_path }),
+  );
+  const time = "2026-11-21T12:00:00.5+00:00";
+  const project = {
+    ...{ id: PROJECT, title: "Harbour", text_prompt: "Dawn", description: "", reference_image_path: null },
+    ...{ selected_first_frame_id: null, selected_last_frame_id: null, created_at: time, updated_at: time },
+  };
+  const projects = predictions.map((one) => ({ ...project, predictions: [one] }));
+  const asked: string[][] = [];
+  const api = await startApi((request) => {
+    if (!request.path.startsWith("/storage/")) {
+      return Response.json({ predictions, projects, prediction: predictions[1], rate: null });
+    }
+    asked.push(JSON.parse(new TextDecoder().decode(request.body)).paths);
+    return signedFiles(request, (path) => path === "gone.png");
+  });
+  onTestFinished(api.stop);
+  const read = async (path: string) => {
+    const response = await api.call(path);
+    expect(response.status).toBe(200);
+    return (await response.json()).data;
+  };
+  const fileOf = ({ output }: { output: { path: string } | null }) => output?.path ?? null;
+  const { predictions: listed } = await read(`/api/projects/${PROJECT}/predictions?limit=3`);
+  const { projects: shown } = await read("/api/projects?include=predictions&limit=3");
+  const alone = await read(`/api/projects/generate/first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`);
+  expect(listed.map(fileOf)).toEqual(["a.png", null, "b.png"]);
+  const latest = shown.map((one: { predictions: LatestPredictions }) => one.predictions["first-frame"]);
+  expect(latest.map(fileOf)).toEqual(["a.png", null, "b.png"]);
+  expect([alone.status, fileOf(alone)]).toEqual(["succeeded", null]);
+  expect(asked).toEqual([["a.png", "gone.png", "b.png"], ["a.png", "gone.png", "b.png"], ["gone.png"]]);
+});
+
+const part = (text: string) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+const address = (payload: string) => `/object/sign/keyframe-outputs/x.png?token=${part("{}")}.${part(payload)}.c2ln`;
+
+test("an address that Storage signed → valid until its token ends, whatever the time is here", () => {
+  const payload = JSON.stringify({ url: "keyframe-outputs/x?>.png", iat: 1_700_000_000, exp: 1_700_003_600 });
+  for (const more of ["", "&download="]) {
+    expect(signedUntil(address(payload) + more)).toEqual(new Date("2023-11-14T23:13:20Z"));
+  }
+});
+
+test.each([
+  ["no token", "/object/sign/keyframe-outputs/x.png"],
+  ["a token that is no JWT", "/object/sign/keyframe-outputs/x.png?token=abc"],
+  ["a token that is not base64", "/object/sign/keyframe-outputs/x.png?token=a.b.c"],
+  ["a payload that is not JSON", address("exp")],
+  ["a token without an end", address("{}")],
+  ["an end that is no time", address('{"exp":"soon"}')],
+])("%s → nobody knows until when", (_what, url) => {
+  expect(signedUntil(url)).toBeNull();
 });

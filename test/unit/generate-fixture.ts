@@ -98,8 +98,6 @@ export type StorageServer = {
   removals: { bucket: string; names: string[] }[];
   /** Set: uploads and removals are refused with this status. */
   refuse: number | null;
-  /** Set: removals from this bucket alone are refused. */
-  refusedBucket: string | null;
   /** A request that names one of these to be removed is refused as a whole. */
   refusedNames: Set<string>;
   stop(): Promise<void>;
@@ -115,7 +113,6 @@ export async function startStorage(): Promise<StorageServer> {
     files,
     removals,
     refuse: null,
-    refusedBucket: null,
     refusedNames: new Set(),
     stop,
   };
@@ -132,7 +129,7 @@ export async function startStorage(): Promise<StorageServer> {
       const { prefixes }: { prefixes: string[] } = await request.json();
       const bucket = path.slice(1);
       removals.push({ bucket, names: prefixes });
-      const isRefused = bucket === storage.refusedBucket || prefixes.some((name) => storage.refusedNames.has(name));
+      const isRefused = prefixes.some((name) => storage.refusedNames.has(name));
       const status = isRefused ? 500 : storage.refuse;
       if (status !== null) return Response.json({ message: "no" }, { status });
       for (const name of prefixes) files.delete(`${path}/${name}`);
@@ -164,8 +161,6 @@ export function makeDeps(given: {
   outputHosts?: string;
   database?: Partial<Database>;
   maxBytes?: number;
-  idleMs?: number;
-  timeoutMs?: number;
 }): Made {
   const { database, calls } = fakeDatabase(given.database);
   const lines: string[] = [];
@@ -173,19 +168,12 @@ export function makeDeps(given: {
   const { url: baseUrl, token } = given.provider ?? { url: "http://127.0.0.1:1/v1", token: "none" };
   const deps: Deps = {
     database,
-    provider: createProvider({
-      token,
-      baseUrl,
-      fetch,
-      now: Date.now,
-      timeoutMs: given.timeoutMs ?? 5000,
-    }),
+    provider: createProvider({ token, baseUrl, fetch, now: Date.now }),
     storage: createStorage(platformUrl, "sb_secret_test", fetch),
     outputs: {
       isAllowed: parseOutputHosts(given.outputHosts ?? "replicate.delivery"),
       fetch,
       ...(given.maxBytes === undefined ? {} : { maxBytes: given.maxBytes }),
-      idleMs: given.idleMs ?? 5000,
     },
     publicUrl: given.publicUrl ?? null,
     platformUrl,

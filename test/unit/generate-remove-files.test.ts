@@ -43,89 +43,70 @@ test("files of both buckets → gone, one request for each bucket, recorded unde
   expect(calls).toEqual([["recordFilesRemoved", TASK, []]]);
 });
 
-test("a hundred files of a bucket → one request", async () => {
-  const files = Array.from({ length: 100 }, (_, n) => ({ bucket: "keyframe-outputs", name: `o/p/${n}.png` }));
-  await run({ files });
-  expect(storage.removals.map(({ names }) => names.length)).toEqual([100]);
-});
-
-test("files that are not there → counted as removed", async () => {
-  storage.files.clear();
-  expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, []]]);
-});
-
-test.each([403, 429, 500, 503])("Storage answers %i → recorded as not removed", async (status) => {
-  storage.refuse = status;
-  expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, FILES]]);
-  expect(storage.files.size).toBe(2);
-});
-
-test("Storage is away, or the task's time is over → recorded as not removed; back again → gone", async () => {
-  expect((await run({ storageUrl: "http://127.0.0.1:1" })).calls).toEqual([["recordFilesRemoved", TASK, FILES]]);
-  expect((await run({ signal: AbortSignal.abort() })).calls).toEqual([["recordFilesRemoved", TASK, FILES]]);
-  expect(storage.files.size).toBe(2);
-  await run({});
-  expect(storage.files.size).toBe(0);
-});
-
 test("one bucket is refused → the other's files go, and only this one's are put off", async () => {
-  storage.refusedBucket = "keyframe-outputs";
+  storage.refusedNames.add(FRAME);
   const [frame] = FILES;
   expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, [frame]]]);
   expect([...storage.files.keys()]).toEqual([`/keyframe-outputs/${FRAME}`]);
 });
 
-/** So many files of a bucket, which are there. */
-function store(count: number) {
-  const files = Array.from({ length: count }, (_, n) => ({
-    bucket: "keyframe-outputs" as const,
-    name: `o/p/${n}.png`,
-  }));
-  for (const { bucket, name } of files) storage.files.set(`/${bucket}/${name}`, { bytes: kit.PNG, contentType: "" });
+/** A hundred files of a bucket, which are there. */
+function storeHundred() {
+  storage.files.clear();
+  const bucket = "keyframe-outputs" as const;
+  const files = Array.from({ length: 100 }, (_, n) => ({ bucket, name: `o/p/${n}.png` }));
+  for (const { name } of files) storage.files.set(`/${bucket}/${name}`, { bytes: kit.PNG, contentType: "" });
   return files;
 }
 
-test.each([0, 57, 99])("name %i of a hundred is refused → the others are gone after a few requests", async (which) => {
-  storage.files.clear();
-  const files = store(100);
-  storage.refusedNames.add(files[which]?.name ?? "");
-  expect((await run({ files })).calls).toEqual([["recordFilesRemoved", TASK, [files[which]]]]);
-  expect(storage.files.size).toBe(1);
-  expect(storage.removals.length).toBeLessThanOrEqual(15);
-});
+test.each([
+  [[], 1],
+  [[0], 15],
+  [[57], 15],
+  [[99], 15],
+  [[3, 4, 71], 40],
+])(
+  "names %j of a hundred are refused → they are put off, the others are gone after at most %i requests",
+  async (which, most) => {
+    const files = storeHundred();
+    const bad = files.filter((_file, n) => which.includes(n));
+    for (const { name } of bad) storage.refusedNames.add(name);
+    const [[, , refused] = []] = (await run({ files })).calls;
+    expect(new Set(refused as typeof files)).toEqual(new Set(bad));
+    expect(storage.files.size).toBe(which.length);
+    expect(storage.removals.length).toBeLessThanOrEqual(most);
+  },
+);
 
-test("three of a hundred are refused → those three are put off", async () => {
-  const files = store(100);
-  const bad = [3, 4, 71].map((n) => files[n]);
-  for (const file of bad) storage.refusedNames.add(file?.name ?? "");
-  const { calls } = await run({ files });
-  expect(calls).toEqual([["recordFilesRemoved", TASK, expect.arrayContaining(bad)]]);
-  expect(calls[0]?.[2]).toHaveLength(3);
-});
+test.each([
+  [401, 1],
+  [429, 1],
+  [503, 1],
+  [403, 40],
+  [500, 40],
+])(
+  "Storage answers everything with %i → %i requests, for it may be about a name or not; all are put off",
+  async (status, requests) => {
+    storage.refuse = status;
+    const files = storeHundred();
+    const { calls } = await run({ files });
+    expect(storage.removals).toHaveLength(requests);
+    expect(calls).toEqual([["recordFilesRemoved", TASK, expect.arrayContaining(files)]]);
+    expect(calls[0]?.[2]).toHaveLength(100);
+  },
+);
 
-test("every name is refused → 40 requests, and all are put off", async () => {
-  storage.refusedBucket = "keyframe-outputs";
-  const files = store(100);
-  const { calls } = await run({ files });
-  expect(storage.removals).toHaveLength(40);
-  const put = calls[0]?.[2];
-  expect(Array.isArray(put) && put.length).toBe(100);
-  expect(put).toEqual(expect.arrayContaining(files));
-});
-
-test.each([401, 429, 503])("Storage answers %i, which is about no name → one request", async (status) => {
-  storage.refuse = status;
-  await run({ files: store(100) });
-  expect(storage.removals).toHaveLength(1);
-});
-
-test("Storage closes the connection without an answer → one request, and all are put off", async () => {
+test("Storage is away, closes the connection without an answer, or the task's time is over → one request, all are put off", async () => {
   const silent = kit.serveRaw("");
-  const files = store(100);
-  const { calls } = await run({ files, storageUrl: silent.url });
+  const files = storeHundred();
+  const ends = [
+    await run({ files, storageUrl: "http://127.0.0.1:1" }),
+    await run({ files, storageUrl: silent.url }),
+    await run({ files, signal: AbortSignal.abort() }),
+  ];
   await silent.stop();
   expect(silent.connections()).toBe(1);
-  expect(calls).toEqual([["recordFilesRemoved", TASK, files]]);
+  expect(ends.map(({ calls }) => calls)).toEqual(Array(3).fill([["recordFilesRemoved", TASK, files]]));
 });
 
 test("the outcome cannot be recorded → the task fails, and its lease brings it back", async () => {

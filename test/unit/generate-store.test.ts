@@ -1,307 +1,168 @@
 import { createHash } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { DatabaseError } from "../../shared/platform/call-database.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
+import { readOutput } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { store } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 import type { StoreTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
 import * as kit from "./generate-fixture.ts";
-import { runModel, runVideo } from "./generate-simulated-run.ts";
+
+// Faults of the provider's file server and of Storage. Frames and videos that are well: test/e2e/film. Addresses that may not be
+// fetched: test/security/addresses, test/faults/forged-callbacks.
 
 const NAME = `${kit.OWNER}/${kit.PROJECT}/${kit.PREDICTION}`;
-let simulator: RunningSimulator;
 let storage: kit.StorageServer;
-const ends: (() => Promise<void>)[] = [];
-
-beforeAll(async () => {
-  simulator = await startSimulator();
-});
 beforeEach(async () => {
   storage = await kit.startStorage();
 });
-afterEach(async () => {
-  for (const end of ends.splice(0)) await end();
-  await storage.stop();
-});
-afterAll(() => simulator.stop());
+afterEach(() => storage.stop());
 
-type Options = { task?: Partial<StoreTask>; database?: Partial<Database>; maxBytes?: number; idleMs?: number };
+type Options = { task?: Partial<StoreTask>; database?: Partial<Database>; maxBytes?: number; storageUrl?: string };
 
 async function run(url: string, { task = {}, ...options }: Options = {}, signal = kit.never()) {
-  const outputHosts = `replicate.delivery,${new URL(url).origin}`;
+  const outputHosts = new URL(url).origin;
   const made = kit.makeDeps({ storageUrl: storage.url, outputHosts, ...options });
-  await store(kit.storeTask(url, task), made.deps, signal);
-  return made;
+  const done = store(kit.storeTask(url, task), made.deps, signal);
+  return { ...made, error: await done.catch((error: unknown) => error) };
 }
 
-/** A file server for one test that answers every request alike. */
+/** The address of an output whose server answers every request like this. */
 function answering(handler: (request: Request) => Response | Promise<Response>): string {
   const server = kit.serve(handler);
-  ends.push(server.stop);
+  onTestFinished(server.stop);
   return `${server.url}/out.png`;
 }
-
-function raw(bytes: string | Uint8Array): string {
-  const server = kit.serveRaw(bytes);
-  ends.push(server.stop);
-  return `${server.url}/out.png`;
-}
+const image = () => new Response(kit.PNG);
 
 const later = (code: string) => ["retryLater", expect.objectContaining({ code })];
 /** Only of an output that is too large a further run is not worth its price. */
 const failed = (code: string) => ["fail", expect.objectContaining({ code }), code !== "output_too_large"];
-const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
-test("a frame → in Storage byte by byte, completed with its hash and size", async () => {
-  const url = await runModel(simulator, "google/nano-banana", {
-    prompt: "A pier",
-    output_format: "png",
-    aspect_ratio: "16:9",
-  });
-  const original = await (await fetch(url)).bytes();
-  const { calls } = await run(url);
-  const stored = storage.files.get(`/keyframe-outputs/${NAME}.png`);
-  expect(stored?.contentType).toBe("image/png");
-  expect(hashOf(stored?.bytes ?? new Uint8Array())).toBe(hashOf(original));
-  expect(calls).toEqual([
-    [
-      "complete",
-      {
-        output_path: `${NAME}.png`,
-        content_type: "image/png",
-        bytes: original.byteLength,
-        sha256: hashOf(original),
-        width: 640,
-        height: 360,
-        duration_seconds: null,
-      },
-    ],
-  ]);
-});
-
-test("a video → stored as MP4 with its duration", async () => {
-  const { calls } = await run(await runVideo(simulator), { task: { step: "video" } });
-  expect(storage.files.get(`/keyframe-outputs/${NAME}.mp4`)?.contentType).toBe("video/mp4");
-  expect(calls).toEqual([
-    ["complete", expect.objectContaining({ content_type: "video/mp4", width: 640, height: 360 })],
-  ]);
-  const [[, output] = []] = calls;
-  expect((output as { duration_seconds: number }).duration_seconds).toBeGreaterThan(0.5);
-});
-
-test("a PNG that its server calls a text → stored as what it is", async () => {
-  await run(answering(() => new Response(kit.PNG, { headers: { "content-type": "text/plain" } })));
-  expect(storage.files.get(`/keyframe-outputs/${NAME}.png`)?.contentType).toBe("image/png");
-});
-
-test.each<[string, Partial<StoreTask>]>([
-  ["[[fault:output_not_image]]", {}],
-  ["", { step: "video" }],
-])(
-  "an image output that is not one, or an image for a video %s → failed, nothing reaches Storage",
-  async (directive, task) => {
-    const url = await runModel(simulator, "google/nano-banana", {
-      prompt: `A pier ${directive}`,
-      output_format: "png",
-    });
-    const { calls } = await run(url, { task });
-    expect(calls).toEqual([failed("output_not_usable")]);
-    expect(storage.files.size).toBe(0);
-  },
-);
-
-test.each(["", "=chunked"])("an output of 300 MB%s → failed, nothing stays in Storage", async (how) => {
-  const url = await runModel(simulator, "google/nano-banana", {
-    prompt: `Much [[fault:output_huge${how}]]`,
-    output_format: "png",
-  });
-  const { calls } = await run(url, { maxBytes: 3_000_000 });
-  expect(calls[0]).toEqual(failed("output_too_large"));
-  expect(storage.files.size).toBe(0);
-});
-
-test("a video whose time scale is zero → failed, for no duration can be recorded; not copied again and again", async () => {
-  const url = await runVideo(simulator);
-  const video = await (await fetch(url)).bytes();
-  const header = new TextDecoder("latin1").decode(video).indexOf("mvhd") + "mvhd".length;
-  video.fill(0, header + 12, header + 16);
-  const { calls } = await run(
-    answering(() => new Response(video)),
-    { task: { step: "video" } },
+test("a PNG that its server calls a text → in Storage byte by byte as what it is, completed with its hash and size", async () => {
+  const { calls } = await run(answering(() => new Response(kit.PNG, { headers: { "content-type": "text/plain" } })));
+  expect(storage.files).toEqual(
+    new Map([[`/keyframe-outputs/${NAME}.png`, { bytes: kit.PNG, contentType: "image/png" }]]),
   );
-  expect(calls).toEqual([failed("output_not_usable"), ["discardOutput"]]);
+  const sha256 = createHash("sha256").update(kit.PNG).digest("hex");
+  const facts = { bytes: kit.PNG.byteLength, sha256, width: 1, height: 1, duration_seconds: null };
+  expect(calls).toEqual([["complete", { output_path: `${NAME}.png`, content_type: "image/png", ...facts }]]);
 });
 
-test("a body that is larger than its Content-Length → counted as it arrives", async () => {
-  const url = answering(() => {
-    const body = new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });
-    return new Response(body);
-  });
-  expect((await run(url, { maxBytes: 100_000 })).calls[0]).toEqual(failed("output_too_large"));
-  expect(storage.files.size).toBe(0);
-});
-
-test("a file with a right beginning and a wrong end → failed, the upload never completes, a leftover is given up", async () => {
-  const { calls } = await run(answering(() => new Response(kit.PNG.subarray(0, -16))));
-  expect(calls).toEqual([failed("output_not_usable"), ["discardOutput"]]);
-  expect(storage.files.size).toBe(0);
-});
-
-test("a body that breaks off → tried again, nothing in Storage", async () => {
-  const head = `HTTP/1.1 200 OK\r\ncontent-length: ${kit.PNG.byteLength + 100}\r\n\r\n`;
-  const { calls } = await run(raw(new Uint8Array([...new TextEncoder().encode(head), ...kit.PNG])));
-  expect(calls).toEqual([later("output_unreachable")]);
-  expect(storage.files.size).toBe(0);
-});
-
-test("an address that redirects to this machine → not followed, failed", async () => {
-  let reached = false;
-  const inside = answering(() => {
-    reached = true;
-    return new Response(kit.PNG);
-  });
-  const { calls } = await run(answering(() => Response.redirect(inside)));
-  expect(calls).toEqual([failed("output_not_usable")]);
-  expect(reached).toBe(false);
-});
-
-test.each([
-  "https://evil.test/out.png",
-  "https://replicate.delivery.evil.test/out.png",
-  "http://replicate.delivery/out.png",
-  "https://replicate.delivery:8443/out.png",
-  "https://user@replicate.delivery/out.png",
-  "http://127.0.0.1:1/out.png",
-  "http://169.254.169.254/latest/meta-data",
-  "file:///etc/passwd",
-  "data:image/png;base64,AAAA",
-  "not an address",
-])("an output at %s → never asked for, failed", async (url) => {
-  const { deps, calls } = kit.makeDeps({ storageUrl: storage.url });
-  let asked = 0;
-  const outputs = { ...deps.outputs, fetch: () => Promise.reject(new Error(`asked ${++asked}`)) };
-  await store(kit.storeTask(url), { ...deps, outputs }, kit.never());
-  expect(calls).toEqual([failed("output_not_usable")]);
-  expect(asked).toBe(0);
-});
-
-test.each([403, 404, 410])(
-  "an output answered %i for the first time → tried again; the second time → failed as expired",
-  async (status) => {
-    const url = answering(() => new Response(null, { status }));
-    expect((await run(url)).calls).toEqual([later("output_expired")]);
-    expect((await run(url, { task: { failures: 1 } })).calls).toEqual([failed("output_expired")]);
-  },
-);
-
-test.each([206, 429, 500, 503])("an output answered %i → tried again", async (status) => {
-  expect((await run(answering(() => new Response("no", { status })))).calls).toEqual([later("output_unreachable")]);
-});
-
-test("an output whose server is away → tried again", async () => {
-  expect((await run("http://127.0.0.1:1/out.png")).calls).toEqual([later("output_unreachable")]);
-});
-
-test.each([
-  ["before its answer", () => new Promise<Response>(() => {})],
+const endless = () => new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });
+type Case = [answered: string, answer: (request: Request) => Response, calls: unknown[], Options?];
+test.each<Case>([
+  ["a web page", () => new Response("<html>"), [failed("output_not_usable")]],
+  ["an image for a video", image, [failed("output_not_usable")], { task: { step: "video" } }],
   [
-    "within its body",
-    () => new Response(new ReadableStream({ start: (controller) => controller.enqueue(kit.PNG.subarray(0, 40)) })),
+    "a PNG with a wrong end",
+    () => new Response(kit.PNG.subarray(0, -16)),
+    [failed("output_not_usable"), ["discardOutput"]],
   ],
-])("an output that stalls %s → given up when nothing comes, tried again", async (_when, answer) => {
-  const { calls } = await run(answering(answer), { idleMs: 100 });
-  expect(calls).toEqual([later("output_unreachable")]);
+  [
+    "a file without end",
+    () => new Response(endless()),
+    [failed("output_too_large"), ["discardOutput"]],
+    { maxBytes: 100_000 },
+  ],
+  ["a redirect, even to itself", ({ url }) => Response.redirect(`${url}?again`), [failed("output_not_usable")]],
+  ...[206, 429, 500, 503].map((status): Case => {
+    return [`${status}`, () => new Response("no", { status }), [later("output_unreachable")]];
+  }),
+  ...[403, 404, 410].flatMap((status): Case[] => {
+    const gone = () => new Response(null, { status });
+    return [
+      [`${status} for the first time`, gone, [later("output_expired")]],
+      [`${status} for the second time`, gone, [failed("output_expired")], { task: { failures: 1 } }],
+    ];
+  }),
+])(
+  "an output answered with %s → as its code says, one request, nothing in Storage",
+  async (_what, answer, calls, options) => {
+    let requests = 0;
+    const url = answering((request) => {
+      requests += 1;
+      return answer(request);
+    });
+    expect((await run(url, options)).calls).toEqual(calls);
+    expect([requests, storage.files.size]).toEqual([1, 0]);
+  },
+);
+
+test("a body that breaks off, a server that is away, a task whose time is over → tried again, nothing in Storage", async () => {
+  const head = `HTTP/1.1 200 OK\r\ncontent-length: ${kit.PNG.byteLength + 100}\r\n\r\n`;
+  const broken = kit.serveRaw(new Uint8Array([...new TextEncoder().encode(head), ...kit.PNG]));
+  onTestFinished(broken.stop);
+  const ends = [
+    await run(`${broken.url}/out.png`),
+    await run("http://127.0.0.1:1/out.png"),
+    await run(answering(image), {}, AbortSignal.abort()),
+  ];
+  expect(ends.map(({ calls }) => calls)).toEqual(Array(3).fill([later("output_unreachable")]));
   expect(storage.files.size).toBe(0);
 });
 
-test("an output that comes slowly but steadily → stored, however long the whole takes", async () => {
-  const chunks = Array.from({ length: 8 }, (_, index) =>
-    kit.PNG.subarray(index * 9, index === 7 ? undefined : index * 9 + 9),
-  );
-  const url = answering(() => {
-    const body = new ReadableStream({
-      async pull(controller) {
-        await new Promise((resolve) => setTimeout(resolve, 150));
-        const chunk = chunks.shift();
-        if (chunk) controller.enqueue(chunk);
-        else controller.close();
-      },
-    });
-    return new Response(body);
-  });
-  const { calls } = await run(url, { idleMs: 1000 });
-  expect(calls).toEqual([["complete", expect.objectContaining({ bytes: kit.PNG.byteLength, width: 1, height: 1 })]]);
+test("a file that is announced as too large → failed before any of it has come", async () => {
+  const announced = kit.serveRaw("HTTP/1.1 200 OK\r\ncontent-length: 300000000\r\n\r\n");
+  onTestFinished(announced.stop);
+  expect((await run(`${announced.url}/out.png`)).calls).toEqual([failed("output_too_large")]);
 });
 
-test("a task whose time is over → tried again", async () => {
-  expect(
-    (
-      await run(
-        answering(() => new Response(kit.PNG)),
-        {},
-        AbortSignal.abort(),
-      )
-    ).calls,
-  ).toEqual([later("output_unreachable")]);
+test("an output that comes slowly → read however long the whole takes, given up when nothing comes for 20 s", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { promise: body, resolve: begin } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
+  const url = answering(() => new Response(new ReadableStream({ start: (controller) => begin(controller) })));
+  const silent = answering(() => new Promise<Response>(() => {}));
+  const read = (from: string) => readOutput(from, { isAllowed: () => true, fetch }, kit.never());
+  const output = read(url);
+  for (let round = 1; round <= 5; round++) {
+    const next = output.next();
+    const controller = await body;
+    vi.advanceTimersByTime(19_000);
+    controller.enqueue(new Uint8Array([round]));
+    expect(await next).toEqual({ done: false, value: new Uint8Array([round]) });
+  }
+  const stalled = [output.next(), read(silent).next()].map((next) => next.catch(({ code }) => code));
+  vi.advanceTimersByTime(20_000);
+  expect(await Promise.all(stalled)).toEqual(["output_unreachable", "output_unreachable"]);
 });
 
 test.each([500, 503, 403])("Storage answers %i → tried again", async (status) => {
   storage.refuse = status;
-  expect((await run(answering(() => new Response(kit.PNG)))).calls).toEqual([later("storage_unavailable")]);
+  expect((await run(answering(image))).calls).toEqual([later("storage_unavailable")]);
+});
+
+test("Storage is away → tried again", async () => {
+  const { calls } = await run(answering(image), { storageUrl: "http://127.0.0.1:1" });
+  expect(calls).toEqual([later("storage_unavailable")]);
 });
 
 test("Storage finds it too large → failed, for it would again", async () => {
   storage.refuse = 413;
-  const { calls } = await run(answering(() => new Response(kit.PNG)));
-  expect(calls[0]).toEqual(failed("output_too_large"));
-});
-
-test("Storage is away → tried again", async () => {
-  const url = answering(() => new Response(kit.PNG));
-  const { deps, calls } = kit.makeDeps({ storageUrl: "http://127.0.0.1:1", outputHosts: new URL(url).origin });
-  await store(kit.storeTask(url), deps, kit.never());
-  expect(calls).toEqual([later("storage_unavailable")]);
+  expect((await run(answering(image))).calls).toEqual([failed("output_too_large"), ["discardOutput"]]);
 });
 
 test("stored too late → the task discards its output, so that the file is removed", async () => {
-  const { calls } = await run(
-    answering(() => new Response(kit.PNG)),
-    { database: { complete: async () => false } },
-  );
+  const { calls } = await run(answering(image), { database: { complete: async () => false } });
   expect(calls).toEqual([["complete", expect.anything()], ["discardOutput"]]);
 });
 
-test.each([
-  ["too_late", true],
-  ["failed", true],
-  ["later", false],
-] as const)("the upload fails, and then it is %s → given up: %s", async (verdict, given) => {
+test.each(["too_late", "failed"] as const)("the upload fails, and then it is %s → discarded", async (verdict) => {
   storage.refuse = 503;
-  const { calls } = await run(
-    answering(() => new Response(kit.PNG)),
-    { database: { retryLater: async () => verdict } },
-  );
-  expect(calls).toEqual([later("storage_unavailable"), ...(given ? [["discardOutput"]] : [])]);
-});
-
-test("nothing was written → nothing is given up", async () => {
-  const { calls } = await run(answering(() => new Response("no image")));
-  expect(calls).toEqual([failed("output_not_usable")]);
+  const { calls } = await run(answering(image), { database: { retryLater: async () => verdict } });
+  expect(calls).toEqual([later("storage_unavailable"), ["discardOutput"]]);
 });
 
 test("it is unknown whether the row was completed → nothing is discarded, because an event may name the file", async () => {
   const complete = () => Promise.reject(new DatabaseError("complete_prediction", 503, ""));
-  const made = kit.makeDeps({ storageUrl: storage.url, outputHosts: "http://127.0.0.1", database: { complete } });
-  const url = answering(() => new Response(kit.PNG));
-  made.deps.outputs = { ...made.deps.outputs, isAllowed: () => true };
-  await expect(store(kit.storeTask(url), made.deps, kit.never())).rejects.toThrow(DatabaseError);
-  expect(made.calls.map(([name]) => name)).toEqual(["complete"]);
+  const { calls, error } = await run(answering(image), { database: { complete } });
+  expect(error).toBeInstanceOf(DatabaseError);
+  expect(calls.map(([name]) => name)).toEqual(["complete"]);
   expect(storage.files.size).toBe(1);
 });
 
 test("the log of a failure → names the prediction and the code, never the address of the output", async () => {
-  const url = `${answering(() => new Response("no", { status: 500 }))}?token=secret`;
-  const { lines } = await run(url);
+  const { lines } = await run(`${answering(() => new Response("no", { status: 500 }))}?token=secret`);
   expect(lines.join()).toContain(kit.PREDICTION);
   expect(lines.join()).toContain("output_unreachable");
   expect(lines.join()).not.toMatch(/token|secret|http/);

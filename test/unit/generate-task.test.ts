@@ -28,15 +28,15 @@ const withIds = (one: Record<string, unknown>, ids: Record<string, string>) => (
   ...Object.fromEntries(Object.entries(ids).filter(([name]) => name in one)),
 });
 
-test.each(TASKS)("$task: ids that their owner chose → read, as they are", (one) => {
-  expect(task.parse(one)).toMatchObject({ id });
-  expect(task.parse(withIds(one, CHOSEN))).toMatchObject(withIds({ id }, CHOSEN));
-});
-
-test.each(TASKS)("$task: an id that would be a path in Storage or in an address → unreadable", (one) => {
-  for (const name of ["id", "project_id", "owner_id", "lease_token"].filter((name) => name in one)) {
-    for (const value of ["../e10adc39-49ba-09ab-0e56-e057f20f883", "a/b", "", null]) {
-      expect(task.safeParse({ ...one, [name]: value }).success).toBe(false);
+test.each(TASKS)(
+  "$task: ids that their owner chose → read, as they are; one that would be a path → unreadable",
+  (one) => {
+    expect(task.parse(one)).toMatchObject({ id });
+    expect(task.parse(withIds(one, CHOSEN))).toMatchObject(withIds({ id }, CHOSEN));
+    for (const name of ["id", "project_id", "owner_id", "lease_token"].filter((name) => name in one)) {
+      for (const value of ["../e10adc39-49ba-09ab-0e56-e057f20f883", "a/b", "", null]) {
+        expect(task.safeParse({ ...one, [name]: value }).success).toBe(false);
+      }
     }
-  }
-});
+  },
+);

@@ -20,44 +20,29 @@ const riff = (chunk: string, data: number[]) => {
   return new Uint8Array([...text("RIFF"), content.length, 0, 0, 0, ...content]);
 };
 
-test("real images of an encoder → kind and size", () => {
-  expect(sniffImage(png)).toEqual({ contentType: "image/png", width: 321, height: 123 });
-  expect(sniffImage(jpeg)).toEqual({ contentType: "image/jpeg", width: 321, height: 123 });
-  expect(sniffImage(webp)).toEqual({ contentType: "image/webp", width: 321, height: 123 });
+test.each([
+  ["image/png", png],
+  ["image/jpeg", jpeg],
+  ["image/webp", webp],
+])("a real %s of an encoder, anywhere in a larger buffer → kind and size", (contentType, bytes) => {
+  const buffer = new Uint8Array(bytes.length + 7);
+  buffer.set(bytes, 7);
+  expect(sniffImage(buffer.subarray(7))).toEqual({ contentType, width: 321, height: 123 });
 });
 
-test("the bytes may stand anywhere in a larger buffer", () => {
-  const buffer = new Uint8Array(png.length + 7);
-  buffer.set(png, 7);
-  expect(sniffImage(buffer.subarray(7))).toMatchObject({ width: 321 });
-});
-
-test("all three forms of WebP", () => {
-  expect(sniffImage(riff("VP8 ", [0x50, 0, 0, 0x9d, 0x01, 0x2a, 0x80, 0x42, 0x68, 0x81]))).toEqual({
-    contentType: "image/webp",
-    width: 640,
-    height: 360,
-  });
-  expect(sniffImage(riff("VP8L", [0x2f, 0x7f, 0xc2, 0x59, 0x00]))).toEqual({
-    contentType: "image/webp",
-    width: 640,
-    height: 360,
-  });
-  expect(sniffImage(riff("VP8X", [0, 0, 0, 0, 0x7f, 0x02, 0x00, 0x67, 0x01, 0x00]))).toEqual({
-    contentType: "image/webp",
-    width: 640,
-    height: 360,
-  });
+test.each<[string, number[]]>([
+  ["VP8 ", [0x50, 0, 0, 0x9d, 0x01, 0x2a, 0x80, 0x42, 0x68, 0x81]],
+  ["VP8L", [0x2f, 0x7f, 0xc2, 0x59, 0x00]],
+  ["VP8X", [0, 0, 0, 0, 0x7f, 0x02, 0x00, 0x67, 0x01, 0x00]],
+])("a WebP that begins with %s → its size", (chunk, data) => {
+  expect(sniffImage(riff(chunk, data))).toEqual({ contentType: "image/webp", width: 640, height: 360 });
 });
 
 test("a JPEG with a table of Huffman codes, a comment and fill bytes before its frame", () => {
   const before = [0xff, 0xd8, 0xff, 0xe1, 0, 4, 1, 2, 0xff, 0xc4, 0, 3, 9, 0xff, 0xff, 0xfe, 0, 2];
   const frame = [0xff, 0xc2, 0, 11, 8, 1, 0x68, 2, 0x80, 1, 1, 0x11, 0];
-  expect(sniffImage(new Uint8Array([...before, ...frame]))).toEqual({
-    contentType: "image/jpeg",
-    width: 640,
-    height: 360,
-  });
+  const size = { contentType: "image/jpeg", width: 640, height: 360 };
+  expect(sniffImage(new Uint8Array([...before, ...frame]))).toEqual(size);
 });
 
 describe("anything else → null", () => {

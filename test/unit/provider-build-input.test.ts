@@ -1,9 +1,6 @@
 import { expect, test } from "vitest";
-import { checkInput } from "../../local/simulator/check-input.ts";
-import { models } from "../../local/simulator/models.ts";
 import { buildInput, type ModelSettings, UnsupportedInput, type Wanted } from "../../shared/replicate/build-input.ts";
 import { NANO_BANANA } from "./generate-fixture.ts";
-import { readModelRows } from "./generate-model-rows.ts";
 
 const wanted = (change: Partial<Wanted> = {}): Wanted => ({
   step: "first-frame",
@@ -37,53 +34,39 @@ const KLING: ModelSettings = {
   extras: { mode: "standard" },
 };
 
-test("first frame without a reference → prompt and extras alone", () => {
-  expect(buildInput(wanted(), NANO_BANANA)).toEqual({
-    prompt: "A lighthouse",
-    aspect_ratio: "16:9",
-    output_format: "png",
-  });
-});
-
-test("first frame with a reference, model with a list → a list of one", () => {
-  expect(buildInput(wanted({ reference: ref }), NANO_BANANA)).toMatchObject({ image_input: [ref] });
-});
-
-test("first frame with a reference, model with one image → the address itself", () => {
-  expect(buildInput(wanted({ reference: ref }), ONE_REFERENCE)).toEqual({ prompt: "A lighthouse", input_image: ref });
-});
-
-test("last frame with a reference → the first frame comes before it", () => {
-  const input = buildInput(wanted({ step: "last-frame", reference: ref, firstFrame: first }), NANO_BANANA);
-  expect(input.image_input).toEqual([first, ref]);
-});
-
-test("last frame without a first frame → the reference alone", () => {
-  expect(buildInput(wanted({ step: "last-frame", reference: ref }), NANO_BANANA).image_input).toEqual([ref]);
-});
-
-test("video from two frames → both fields, the last frame's extras over the others, the model's first duration", () => {
-  expect(buildInput(wanted({ step: "video", firstFrame: first, lastFrame: last }), KLING)).toEqual({
-    prompt: "A lighthouse",
-    start_image: first,
-    end_image: last,
-    mode: "pro",
-    duration: 5,
-  });
-});
-
-test("video from one frame for 10 seconds → no last frame, none of its extras", () => {
-  expect(buildInput(wanted({ step: "video", firstFrame: first, durationSeconds: 10 }), KLING)).toEqual({
-    prompt: "A lighthouse",
-    start_image: first,
-    mode: "standard",
-    duration: 10,
-  });
-});
-
-test("a model whose prompt field has another name → the prompt stands there, whatever the extras say", () => {
-  const model = { ...NANO_BANANA, prompt_field: "text", extras: { text: "from the extras" } };
-  expect(buildInput(wanted(), model)).toEqual({ text: "A lighthouse" });
+const PROMPT = { prompt: "A lighthouse" };
+const IMAGE = { ...PROMPT, aspect_ratio: "16:9", output_format: "png" };
+const TEXT_FIELD = { ...NANO_BANANA, prompt_field: "text", extras: { text: "from the extras" } };
+test.each<[string, Partial<Wanted>, ModelSettings, object]>([
+  ["first frame without a reference → prompt and extras alone", {}, NANO_BANANA, IMAGE],
+  ["first frame with a reference → a list of one", { reference: ref }, NANO_BANANA, { ...IMAGE, image_input: [ref] }],
+  [
+    "first frame with a reference, model with one image → the address itself",
+    { reference: ref },
+    ONE_REFERENCE,
+    { ...PROMPT, input_image: ref },
+  ],
+  [
+    "last frame with a reference → the first frame comes before it",
+    { step: "last-frame", reference: ref, firstFrame: first },
+    NANO_BANANA,
+    { ...IMAGE, image_input: [first, ref] },
+  ],
+  [
+    "video from two frames → both fields, the last frame's extras over the others, the model's first duration",
+    { step: "video", firstFrame: first, lastFrame: last },
+    KLING,
+    { ...PROMPT, start_image: first, end_image: last, mode: "pro", duration: 5 },
+  ],
+  [
+    "video from one frame for 10 seconds → no last frame, none of its extras",
+    { step: "video", firstFrame: first, durationSeconds: 10 },
+    KLING,
+    { ...PROMPT, start_image: first, mode: "standard", duration: 10 },
+  ],
+  ["a prompt field of another name → the prompt, whatever the extras say", {}, TEXT_FIELD, { text: "A lighthouse" }],
+])("%s", (_name, change, model, input) => {
+  expect(buildInput(wanted(change), model)).toEqual(input);
 });
 
 test.each<[string, Partial<Wanted>, ModelSettings]>([
@@ -104,41 +87,3 @@ test.each<[string, Partial<Wanted>, ModelSettings]>([
 ])("%s → refused, nothing is left out in silence", (_name, change, model) => {
   expect(() => buildInput(wanted(change), model)).toThrow(UnsupportedInput);
 });
-
-const rows = await readModelRows();
-
-test("the migrations ship models for every step", () => {
-  expect(new Set(rows.map(({ step }) => step))).toEqual(new Set(["first-frame", "last-frame", "video"]));
-  expect(rows.length).toBeGreaterThanOrEqual(20);
-});
-
-test.each(rows.map((row) => [`${row.step} by ${row.model}`, row] as const))(
-  "%s → all that the row admits is accepted by the model",
-  (_name, row) => {
-    const provider = models[row.model];
-    if (!provider) throw new Error(`the simulator does not have ${row.model}`);
-    const { settings } = row;
-    const takesLast = settings.last_frame_field !== null;
-    const full =
-      row.step === "video"
-        ? wanted({ step: "video", firstFrame: first, lastFrame: takesLast ? last : null })
-        : wanted({
-            step: row.step,
-            reference: ref,
-            firstFrame: row.step === "last-frame" && settings.max_references > 1 ? first : null,
-          });
-    const input = buildInput(full, settings);
-    expect(checkInput(provider, input)).toEqual([]);
-    // What was given stands in the field that the model reads it from.
-    if (row.step === "video") {
-      expect(input[provider.firstFrame ?? ""]).toBe(first);
-      expect(takesLast).toBe(provider.lastFrame !== undefined);
-      if (provider.lastFrame) expect(input[provider.lastFrame]).toBe(last);
-    } else {
-      expect(JSON.stringify(input[provider.references ?? ""])).toContain(ref);
-    }
-    for (const durationSeconds of settings.durations) {
-      expect(checkInput(provider, buildInput({ ...full, durationSeconds }, settings))).toEqual([]);
-    }
-  },
-);

@@ -59,17 +59,12 @@ test.each([
   expect(String(error)).not.toContain("secret");
 });
 
-test("no connection, or no answer in time → DatabaseError with status 0", async () => {
-  const refused = callAgainst(() => Promise.reject(new TypeError("connection refused")));
-  await expect(refused.call("claim_predictions", {})).rejects.toMatchObject({ status: 0, code: "" });
-  const silent = callAgainst(() => new Promise<Response>(() => undefined), 1);
-  await expect(silent.call("claim_predictions", {})).rejects.toMatchObject({ status: 0, code: "" });
-});
-
-test("an answer that stops in the middle → DatabaseError with status 0", async () => {
-  const body = new ReadableStream({
-    start: (controller) => controller.error(new Error("reset")),
-  });
-  const { call } = callAgainst(() => new Response(body));
+const broken = () => new Response(new ReadableStream({ start: (controller) => controller.error(new Error("reset")) }));
+test.each<[string, () => Response | Promise<Response>, number?]>([
+  ["no connection", () => Promise.reject(new TypeError("connection refused"))],
+  ["no answer in time", () => new Promise<Response>(() => undefined), 1],
+  ["an answer that stops in the middle", broken],
+])("%s → DatabaseError with status 0", async (_what, answer, timeoutMs) => {
+  const { call } = callAgainst(answer, timeoutMs);
   await expect(call("claim_predictions", {})).rejects.toMatchObject({ status: 0, code: "" });
 });

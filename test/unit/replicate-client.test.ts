@@ -1,152 +1,143 @@
 import Replicate from "replicate";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
-import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
-import { request } from "./replicate-test-kit.ts";
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { type RunningSimulator, type SimulatorOptions, startSimulator } from "../../local/simulator/start-simulator.ts";
+import { until } from "../support/until.ts";
+import { serve } from "./generate-fixture.ts";
 
+// The simulator as Replicate's own client meets it. Its faults and its outputs are what test/faults and test/e2e use.
+
+const HOUR_MS = 3_600_000;
+const MODEL = "google/nano-banana";
+const input = { prompt: "x" };
 let simulator: RunningSimulator;
 let replicate: Replicate;
 
+const clientOf = ({ token, apiUrl }: RunningSimulator) =>
+  new Replicate({ auth: token, baseUrl: apiUrl, useFileOutput: false });
 beforeAll(async () => {
   simulator = await startSimulator();
-  replicate = new Replicate({ auth: simulator.token, baseUrl: simulator.apiUrl, useFileOutput: false });
+  replicate = clientOf(simulator);
 });
 afterAll(() => simulator.stop());
 
+/** A simulator of one test's own. */
+async function another(options: SimulatorOptions) {
+  const own = await startSimulator(options);
+  onTestFinished(own.stop);
+  return { own, client: clientOf(own) };
+}
+
+function request(path: string, init: { method?: string; body?: string; headers?: Record<string, string> } = {}) {
+  const headers = { authorization: `Bearer ${simulator.token}`, ...init.headers };
+  return fetch(`${simulator.apiUrl}${path}`, { ...init, headers });
+}
+/** A create without the client, which repeats some refused requests by itself. */
+const post = (body: unknown, path = `/models/${MODEL}/predictions`, headers = {}) =>
+  request(path, { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body), headers });
+
 test("predictions.create → starting with every field of the provider; wait → succeeded with a URL", async () => {
-  const created = await replicate.predictions.create({ model: "google/nano-banana", input: { prompt: "a lake" } });
+  const created = await replicate.predictions.create({ model: MODEL, input: { prompt: "a lake" } });
   expect(created).toMatchObject({
-    model: "google/nano-banana",
-    version: "hidden",
-    input: { prompt: "a lake" },
-    output: null,
-    logs: "",
-    error: null,
-    status: "starting",
-    source: "api",
-    data_removed: false,
-    started_at: null,
-    completed_at: null,
+    ...{ model: MODEL, version: "hidden", input: { prompt: "a lake" }, output: null, logs: "", error: null },
+    ...{ status: "starting", source: "api", data_removed: false, started_at: null, completed_at: null },
   });
   expect(created.id).toMatch(/^[0-9a-z]{26}$/);
   expect(created.urls.get).toBe(`${simulator.apiUrl}/predictions/${created.id}`);
-
   const done = await replicate.wait(created, { interval: 5 });
   expect(done.status).toBe("succeeded");
   expect(done.metrics?.predict_time).toBeGreaterThanOrEqual(0);
   expect(done.output).toMatch(/\/delivery\/[0-9a-z]{52}\/out-0\.png$/);
 });
 
-test("run with Prefer: wait → the output of a finished prediction", async () => {
-  const output = await replicate.run("bytedance/seedream-4", { input: { prompt: "a garden" } });
-  expect(output).toEqual([expect.stringMatching(/out-0\.png$/)]);
-});
-
-test("a Blob as input → uploaded through the files API, then read by the model", async () => {
-  const photo = new Blob([new Uint8Array(drawReferencePhoto("client"))], { type: "image/png" });
-  const created = await replicate.predictions.create({
-    model: "black-forest-labs/flux-kontext-pro",
-    input: { prompt: "the same at night", input_image: photo },
-    wait: true,
-  });
-  expect(created.input).toMatchObject({ input_image: expect.stringContaining("/v1/files/") });
-  expect(created.status).toBe("succeeded");
-});
-
-test("files create, get, list, delete → the file, then 404", async () => {
-  const file = await replicate.files.create(new Blob(["hello"], { type: "text/plain" }), { by: "test" });
-  expect(file).toMatchObject({ size: 5, content_type: "text/plain", metadata: { by: "test" } });
-  expect(file.checksums.sha256).toMatch(/^2cf24dba5fb0a30e/);
-  expect(file.urls.get).toBe(`${simulator.apiUrl}/files/${file.id}`);
-  expect((await replicate.files.get(file.id)).id).toBe(file.id);
-  expect((await replicate.files.list()).results.map(({ id }) => id)).toContain(file.id);
-  expect(await replicate.files.delete(file.id)).toBe(true);
-  await expect(replicate.files.get(file.id)).rejects.toThrow("404");
-});
-
-test("models.get → the schema of its input; its version id → creates the same model", async () => {
-  const model = await replicate.models.get("kwaivgi", "kling-v2.1");
-  const version = model.latest_version;
-  expect(version?.openapi_schema).toMatchObject({
-    components: {
-      schemas: {
-        Input: {
-          required: ["prompt", "start_image"],
-          properties: {
-            mode: { allOf: [{ $ref: "#/components/schemas/mode" }], default: "standard" },
-            end_image: { type: "string", format: "uri" },
-          },
-        },
-        mode: { type: "string", enum: ["standard", "pro"] },
-        Output: { type: "string", format: "uri" },
-      },
-    },
-  });
-  const banana = (await replicate.models.get("google", "nano-banana")).latest_version;
-  const created = await replicate.predictions.create({ version: banana?.id ?? "", input: { prompt: "by version" } });
-  expect(created.model).toBe("google/nano-banana");
-});
-
-test("predictions.cancel while it runs → canceled; again → still canceled", async () => {
-  simulator.control.delays({ runMs: 3_600_000 });
-  const created = await replicate.predictions.create({ model: "google/nano-banana", input: { prompt: "slow" } });
-  expect((await replicate.predictions.cancel(created.id)).status).toBe("canceled");
-  expect((await replicate.predictions.cancel(created.id)).status).toBe("canceled");
-  simulator.control.delays({ runMs: 0 });
-});
-
-test("webhooks.default.secret.get → the signing key", async () => {
-  expect(await replicate.webhooks.default.secret.get()).toEqual({ key: simulator.webhookSecret });
-});
-
-test("130 predictions → paginate gives pages of 100, newest first, each once, without their webhook", async () => {
-  const other = await startSimulator({ startDelayMs: 3_600_000 });
-  const client = new Replicate({ auth: other.token, baseUrl: other.apiUrl });
-  const made: string[] = [];
-  for (let i = 0; i < 130; i++) {
-    const created = await client.predictions.create({
-      model: "google/nano-banana",
-      input: { prompt: `number ${i}` },
-      webhook: "http://127.0.0.1:9/hook",
-      webhook_events_filter: ["completed"],
-    });
-    made.push(created.id);
-  }
-  const pages = await Array.fromAsync(client.paginate(client.predictions.list));
-  await other.stop();
-  expect(pages.map((page) => page.length)).toEqual([100, 30]);
-  expect(pages.flat().map(({ id }) => id)).toEqual(made.toReversed());
-  expect(pages.flat().every((prediction) => !("webhook" in prediction))).toBe(true);
-});
-
-test("created_after and created_before → only what was made between; a wrong date → 400", async () => {
-  const before = new Date().toISOString();
-  const { id } = await replicate.predictions.create({ model: "google/nano-banana", input: { prompt: "dated" } });
-  const list = async (query: Record<string, string>) => {
-    const response = await request(simulator, "GET", `/predictions?${new URLSearchParams(query)}`);
-    const page: { results: { id: string }[] } = await response.json();
-    return page.results.map((prediction) => prediction.id);
-  };
-  expect(await list({ created_after: before })).toEqual([id]);
-  expect(await list({ created_before: before })).not.toContain(id);
-  expect((await request(simulator, "GET", "/predictions?created_after=yesterday")).status).toBe(400);
-});
-
-test("list → the fields that are documented of it, and no callback address among them", async () => {
-  const webhook = "http://127.0.0.1:1/callback";
-  await replicate.predictions.create({ model: "google/nano-banana", input: { prompt: "listed" }, webhook });
-  const { results } = await (await request(simulator, "GET", "/predictions")).json();
+test("predictions.list → newest first, with the documented fields, which its webhook is not among", async () => {
+  const { client } = await another({ startDelayMs: HOUR_MS });
+  const create = () => client.predictions.create({ model: MODEL, input, webhook: "http://127.0.0.1:9/hook" });
+  const ids = [(await create()).id, (await create()).id];
+  const { results } = await client.predictions.list();
+  expect(results.map(({ id }) => id)).toEqual(ids.toReversed());
   const fields =
-    "id model version input output error status source data_removed created_at started_at completed_at metrics";
-  expect(new Set(Object.keys(results[0]))).toEqual(new Set([...fields.split(" "), "urls"]));
+    "id model version input output error status source data_removed created_at started_at completed_at metrics urls";
+  expect(new Set(results.flatMap(Object.keys))).toEqual(new Set(fields.split(" ")));
 });
 
 test("a wrong token, and none → 401; an unknown prediction and path → 404, all as problem JSON", async () => {
-  const wrong = await fetch(`${simulator.apiUrl}/predictions`, { headers: { authorization: "Bearer r8_wrong" } });
-  expect(wrong.status).toBe(401);
-  expect(wrong.headers.get("content-type")).toBe("application/problem+json");
+  const wrong = await request("/predictions", { headers: { authorization: "Bearer r8_wrong" } });
+  expect([wrong.status, wrong.headers.get("content-type")]).toEqual([401, "application/problem+json"]);
   expect(await wrong.json()).toEqual({ title: "Unauthenticated", detail: expect.any(String), status: 401 });
   expect((await fetch(`${simulator.apiUrl}/webhooks/default/secret`)).status).toBe(401);
-  expect((await request(simulator, "GET", "/predictions/none")).status).toBe(404);
-  expect((await request(simulator, "GET", "/nowhere")).status).toBe(404);
+  expect(await replicate.webhooks.default.secret.get()).toEqual({ key: simulator.webhookSecret });
+  expect((await request("/predictions/none")).status).toBe(404);
+  expect((await request("/nowhere")).status).toBe(404);
+});
+
+test("a wrong input → 422 with the provider's title, detail and invalid_fields, and nothing is made", async () => {
+  const before = simulator.control.state().creates;
+  const response = await post({ input: { prompt: "x", output_format: "webp" } });
+  const description = 'output_format must be one of the following: "jpg", "png"';
+  expect([response.status, await response.json()]).toEqual([
+    422,
+    {
+      title: "Input validation failed",
+      detail: `- input.output_format: ${description}\n`,
+      invalid_fields: [{ type: "enum", field: "input.output_format", description }],
+      status: 422,
+    },
+  ]);
+  expect(simulator.control.state().creates).toBe(before);
+});
+
+test.each<[string, () => Promise<Response>, number]>([
+  ["broken JSON", () => post("{"), 400],
+  ["no input", () => post({}), 422],
+  ["a webhook that is no URL", () => post({ input, webhook: "nowhere" }), 422],
+  ["an event that there is not", () => post({ input, webhook_events_filter: ["end"] }), 422],
+  ["a Cancel-After that is no time", () => post({ input }, undefined, { "cancel-after": "soon" }), 400],
+  ["a model that there is not", () => post({ input }, "/models/google/none/predictions"), 404],
+  ["a version that there is not", () => post({ version: "f".repeat(64), input }, "/predictions"), 422],
+  ["a misspelt fault", () => post({ input: { prompt: "x [[fault:faild]]" } }), 422],
+])("a create with %s → refused", async (_what, create, status) => {
+  expect((await create()).status).toBe(status);
+});
+
+test("Cancel-After passed before the start → aborted, never started; while it runs → canceled; cancel again → still", async () => {
+  for (const [options, start, end] of [
+    [{ startDelayMs: HOUR_MS }, "starting", { status: "aborted", started_at: null, output: null }],
+    [{ runDelayMs: HOUR_MS }, "processing", { status: "canceled", started_at: expect.any(String), output: null }],
+  ] as const) {
+    const { own, client } = await another(options);
+    const headers = { authorization: `Bearer ${own.token}`, "cancel-after": "10m" };
+    const path = `${own.apiUrl}/models/${MODEL}/predictions`;
+    const created = await (await fetch(path, { method: "POST", headers, body: JSON.stringify({ input }) })).json();
+    const is = async (status: string) => (await client.predictions.get(created.id)).status === status;
+    await until(start, () => is(start));
+    own.control.advance(599);
+    expect(await is(start)).toBe(true);
+    own.control.advance(1);
+    await until("it ends", async () => !(await is(start)));
+    expect(await client.predictions.get(created.id)).toMatchObject(end);
+    expect((await client.predictions.cancel(created.id)).status).toBe(end.status);
+  }
+});
+
+test("a callback answered 500, then 302 → sent again after each wait, genuine, with one webhook-id; no redirect is followed", async () => {
+  const { own, client } = await another({ callbackRetryMs: [HOUR_MS, HOUR_MS] });
+  const received: { id: string | null; event: { status: string; id: string } }[] = [];
+  const receiver = serve(async (request) => {
+    const text = await request.text();
+    new Webhook(own.webhookSecret).verify(text, Object.fromEntries(request.headers)); // throws: answered 500, and not noted
+    received.push({ id: request.headers.get("webhook-id"), event: JSON.parse(text) });
+    return new Response(null, { status: [500, 302][received.length - 1] ?? 200, headers: { location: "/elsewhere" } });
+  });
+  onTestFinished(receiver.stop);
+  const filter = { webhook: `${receiver.url}/hook`, webhook_events_filter: ["completed" as const] };
+  const { id } = await client.predictions.create({ model: MODEL, input, ...filter });
+  await until("the first one", () => received.length > 0);
+  await until("all three, and the last one's answer", () => {
+    own.control.advance(3600);
+    return own.control.state().callbacks.delivered === 1;
+  });
+  expect(received.map(({ event }) => [event.id, event.status])).toEqual(Array(3).fill([id, "succeeded"]));
+  expect(new Set(received.map((one) => one.id)).size).toBe(1);
+  expect(own.control.state().callbacks).toMatchObject({ sent: 3, retried: 2, delivered: 1, given_up: 0 });
 });

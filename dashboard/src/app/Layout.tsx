@@ -23,9 +23,11 @@ import {
   IconUser,
   IconWebhook,
 } from "@tabler/icons-react";
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Suspense, useCallback, useEffect, useRef, useSyncExternalStore } from "react";
 import { Link, Outlet, useLocation } from "react-router";
+import { KeyframeError } from "../../../client/index.ts";
+import { useServices } from "../services.ts";
 import { useSession } from "../session/SessionProvider.tsx";
 import { Brand } from "../ui/Brand.tsx";
 import { CrashBoundary } from "./CrashBoundary.tsx";
@@ -129,7 +131,7 @@ const SCHEMES = [
   { scheme: "auto", label: "System", Icon: IconDeviceDesktop },
 ] as const;
 
-/** Account menu: email, colour scheme, sign out. Inside the header, so that it belongs to a landmark. */
+/** Account menu: email, colour scheme, sign out, version. Inside the header, so that it belongs to a landmark. */
 function PersonMenu() {
   const { session, signOut } = useSession();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
@@ -160,34 +162,58 @@ function PersonMenu() {
         <Menu.Item leftSection={<IconLogout size={16} aria-hidden />} onClick={() => void signOut()}>
           Sign out
         </Menu.Item>
+        <Menu.Divider />
+        <Menu.Label>
+          <Version />
+        </Menu.Label>
       </Menu.Dropdown>
     </Menu>
   );
 }
 
+/** The version that the database has installed, read when the menu opens. */
+function Version() {
+  const { callPlatform } = useServices();
+  const { data } = useQuery({
+    queryKey: ["installed-version"],
+    queryFn: async ({ signal }) => {
+      const answer = await callPlatform("/functions/v1/api/health", { signal });
+      return String(Object(Object(answer).data).schemaVersion);
+    },
+    retry: false, // the banner tells of a service that is away
+  });
+  return <>Keyframe {data}</>;
+}
+
 /** Shown while data may be out of date. Lies over the page, so that nothing moves when it appears. */
 function ServiceBanner() {
   const { online } = useNetwork();
-  const isAway = useIsServiceAway();
+  const failure = useFailure();
   return (
     // Always rendered: screen readers announce changes only of an existing live region.
     <div role="status" className={classes.place}>
-      {(!online || isAway) && (
+      {(!online || failure !== null) && (
         <Alert color="yellow" variant="filled" className={classes.banner} icon={<IconCloudOff aria-hidden />}>
-          {online
-            ? "Cannot reach the service. Retrying; this page may be out of date."
-            : "You are offline. This page may be out of date."}
+          {online ? sentenceOf(failure) : "You are offline. This page may be out of date."}
         </Alert>
       )}
     </div>
   );
 }
 
-/** Whether a query on this page is retrying without an answer. */
-function useIsServiceAway(): boolean {
+const sentenceOf = (failure: Error | null) =>
+  failure instanceof KeyframeError && failure.code === "schema_outdated"
+    ? failure.message
+    : "Cannot reach the service. Retrying; this page may be out of date.";
+
+/** Why a query on this page is retrying; null when none is. */
+function useFailure(): Error | null {
   const cache = useQueryClient().getQueryCache();
   const subscribe = useCallback((onChange: () => void) => cache.subscribe(onChange), [cache]);
-  return useSyncExternalStore(subscribe, () =>
-    cache.getAll().some(({ state }) => state.fetchStatus === "fetching" && isPassing(state.fetchFailureReason)),
+  return useSyncExternalStore(
+    subscribe,
+    () =>
+      cache.getAll().find(({ state }) => state.fetchStatus === "fetching" && isPassing(state.fetchFailureReason))?.state
+        .fetchFailureReason ?? null,
   );
 }

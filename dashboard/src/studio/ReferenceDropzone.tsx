@@ -65,7 +65,7 @@ export function ReferenceDropzone({ isBusy, openRef, onFile, onRefused, children
         (children ?? (
           <Words
             Icon={IconPhotoPlus}
-            text="Drop an image whose look frames follow"
+            text="Drop or choose an image whose look frames follow"
             more="PNG, JPEG or WebP, up to 10 MiB"
           />
         ))

@@ -1,32 +1,29 @@
 import type postgres from "postgres";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
-import { type CallOptions, callApi } from "./call.ts";
+import type { CallOptions } from "./call.ts";
 import type { Reply } from "./envelope.ts";
 import { drawImage } from "../media/images.ts";
 import { startStuck } from "./stuck.ts";
 import { signUp, type User } from "./user.ts";
-import { dataOf, exactDelivery, register } from "./webhooks.ts";
+import { dataOf, exactDelivery, type Manager, register } from "./webhooks.ts";
 
 /** What requests are about: a project with a first frame, a last frame that runs, a video that failed, and an endpoint with a delivery. */
-export type Scene = {
+export type Scene = Ids & {
   user: User;
-  projectId: string;
-  finishedId: string;
-  runningId: string;
-  failedId: string;
-  webhookId: string;
-  deliveryId: string;
+  /** Who may do all that is asked for: the user, or for webhooks the project. */
+  manager: Manager;
 };
+type Ids = Record<"projectId" | "finishedId" | "runningId" | "failedId" | "webhookId" | "deliveryId", string>;
 
 export const RATE_CLASSES = ["read", "change", "create", "generate", "upload"] as const;
 export type RateClass = (typeof RATE_CLASSES)[number];
 
-type Form<Value> = (scene: Scene) => Value | Promise<Value>;
-
 /** One request that succeeds, however often it is made. */
 type ApiRequest = {
-  path: Form<string>;
-  options?: Form<CallOptions>;
+  path: (ids: Ids) => string;
+  options?: (ids: Ids) => CallOptions | Promise<CallOptions>;
+  /** What it uses up, made anew for each request. */
+  uses?: (scene: Scene) => Promise<Partial<Ids>>;
   /** The one SQL function it calls. */
   calls: string;
   /** Whose token it takes; null: none. */
@@ -42,7 +39,7 @@ const start = (step: string): ApiRequest => ({
   calls: "start_prediction",
   takes: "generate",
 });
-const read = (step: string, idOf: (scene: Scene) => string): ApiRequest => ({
+const read = (step: string, idOf: (ids: Ids) => string): ApiRequest => ({
   path: (scene) =>
     `/api/projects/generate/${step}?${new URLSearchParams({ projectId: scene.projectId, predictionId: idOf(scene) })}`,
   calls: "read_prediction",
@@ -50,7 +47,7 @@ const read = (step: string, idOf: (scene: Scene) => string): ApiRequest => ({
 });
 const webhook =
   (rest = "") =>
-  ({ webhookId }: Scene) =>
+  ({ webhookId }: Ids) =>
     `/api/webhooks/${webhookId}${rest}`;
 
 /** One for each operation of the contract; one that is missing does not compile. */
@@ -70,7 +67,8 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
     takes: "change",
   },
   deleteProject: {
-    path: async ({ user }) => `/api/projects/${await user.createProject()}`,
+    path: ({ projectId }) => `/api/projects/${projectId}`,
+    uses: async ({ user }) => ({ projectId: await user.createProject() }),
     calls: "delete_project",
     takes: "change",
   },
@@ -112,7 +110,8 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
     takes: "change",
   },
   deleteWebhook: {
-    path: async ({ user }) => `/api/webhooks/${(await register(user)).webhookId}`,
+    path: webhook(),
+    uses: async ({ manager }) => ({ webhookId: (await register(manager, { enabled: false })).webhookId }),
     calls: "delete_webhook_endpoint",
     takes: "change",
   },
@@ -147,20 +146,22 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
 // The keys of OPERATIONS are the OperationIds, but Object.keys returns strings.
 export const OPERATION_IDS = Object.keys(OPERATIONS) as OperationId[];
 
-/** A new user with everything that REQUESTS are about. */
-export async function setScene(sql: postgres.Sql): Promise<Scene> {
+/** A new user with everything that REQUESTS are about; the endpoint may be the project's instead. */
+export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scene> {
   const user = await signUp();
+  const manager = given ?? user;
   const projectId = await user.createProject();
   const [finished, running, { webhookId }] = await Promise.all([
     user.start("first-frame", { projectId }).then(user.finish),
     startStuck(sql, user, "last-frame", projectId),
-    register(user, { eventTypes: ["project.created"] }),
+    register(manager, { eventTypes: ["project.created"] }),
   ]);
-  const sent = exactDelivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
+  const sent = exactDelivery.parse(dataOf(await manager.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   const { deliveryId } = sent;
   const failed = await user.finish(await user.start("video", { projectId, prompt: REFUSED }));
   return {
     user,
+    manager,
     projectId,
     finishedId: finished.predictionId,
     runningId: running.predictionId,
@@ -170,17 +171,15 @@ export async function setScene(sql: postgres.Sql): Promise<Scene> {
   };
 }
 
-export type Prepared = { path: string; options: CallOptions };
-
 /** The request of an operation, with all that it needs in place: making it is one call. */
-export async function prepare(id: OperationId, scene: Scene): Promise<Prepared> {
-  const { path, options } = REQUESTS[id];
-  const { method } = OPERATIONS[id];
-  return { path: await path(scene), options: { method, token: scene.user.token, ...(await options?.(scene)) } };
+export async function prepare(id: OperationId, given: Scene): Promise<{ path: string; options: CallOptions }> {
+  const { path, options, uses } = REQUESTS[id];
+  const scene = { ...given, ...(await uses?.(given)) };
+  return { path: path(scene), options: { method: OPERATIONS[id].method, ...(await options?.(scene)) } };
 }
 
-/** Makes the request of an operation. */
-export async function request(id: OperationId, scene: Scene, headers: Record<string, string> = {}): Promise<Reply> {
+/** Makes the request of an operation, by default as the one whose scene it is. */
+export async function request(id: OperationId, scene: Scene, by: Manager = scene.manager): Promise<Reply> {
   const { path, options } = await prepare(id, scene);
-  return await callApi(path, { ...options, headers: { ...options.headers, ...headers } });
+  return await by.call(path, options);
 }

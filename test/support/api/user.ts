@@ -37,16 +37,13 @@ export function createDataClient() {
   });
 }
 
-/** Signs a new user up through Auth and in, as an app does. */
+/** Signs a new user up through Auth, which signs them in, as an app does. */
 export async function signUp(): Promise<User> {
   const supabase = createDataClient();
   const credentials = { email: `${crypto.randomUUID()}@keyframe.local`, password: crypto.randomUUID() };
-  const { error: refused } = await supabase.auth.signUp(credentials);
-  if (refused) throw refused;
-  const { data, error } = await supabase.auth.signInWithPassword(credentials);
-  if (error) throw error;
-  const { user, session } = data;
-  const token = session.access_token;
+  const { data, error } = await supabase.auth.signUp(credentials);
+  if (error || !data.session) throw error ?? new Error("Signing up gave no session.");
+  const { access_token: token, user } = data.session;
 
   const call: User["call"] = (path, options = {}) => callApi(path, { token, ...options });
   const post: User["post"] = (path, json, headers = {}) => call(path, { json, headers });

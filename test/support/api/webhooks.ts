@@ -2,7 +2,6 @@ import { afterAll, inject } from "vitest";
 import { z } from "zod";
 import {
   createdWebhook,
-  type Delivery,
   delivery,
   deliveryPage,
   webhook,
@@ -60,19 +59,6 @@ export const rotateSecret = async (by: Manager, id: string, body: object = {}) =
 
 export const listDeliveries = async (by: Manager, id: string, query: Record<string, string> = {}) =>
   exactPage.parse(dataOf(await by.call(`/api/webhooks/${id}/deliveries?${new URLSearchParams(query)}`), 200));
-
-/** Every page, one after the other; `between` runs after each. */
-export async function allDeliveries(by: Manager, id: string, limit: number, between = async () => {}) {
-  const pages: Delivery[][] = [];
-  for (let cursor: string | null = ""; cursor !== null; ) {
-    const query = { limit: String(limit), ...(cursor === "" ? {} : { cursor }) };
-    const page: z.infer<typeof exactPage> = await listDeliveries(by, id, query);
-    pages.push(page.deliveries);
-    cursor = page.nextCursor;
-    await between();
-  }
-  return pages;
-}
 
 /** The data of a call that has to succeed. */
 export function dataOf(reply: Reply, status: number): unknown {

@@ -13,57 +13,45 @@ export type RequestOf = {
   args: (scene: Scene) => Args;
 };
 
+const ofProject = ({ project }: Scene) => ({ project_id: project });
+const ofEndpoint = ({ endpoint }: Scene) => ({ endpoint_id: endpoint });
+const ofDelivery = ({ delivery }: Scene) => ({ delivery_id: delivery });
+const none = () => ({});
+const FRAME = { step: "first-frame" };
+
 /** Those of projects and predictions, and the glance at webhooks: for users alone. */
 const USER_REQUESTS: Record<string, RequestOf> = {
   create_project: { takes: "create", post: true, args: () => ({ title: "Harbour", text_prompt: "A harbour at dawn" }) },
-  list_projects: { takes: "read", args: () => ({}) },
-  read_project: { takes: "read", args: ({ project }) => ({ project_id: project }) },
-  update_project: {
-    takes: "change",
-    args: ({ project }) => ({ project_id: project, changes: { title: "Harbour II" } }),
-  },
-  delete_project: { takes: "change", args: ({ project }) => ({ project_id: project }) },
-  list_predictions: { takes: "read", args: ({ project }) => ({ project_id: project }) },
-  start_prediction: {
-    takes: "generate",
-    post: true,
-    args: ({ project }) => ({ project_id: project, step: "first-frame" }),
-  },
-  read_prediction: { takes: "read", args: ({ project }) => ({ project_id: project, step: "first-frame" }) },
+  list_projects: { takes: "read", args: none },
+  read_project: { takes: "read", args: ofProject },
+  update_project: { takes: "change", args: (of) => ({ ...ofProject(of), changes: { title: "Harbour II" } }) },
+  delete_project: { takes: "change", args: ofProject },
+  list_predictions: { takes: "read", args: ofProject },
+  start_prediction: { takes: "generate", post: true, args: (of) => ({ ...ofProject(of), ...FRAME }) },
+  read_prediction: { takes: "read", args: (of) => ({ ...ofProject(of), ...FRAME }) },
   cancel_prediction: {
     takes: "change",
     post: true,
-    args: ({ project, prediction }) => ({ project_id: project, prediction_id: prediction }),
+    args: (of) => ({ ...ofProject(of), prediction_id: of.prediction }),
   },
-  admit_upload: { takes: "upload", post: true, args: () => ({}) },
-  webhook_health: { takes: "read", args: () => ({}) },
+  admit_upload: { takes: "upload", post: true, args: none },
+  webhook_health: { takes: "read", args: none },
 };
 
 /** Those of webhooks, for users and for the secret key. */
 export const WEBHOOK_REQUESTS: Record<string, RequestOf> = {
   create_webhook_endpoint: { takes: "create", post: true, args: () => ({ url: "https://receiver.example" }) },
-  list_webhook_endpoints: { takes: "read", args: () => ({}) },
-  read_webhook_endpoint: { takes: "read", args: ({ endpoint }) => ({ endpoint_id: endpoint }) },
-  update_webhook_endpoint: {
-    takes: "change",
-    args: ({ endpoint }) => ({ endpoint_id: endpoint, description: "CRM" }),
-  },
-  delete_webhook_endpoint: { takes: "change", args: ({ endpoint }) => ({ endpoint_id: endpoint }) },
-  reveal_webhook_secret: { takes: "read", args: ({ endpoint }) => ({ endpoint_id: endpoint }) },
-  rotate_webhook_secret: {
-    takes: "change",
-    post: true,
-    args: ({ endpoint }) => ({ endpoint_id: endpoint, overlap_hours: 0 }),
-  },
-  test_webhook_endpoint: { takes: "create", post: true, args: ({ endpoint }) => ({ endpoint_id: endpoint }) },
-  list_webhook_deliveries: { takes: "read", args: ({ endpoint }) => ({ endpoint_id: endpoint }) },
-  read_webhook_delivery: { takes: "read", args: ({ delivery }) => ({ delivery_id: delivery }) },
-  redeliver_webhook: { takes: "change", post: true, args: ({ delivery }) => ({ delivery_id: delivery }) },
-  recover_webhook_endpoint: {
-    takes: "change",
-    post: true,
-    args: ({ endpoint }) => ({ endpoint_id: endpoint, since: new Date(0) }),
-  },
+  list_webhook_endpoints: { takes: "read", args: none },
+  read_webhook_endpoint: { takes: "read", args: ofEndpoint },
+  update_webhook_endpoint: { takes: "change", args: (of) => ({ ...ofEndpoint(of), description: "CRM" }) },
+  delete_webhook_endpoint: { takes: "change", args: ofEndpoint },
+  reveal_webhook_secret: { takes: "read", args: ofEndpoint },
+  rotate_webhook_secret: { takes: "change", post: true, args: (of) => ({ ...ofEndpoint(of), overlap_hours: 0 }) },
+  test_webhook_endpoint: { takes: "create", post: true, args: ofEndpoint },
+  list_webhook_deliveries: { takes: "read", args: ofEndpoint },
+  read_webhook_delivery: { takes: "read", args: ofDelivery },
+  redeliver_webhook: { takes: "change", post: true, args: ofDelivery },
+  recover_webhook_endpoint: { takes: "change", post: true, args: (of) => ({ ...ofEndpoint(of), since: new Date(0) }) },
 };
 
 export const REQUESTS: Record<string, RequestOf> = { ...USER_REQUESTS, ...WEBHOOK_REQUESTS };

@@ -1,11 +1,11 @@
 import type postgres from "postgres";
+import { until } from "../until.ts";
 
-/** Settles when some session of this database waits for a lock that another holds. Throws after ten seconds. */
+/** Settles when some session of this database waits for a lock that another holds. */
 export async function untilSomebodyWaits(sql: postgres.Sql): Promise<void> {
-  for (const end = Date.now() + 10_000; Date.now() < end; ) {
+  await until("somebody to wait for a lock", async () => {
     const waiting = await sql`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    if (waiting.length > 0) return;
-  }
-  throw new Error("Nobody came to wait.");
+    return waiting.length > 0;
+  });
 }

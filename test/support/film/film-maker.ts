@@ -46,7 +46,7 @@ export async function newFilmMaker(stack: FlowStack): Promise<FilmMaker> {
     read,
     cancel: ({ predictionId }) =>
       call(prediction, "POST", "/api/projects/generate/cancel", { projectId, predictionId }),
-    untilEnded: (made, seconds = 15) =>
+    untilEnded: (made, seconds = 60) =>
       until(
         `the ${made.step} ${made.predictionId} ends`,
         async () => {

@@ -60,7 +60,7 @@ function flipped(body: string, at: number): Uint8Array {
   return bytes;
 }
 
-/** Each is refused with 401 wherever a signature is asked for. Beside those of test/faults/{forged-callbacks,kicks}.test.ts. */
+/** Each is refused with 401 wherever a signature is asked for. Beside those of test/faults/kicks.test.ts. */
 export const FORGERIES: Record<string, Make> = {
   // Versions and spellings of the right signature
   "version v2": written((signature) => `v2,${signature}`),

@@ -14,16 +14,15 @@ const isOlder = (version: string, than: string) => version.localeCompare(than, "
  * key the answer has the figures and the problems. With problems it is `degraded`, still with 200 so that the figures are in the envelope.
  */
 export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps) => {
-  if (query.deep !== undefined) {
-    const figures = await readFigures(headers, deps);
-    const problems = problemsOf(figures);
-    return { data: { status: problems.length === 0 ? "ok" : "degraded", database: "ok", problems, figures } };
+  const figures = query.deep === undefined ? undefined : await readFigures(headers, deps);
+  const { schema: schemaVersion } = await askDatabase(() => deps.database("health", {}, null, databaseHealth));
+  if (!schemaVersion || isOlder(schemaVersion, SCHEMA_VERSION)) {
+    throw schemaOutdated({ from: "database", operation: "health", has: schemaVersion, needs: SCHEMA_VERSION });
   }
-  const { schema } = await askDatabase(() => deps.database("health", {}, null, databaseHealth));
-  if (isOlder(schema ?? "0", SCHEMA_VERSION)) {
-    throw schemaOutdated({ from: "database", operation: "health", has: schema, needs: SCHEMA_VERSION });
-  }
-  return { data: { status: "ok", database: "ok" } };
+  if (figures === undefined) return { data: { status: "ok", database: "ok", schemaVersion } };
+  const problems = problemsOf(figures);
+  const status = problems.length === 0 ? "ok" : "degraded";
+  return { data: { status, database: "ok", schemaVersion, problems, figures } };
 };
 
 /** Requires the project's secret key. Throws ApiError: unauthorized, unavailable. */

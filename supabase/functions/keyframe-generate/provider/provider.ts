@@ -49,7 +49,6 @@ export type ProviderSettings = {
   baseUrl: string;
   fetch: typeof fetch;
   now(): number;
-  timeoutMs?: number;
 };
 
 export function createProvider(settings: ProviderSettings): Provider {
@@ -96,12 +95,12 @@ export function createProvider(settings: ProviderSettings): Provider {
  * 418, which the SDK does not repeat, for everything else. The real error is thrown afterwards.
  */
 async function once<Answer>(
-  { token, baseUrl, fetch, now, timeoutMs = TIMEOUT_MS }: ProviderSettings,
+  { token, baseUrl, fetch, now }: ProviderSettings,
   signal: AbortSignal,
   call: (replicate: Replicate) => Promise<Answer>,
 ): Promise<Answer> {
   let failure: ProviderError | null = null;
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const single: typeof fetch = async (input, init) => {
     try {
       const body = unrepeatableBody(init?.body);

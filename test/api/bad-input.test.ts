@@ -1,0 +1,369 @@
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { type CallOptions, sendToApi } from "../support/api/call.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { readReply } from "../support/api/envelope.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { listDeliveries, register, SILENT } from "../support/api/webhooks.ts";
+import { drawImage } from "../support/media/images.ts";
+import { rawExchange } from "../support/security/raw.ts";
+
+const sql = openDatabase();
+let user: User;
+let projectId: string;
+let webhookId: string;
+beforeAll(async () => {
+  user = await signUp();
+  [projectId, { webhookId }] = await Promise.all([user.createProject(), register(user, { enabled: false })]);
+});
+
+const GOOD = { title: "Harbour", textPrompt: "A harbour at dawn" };
+const JSON_TYPE = { "content-type": "application/json" };
+
+/** All that a refused request must leave as it was. */
+const everything = async () => [
+  await footprint(sql, user.id),
+  await sql`select * from keyframe.projects where id = ${projectId}`,
+  await sql`select *, keyframe_private.webhook_secrets_of(id) from keyframe.webhook_endpoints where id = ${webhookId}`,
+];
+
+/** Fails unless the request is refused and nothing has changed. */
+async function refused(path: string, options: CallOptions) {
+  const before = await everything();
+  const { status, error } = await user.call(path, options);
+  expect(await everything()).toEqual(before);
+  return [status, error?.code, ...(error?.details ? [error.details.map((one) => one.path)] : [])];
+}
+const post = (options: CallOptions) => refused("/api/projects", { method: "POST", ...options });
+
+describe("a body", () => {
+  const notUtf8 = [...new TextEncoder().encode('{"textPrompt": "b", "title": "'), 0xc3, 0x28, 0x22, 0x7d];
+  test.each<[what: string, body: BodyInit]>([
+    ["that is empty", ""],
+    ["that is cut off", '{"title": "Harb'],
+    ["with a comma too many", '{"title": "a", "textPrompt": "b",}'],
+    ["of two objects", '{"title": "a", "textPrompt": "b"} {}'],
+    ["with a raw control character", '{"title": "a\u0001", "textPrompt": "b"}'],
+    ["of bytes that are no UTF-8: never a replacement character in a title", new Uint8Array(notUtf8)],
+  ])("%s → 400 invalid_json, for POST and PATCH, and nothing changed", async (_what, body) => {
+    for (const [method, path] of [
+      ["POST", "/api/projects"],
+      ["PATCH", `/api/projects/${projectId}`],
+    ] as const) {
+      expect(await refused(path, { method, body, headers: JSON_TYPE })).toEqual([400, "invalid_json"]);
+    }
+  });
+
+  test("of 30,000 nested lists → 400, no crash", async () => {
+    expect((await post({ body: "[".repeat(30_000) + "]".repeat(30_000), headers: JSON_TYPE }))[0]).toBe(400);
+  });
+
+  test.each([
+    ["no Content-Type", {}],
+    ["text/plain", { "content-type": "text/plain" }],
+    ["a form", { "content-type": "application/x-www-form-urlencoded" }],
+    ["JSON in another charset", { "content-type": "application/json; charset=utf-16" }],
+    ["a type that only begins like JSON", { "content-type": "application/jsonp" }],
+    ["compressed JSON: a small body cannot swell", { ...JSON_TYPE, "content-encoding": "gzip" }],
+  ])("under %s → 415 unsupported_media_type, and nothing changed", async (_name, headers) => {
+    // Bytes, because fetch gives a text a Content-Type of its own.
+    const body = new TextEncoder().encode(JSON.stringify(GOOD));
+    expect(await post({ body, headers })).toEqual([415, "unsupported_media_type"]);
+  });
+
+  test("under application/json with charset=UTF-8 in capitals → 201", async () => {
+    const headers = { "content-type": 'Application/JSON; Charset="UTF-8"' };
+    expect((await user.call("/api/projects", { body: JSON.stringify(GOOD), headers })).status).toBe(201);
+  });
+
+  /** A project's body of exactly so many bytes: JSON allows white space. */
+  const bodyOf = (size: number) => JSON.stringify(GOOD).padEnd(size, " ");
+  const LIMIT = 64 * 1024;
+
+  test("of exactly 64 KiB, with a Content-Length or in pieces without one → 201", async () => {
+    for (const body of [bodyOf(LIMIT), new Blob([bodyOf(LIMIT)]).stream()]) {
+      const sent = { method: "POST", token: user.token, headers: JSON_TYPE, body };
+      expect((await readReply(await sendToApi("/api/projects", sent))).status).toBe(201);
+    }
+  });
+
+  test.each<[what: string, body: () => BodyInit]>([
+    ["one byte more", () => bodyOf(LIMIT + 1)],
+    ["1 MiB in pieces without a Content-Length", () => new Blob([bodyOf(1024 * 1024)]).stream()],
+    [
+      "the longest text that fits, each character escaped",
+      () => JSON.stringify(GOOD).replace("dawn", "\\ud83c\\udfac".repeat(6000)),
+    ],
+  ])("of %s → 413 payload_too_large, and nothing changed", async (_what, body) => {
+    expect(await post({ body: body(), headers: JSON_TYPE })).toEqual([413, "payload_too_large"]);
+  });
+
+  test("that is announced with 10 GB and does not come → 413 at once", async () => {
+    const url = `${inject("stack").url}/functions/v1/api/projects`;
+    const lines = [
+      `Authorization: Bearer ${user.token}`,
+      "Content-Length: 10000000000",
+      "Content-Type: application/json",
+    ];
+    const { status, body } = await rawExchange(url, "POST", lines);
+    expect([status, JSON.parse(body).error.code]).toEqual([413, "payload_too_large"]);
+  });
+
+  test("with 3000 unknown fields → 400 with a short list of details", async () => {
+    const json = Object.fromEntries(Array.from({ length: 3000 }, (_, index) => [`field${index}`, 1]));
+    const { status, error } = await user.post("/api/projects", json);
+    expect([status, (error?.details?.length ?? 99) <= 20]).toEqual([400, true]);
+  });
+
+  test("that does not fit → each field in details, with what to do", async () => {
+    const { error } = await user.post("/api/projects", { title: 7, colour: "red" });
+    expect(error?.details).toEqual([
+      { path: "title", message: "Must be text." },
+      { path: "textPrompt", message: "Is required." },
+      { path: "colour", message: "There is no such field. Leave it out." },
+    ]);
+  });
+});
+
+test.each<[what: string, json: unknown, paths: string[]]>([
+  ["null", null, [""]],
+  ["a list", [GOOD], [""]],
+  ["a text", "Harbour", [""]],
+  ["a title that is a number", { title: 7 }, ["title"]],
+  ["a title that is null", { title: null }, ["title"]],
+  ["a title that is an object", { title: { $ne: null } }, ["title"]],
+  ["a description that is a list", { description: ["x"] }, ["description"]],
+  [
+    "an owner and an identifier of one's choice",
+    { description: "", ownerId: "x", owner_id: "x", id: "x" },
+    ["ownerId", "owner_id", "id"],
+  ],
+  ["a field that is the service's", { description: "", createdAt: "2020-01-01T00:00:00Z" }, ["createdAt"]],
+  ["a name in another case", { description: "", Title: "b" }, ["Title"]],
+  [
+    "names that every object has",
+    JSON.parse('{"description": "", "__proto__": {}, "constructor": {}, "toString": 1}'),
+    ["__proto__", "constructor", "toString"],
+  ],
+  ["an empty title", { title: "" }, ["title"]],
+  ["a title of 201 characters", { title: "x".repeat(201) }, ["title"]],
+  ["a title of 201 emoji", { title: "🎬".repeat(201) }, ["title"]],
+  ["an empty textPrompt", { textPrompt: "" }, ["textPrompt"]],
+  ["a textPrompt of 4001 characters", { textPrompt: "x".repeat(4001) }, ["textPrompt"]],
+  ["a description of 4001 characters", { description: "x".repeat(4001) }, ["description"]],
+  ["NUL in a title and a textPrompt", { title: "a\0b", textPrompt: "\0" }, ["title", "textPrompt"]],
+  ["a title of spaces", { title: "   " }, ["title"]],
+  ["a title of zero-width characters", { title: "\u200b\u2060\ufeff" }, ["title"]],
+  ["a title with a terminal escape", { title: "\u001b[2JHarbour" }, ["title"]],
+  ["a title of two lines", { title: "Harbour\nat dawn" }, ["title"]],
+  ["a title that turns what follows it", { title: "Harbour\u202e" }, ["title"]],
+  ["a textPrompt of line breaks", { textPrompt: "\n\n" }, ["textPrompt"]],
+  ["a description with a terminal escape", { description: "\u009b2J" }, ["description"]],
+  ["halves of characters", { title: "a\ud83c", description: "\udfac" }, ["title", "description"]],
+])(
+  "POST and PATCH of a project with %s → 400 that names the field, and nothing changed",
+  async (_what, json, paths) => {
+    const isObject = json !== null && typeof json === "object" && !Array.isArray(json);
+    const bad = [400, "invalid_request", paths];
+    expect(await post({ json: isObject ? { ...GOOD, ...json } : json })).toEqual(bad);
+    expect(await refused(`/api/projects/${projectId}`, { method: "PATCH", json })).toEqual(bad);
+  },
+);
+
+test.each<[what: string, json: unknown, path: string]>([
+  ["nothing", {}, ""],
+  ["a reference image of another shape", { referenceImagePath: "keyframe-outputs/a.png" }, "referenceImagePath"],
+  ["a selected video", { selected: { video: crypto.randomUUID() } }, "selected.video"],
+  ["a selected frame that is no identifier", { selected: { "first-frame": "latest" } }, "selected.first-frame"],
+])("PATCH of a project with %s → 400 that names the field, and nothing changed", async (_what, json, path) => {
+  expect(await refused(`/api/projects/${projectId}`, { method: "PATCH", json })).toEqual([
+    400,
+    "invalid_request",
+    [path],
+  ]);
+});
+
+test.each([
+  ["200 emoji: characters count, not UTF-16 units", { title: "🎬".repeat(200) }],
+  ["4000 emoji as textPrompt and as description", { textPrompt: "🎬".repeat(4000), description: "🎞".repeat(4000) }],
+  [
+    "text that looks like SQL and HTML",
+    { title: "'); drop table projects; --", textPrompt: "<script>alert(1)</script>" },
+  ],
+  ["lines and tabs in textPrompt and description", { textPrompt: "A harbour\n\tat dawn", description: "One\r\ntwo" }],
+  ["joiners in Persian, Hindi and emoji", { title: "می\u200cخواهم क्\u200dष 👩‍👩‍👧 🏴󠁧󠁢󠁷󠁬󠁳󠁿" }],
+  ["text from right to left, and with combining marks", { title: "מִגְדַּלּוֹר", textPrompt: "e\u0301 👩‍👩‍👧" }],
+])("POST of a project with %s → 201, and back comes what was sent", async (_name, fields) => {
+  const { status, data } = await user.post("/api/projects", { ...GOOD, ...fields });
+  expect([status, data]).toEqual([201, expect.objectContaining({ ...GOOD, description: "", ...fields })]);
+});
+
+test.each([
+  ["first-frame", { firstFramePredictionId: crypto.randomUUID() }, "firstFramePredictionId"],
+  ["first-frame", { durationSeconds: 5 }, "durationSeconds"],
+  ["last-frame", { lastFramePredictionId: crypto.randomUUID() }, "lastFramePredictionId"],
+  ["last-frame", { durationSeconds: 5 }, "durationSeconds"],
+  ["video", { referenceImagePath: `projects/${crypto.randomUUID()}.png` }, "referenceImagePath"],
+  ["video", { durationSeconds: 0 }, "durationSeconds"],
+  ["video", { durationSeconds: 61 }, "durationSeconds"],
+  ["video", { durationSeconds: 5.5 }, "durationSeconds"],
+  ["video", { durationSeconds: "5" }, "durationSeconds"],
+  ["video", { firstFramePredictionId: "latest" }, "firstFramePredictionId"],
+  ["video", { model: "google/veo-3.1" }, "model"],
+  ["video", { prompt: "" }, "prompt"],
+  ["video", { prompt: "x".repeat(4001) }, "prompt"],
+  ["video", { prompt: null }, "prompt"],
+  ["video", { status: "succeeded" }, "status"],
+  ["cancel", {}, "predictionId"],
+  ["cancel", { predictionId: "latest" }, "predictionId"],
+])("POST %s with %j → 400 that names %s, and nothing changed", async (step, fields, path) => {
+  const options = { method: "POST", json: { projectId, ...fields } };
+  expect(await refused(`/api/projects/generate/${step}`, options)).toEqual([400, "invalid_request", [path]]);
+});
+
+test.each([
+  "projects/../keyframe-outputs/a.png",
+  "projects/..",
+  "projects/a..png",
+  "../projects/a.png",
+  "projects/%2e%2e/a.png",
+  "projects/a/b.png",
+  "projects//a.png",
+  "projects/",
+  "/projects/a.png",
+  "./projects/a.png",
+  "keyframe-outputs/a.png",
+  "Projects/a.png",
+  "a.png",
+  "projects/a.png?x=1",
+  "projects/a b.png",
+  "projects/a.png\n",
+  "projects/a.png\0",
+  "projects/.hidden.png",
+  "projects\\a.png",
+  "projects/ä.png",
+  `projects/${"a".repeat(201)}`,
+  "https://example.com/a.png",
+  "data:image/png;base64,iVBORw0KGgo=",
+  "",
+  7,
+  null,
+  ["projects/a.png"],
+])("the reference %j → 400 that names it, and nothing changed", async (referenceImagePath) => {
+  for (const step of ["first-frame", "last-frame"]) {
+    const options = { method: "POST", json: { projectId, referenceImagePath } };
+    const bad = [400, "invalid_request", ["referenceImagePath"]];
+    expect(await refused(`/api/projects/generate/${step}`, options)).toEqual(bad);
+  }
+});
+
+test("another user's image, or one of that name in the other bucket → 404, word for word as for one that never was", async () => {
+  const stranger = await signUp();
+  const name = `${crypto.randomUUID()}.png`;
+  const { url, secretKey } = inject("stack");
+  const stored = await fetch(`${url}/storage/v1/object/keyframe-outputs/${name}`, {
+    method: "POST",
+    headers: { apikey: secretKey, authorization: `Bearer ${secretKey}`, "content-type": "image/png" },
+    body: await drawImage(),
+  });
+  expect(stored.status).toBe(200);
+  const paths = [await stranger.upload(await drawImage()), `projects/${name}`, `projects/${crypto.randomUUID()}.png`];
+  const before = await everything();
+  for (const [path, method, json] of [
+    ["/api/projects/generate/first-frame", "POST", { projectId }],
+    ["/api/projects/generate/last-frame", "POST", { projectId }],
+    [`/api/projects/${projectId}`, "PATCH", {}],
+  ] as const) {
+    const replies = await Promise.all(
+      paths.map((referenceImagePath) => user.call(path, { method, json: { ...json, referenceImagePath } })),
+    );
+    expect(replies.map(({ status, error }) => [status, error?.message])).toEqual(
+      replies.map(() => [404, replies[2]?.error?.message]),
+    );
+  }
+  expect(await everything()).toEqual(before);
+});
+
+const encode = (text: string) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+const ID = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";
+const LISTS = () => [
+  "/api/projects",
+  `/api/projects/${projectId}/predictions`,
+  `/api/webhooks/${webhookId}/deliveries`,
+];
+
+test.each([
+  ...["0", "101", "-1", "1.5", "abc", "", "1e1", "0x1", " 1"].map((value) => ["limit", value]),
+  ...["", "x", "%%%%", ID, "A".repeat(5000)].map((value) => ["cursor", value]),
+  ["cursor", encode(`2026-13-01T00:00:00+00:00 ${ID}`)],
+  ["cursor", encode("2026-01-01T00:00:00+00:00")],
+  ["cursor", encode("2026-01-01T00:00:00+00:00 1")],
+  ["cursor", encode("2026-01-01T00:00:00+00:00 ' or 1=1 --")],
+  ["cursor", encode(`2026-01-01T00:00:00+00:00 ${ID} ${ID}`)],
+])("%s=%s → 400 that names it, on every list", async (name, value) => {
+  for (const path of LISTS()) {
+    const bad = [400, "invalid_request", [name]];
+    expect(await refused(`${path}?${new URLSearchParams([[name, value]])}`, {})).toEqual(bad);
+  }
+});
+
+test("a cursor with one character cut off or changed → 400, or a page of the caller: never a fault", async () => {
+  await user.createProject();
+  const { data } = await user.call("/api/projects?limit=1");
+  const cursor: string = Object(data).nextCursor;
+  for (let at = 0; at < cursor.length; at += 7) {
+    for (const broken of [cursor.slice(0, at), `${cursor.slice(0, at)}A${cursor.slice(at + 1)}`]) {
+      const { status } = await user.call(`/api/projects?${new URLSearchParams({ cursor: broken })}`);
+      expect([200, 400]).toContain(status);
+    }
+  }
+});
+
+const FRAME = "/api/projects/generate/first-frame";
+test.each<[path: () => string, name: string]>([
+  [() => "/api/projects?include=everything", "include"],
+  [() => "/api/projects?include=predictions&include=predictions", "include"],
+  [() => "/api/projects?search=", "search"],
+  [() => `/api/projects/${projectId}/predictions?step=third-frame`, "step"],
+  [() => `/api/projects/${projectId}/predictions?step=First-Frame`, "step"],
+  [() => `/api/projects/${projectId}/predictions?step=`, "step"],
+  [() => FRAME, "projectId"],
+  [() => `${FRAME}?predictionId=${ID}`, "projectId"],
+  [() => `${FRAME}?projectId=${projectId}&project_id=${projectId}`, "project_id"],
+  [() => `${FRAME}?projectId=${projectId}&projectId=${projectId}`, "projectId"],
+  [() => `${FRAME}?projectId=${projectId}&projectId=${ID}`, "projectId"],
+  [() => `${FRAME}?projectId=${projectId}&predictionId=`, "predictionId"],
+  ...["0", "", "true", "1&deep=1"].map((deep): [() => string, string] => [() => `/api/health?deep=${deep}`, "deep"]),
+])("GET %s → 400 that names %s", async (path, name) => {
+  expect(await refused(path(), {})).toEqual([400, "invalid_request", [name]]);
+});
+
+test.each([
+  ["an event there is not", { eventTypes: ["project.created", "project.deleted"] }, "eventTypes.1"],
+  ["an event without subscriptions", { eventTypes: ["webhook.test"] }, "eventTypes.0"],
+  ["no address", { url: "" }, "url"],
+  ["half an address", { url: "hooks.example.com" }, "url"],
+  ["another protocol", { url: "ftp://hooks.example.com/" }, "url"],
+  ["a password in the address", { url: "https://me:word@hooks.example.com/" }, "url"],
+  ["a fragment in the address", { url: "https://hooks.example.com/#here" }, "url"],
+  ["a space in the address", { url: "https://hooks.example.com/a b" }, "url"],
+  ["a description of 501 characters", { description: "🎬".repeat(501) }, "description"],
+  ["another user as owner", { ownerId: null }, "ownerId"],
+])(
+  "POST and PATCH of a webhook with %s → 400 that names the field, and nothing changed",
+  async (_what, fields, path) => {
+    const bad = [400, "invalid_request", [path]];
+    expect(await refused("/api/webhooks", { method: "POST", json: { url: SILENT, ...fields } })).toEqual(bad);
+    expect(
+      await refused(`/api/webhooks/${webhookId}`, { method: "PATCH", json: { enabled: true, ...fields } }),
+    ).toEqual(bad);
+  },
+);
+
+test.each([
+  ...[-1, 73, 0.5, "24", null].map((overlapHours) => ["secret/rotate", { overlapHours }, "overlapHours"] as const),
+  ...[undefined, "yesterday", "2026-01-01", 0].map((since) => ["recover", { since }, "since"] as const),
+])("POST %s with %j → 400 that names %s, and nothing changed", async (rest, json, path) => {
+  const options = { method: "POST", json };
+  expect(await refused(`/api/webhooks/${webhookId}/${rest}`, options)).toEqual([400, "invalid_request", [path]]);
+  expect((await listDeliveries(user, webhookId)).deliveries).toEqual([]);
+});

@@ -1,0 +1,131 @@
+import { beforeAll, expect, inject, test } from "vitest";
+import { serviceFigures } from "../../shared/contract/service.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
+import { createApiApp } from "../support/api/app.ts";
+import { type CallOptions, callApi, requestInit, sendToApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { expectOpenHeaders, readReply } from "../support/api/envelope.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { until } from "../support/until.ts";
+
+const DEEP = "/api/health?deep=1";
+const METRICS = "/api/metrics";
+const key = () => inject("stack").secretKey;
+const withKey = () => ({ headers: { apikey: key() } });
+
+let user: User;
+beforeAll(async () => {
+  user = await signUp();
+});
+
+const readFigures = async () => {
+  const { status, data } = await callApi(DEEP, withKey());
+  expect([status, data]).toMatchObject([200, { database: "ok" }]);
+  return serviceFigures.parse(Object(data).figures);
+};
+
+test("deep with the secret key → ok, and the figures of the running service, sweep and prune at work", async () => {
+  const { sweep, prune } = await until("a sweep that ended well", async () => {
+    const figures = await readFigures();
+    return figures.sweep.lastSuccessSeconds !== null && figures;
+  });
+  expect([sweep.scheduled, prune.scheduled]).toEqual([true, true]);
+  expect(sweep.lastSuccessSeconds).toBeLessThan(60);
+});
+
+test("a kick whose answer came → when it was made, and after how long the function claimed work; kicks are no problem", async () => {
+  await user.start("first-frame", { projectId: await user.createProject() });
+  const { generate } = await until("the last kick acknowledged", async () => {
+    const { lastKicks, kicks } = await readFigures();
+    return lastKicks.generate.acknowledgedAfterSeconds !== null && kicks.accepted > 0 && lastKicks;
+  });
+  expect(generate.madeSeconds).toBeLessThan(600);
+  expect(generate.acknowledgedAfterSeconds).toBeLessThan(30);
+  const { data } = await callApi(DEEP, withKey());
+  expect(String(Object(data).problems)).not.toContain("generate");
+});
+
+test("a prediction that the provider is at → among those that have not ended", async () => {
+  await startStuck(openDatabase(), user, "first-frame", await user.createProject());
+  const { predictions } = await readFigures();
+  expect(predictions.starting + predictions.processing).toBeGreaterThan(0);
+});
+
+/** One line of the format, as Prometheus reads it. */
+const SAMPLE = /^(keyframe_[a-z0-9_]+)(\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})? (\d+(?:\.\d+)?)$/;
+
+test("metrics with the secret key → the text format, every sample once under its help and type, and the figures of health", async () => {
+  const { sweep, prune } = await readFigures();
+  const response = await sendToApi(METRICS, { token: key() });
+  const type = "text/plain; version=0.0.4; charset=utf-8";
+  expect([response.status, response.headers.get("content-type")]).toEqual([200, type]);
+  expectOpenHeaders(response.headers);
+  const text = await response.text();
+  expect(text.endsWith("\n")).toBe(true);
+  const seen: Record<"HELP" | "TYPE" | "sample", Set<string>> = { HELP: new Set(), TYPE: new Set(), sample: new Set() };
+  for (const line of text.slice(0, -1).split("\n")) {
+    const [, kind, of = ""] = /^# (HELP|TYPE) (\S+) .+$/.exec(line) ?? [];
+    if (kind === "HELP" || kind === "TYPE") seen[kind].add(of);
+    else {
+      expect([line, seen.TYPE.has(SAMPLE.exec(line)?.[1] ?? "")]).toEqual([line, true]);
+      const sample = line.slice(0, line.lastIndexOf(" "));
+      expect(seen.sample.has(sample), "a sample twice").toBe(false);
+      seen.sample.add(sample);
+    }
+  }
+  expect(seen.HELP).toEqual(seen.TYPE);
+  expect(seen.sample.size).toBeGreaterThan(25);
+  expect(text).toContain(`keyframe_cron_scheduled{job="sweep"} ${Number(sweep.scheduled)}\n`);
+  expect(text).toContain(`keyframe_cron_scheduled{job="prune"} ${Number(prune.scheduled)}\n`);
+});
+
+test.each<[string, () => CallOptions]>([
+  ["nothing", () => ({})],
+  ["a session", () => ({ token: user.token })],
+  ["a session beside the right key", () => ({ token: user.token, ...withKey() })],
+  ["the publishable key", () => ({ headers: { apikey: inject("stack").publishableKey } })],
+  ["a wrong secret key", () => ({ headers: { apikey: "sb_secret_wrong" } })],
+  ["a wrong secret key beside the right one", () => ({ headers: { apikey: "sb_secret_wrong" }, token: key() })],
+  ["half of the key", () => ({ headers: { apikey: key().slice(0, -1) } })],
+  ["the key as Basic", () => ({ headers: { authorization: `Basic ${key()}` } })],
+])("%s → deep and metrics 401 in the envelope, no figures; health without deep is open to all", async (_, options) => {
+  for (const path of [DEEP, METRICS]) {
+    const { status, error, data } = await callApi(path, options());
+    expect([status, error?.code, data]).toEqual([401, "unauthorized", null]);
+  }
+  const { status, data } = await callApi("/api/health", options());
+  expect([status, data]).toEqual([200, { status: "ok", database: "ok", schemaVersion: SCHEMA_VERSION }]);
+});
+
+const FIGURES = "POST /rest/v1/rpc/service_figures";
+test.each([
+  [DEEP, [FIGURES, "POST /rest/v1/rpc/health"]], // the second one for the version
+  [METRICS, [FIGURES]],
+])(
+  "%s, with the key as apikey or bearer token → %j, for the service role; refused without any; database away → 503",
+  async (path, needed) => {
+    const calls: string[] = [];
+    let answer = (request: Request): Promise<Response> => fetch(request);
+    const app = createApiApp({
+      fetcher: (input, init) => {
+        const request = new Request(input, init);
+        calls.push(`${request.method} ${new URL(request.url).pathname}`);
+        return answer(request);
+      },
+    });
+    const ask = (options: CallOptions) => app.fetch(new Request(`http://api.test${path}`, requestInit(options)));
+    for (const [options, expected] of [
+      [withKey(), 200],
+      [{ token: key() }, 200],
+      [{}, 401],
+      [{ token: user.token }, 401],
+    ] as const) {
+      const { status } = await ask(options);
+      const asked = expected === 200 ? needed : [];
+      expect([status, calls.splice(0)]).toEqual([expected, asked]);
+    }
+    answer = async () => Response.json({ code: "PGRST000" }, { status: 503 });
+    expect((await readReply(await ask(withKey()))).error?.code).toBe("unavailable");
+  },
+);

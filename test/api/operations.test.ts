@@ -1,0 +1,229 @@
+import { beforeAll, expect, inject, test } from "vitest";
+import { z } from "zod";
+import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
+import { createApiApp } from "../support/api/app.ts";
+import { fillBuckets, tokensTaken } from "../support/api/buckets.ts";
+import { type CallOptions, requestInit } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { readReply } from "../support/api/envelope.ts";
+import { OPERATION_IDS, prepare, RATE_CLASSES, REQUESTS, type Scene, setScene } from "../support/api/requests.ts";
+
+// Each operation of the contract, by the function's own code in front of the running platform, with a fetch that notes each call
+// and passes it on.
+
+const sql = openDatabase();
+const calls: string[] = [];
+const startApp = () =>
+  createApiApp({
+    fetcher: (input, init) => {
+      const request = new Request(input, init);
+      calls.push(`${request.method} ${new URL(request.url).pathname}`);
+      return fetch(request);
+    },
+  });
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await setScene(sql);
+});
+
+/** By default to a function that has just started and has kept nothing. */
+async function send(path: string, options: CallOptions = {}, app = startApp()): Promise<Response> {
+  calls.length = 0;
+  return await app.fetch(new Request(`http://api.test${path}`, requestInit({ token: scene.user.token, ...options })));
+}
+const ask = async (...request: Parameters<typeof send>) => readReply(await send(...request));
+
+const rpc = (name: string) => `POST /rest/v1/rpc/${name}`;
+const SIGN = "POST /storage/v1/object/sign/keyframe-outputs";
+/** What an operation needs of Storage beside its one call of the database. */
+const STORES: Partial<Record<OperationId, RegExp>> = {
+  readProject: new RegExp(`^${SIGN}$`),
+  readFirstFrame: new RegExp(`^${SIGN}$`),
+  uploadReferenceImage: /^POST \/storage\/v1\/object\/projects\//,
+};
+
+/** The only fields that a line may have. */
+const requestLine = z.strictObject({
+  time: z.iso.datetime(),
+  level: z.enum(["info", "error"]),
+  event: z.literal("request"),
+  function: z.literal("api"),
+  requestId: z.string(),
+  method: z.string(),
+  route: z.string().optional(),
+  status: z.int(),
+  ownerId: z.uuid().optional(),
+  duration_ms: z.number().nonnegative().max(30_000), // a preflight may take less than the precision
+  code: z.string().optional(),
+  cause: z.unknown().optional(),
+});
+
+test.each(OPERATION_IDS)(
+  "%s → its success, by one call of the database, and of Storage only what it needs there, for one token of its class",
+  async (id) => {
+    const { calls: name, takes } = REQUESTS[id];
+    const { path, options } = await prepare(id, scene);
+    await fillBuckets(sql, scene.user.id);
+    const { status, headers } = await ask(path, options);
+    expect([status, calls[0]]).toEqual([OPERATIONS[id].status, rpc(name)]);
+    expect(calls.slice(1)).toEqual(STORES[id] ? [expect.stringMatching(STORES[id])] : []);
+    const [limit] = await sql<{ policy: string; state: string }[]>`
+      select format('"%s";q=%s;w=%s', route_class, capacity, ceil(capacity / per_second)) as policy,
+        format('"%s";r=%s;t=%s', route_class, capacity - 1, ceil(1 / per_second)) as state
+      from keyframe_private.rate_limits where route_class = ${takes}`;
+    expect([headers.get("ratelimit-policy"), headers.get("ratelimit")]).toEqual(
+      takes === null ? [null, null] : [limit?.policy, limit?.state],
+    );
+    const taken = await Promise.all(RATE_CLASSES.map((one) => tokensTaken(sql, scene.user.id, one)));
+    expect(taken).toEqual(RATE_CLASSES.map((one) => (one === takes ? 1 : 0)));
+  },
+);
+
+test.each(OPERATION_IDS)(
+  "%s → one line in the log: requestId, method, route as the contract has it, status, duration, owner",
+  async (id) => {
+    const app = startApp();
+    const { path, options } = await prepare(id, scene);
+    const { headers } = await ask(
+      path,
+      { ...options, headers: { ...options.headers, "x-request-id": `log-${id}` } },
+      app,
+    );
+    expect(app.log).toHaveLength(1);
+    const line = requestLine.parse(JSON.parse(app.log[0] ?? ""));
+    const { method, at, status, caller } = OPERATIONS[id];
+    expect(line).toMatchObject({
+      level: "info",
+      requestId: headers.get("x-request-id"),
+      method,
+      route: `/api${at}`,
+      status,
+    });
+    expect(line.ownerId).toBe(caller === "nobody" ? undefined : scene.user.id);
+  },
+);
+
+/** An upload takes its token before the body is read, and compares the body when it has come. */
+const COMPARES: Partial<Record<OperationId, string[]>> = { uploadReferenceImage: [rpc("admit_upload")] };
+
+test.each(OPERATION_IDS.filter((id) => OPERATIONS[id].method === "POST"))(
+  "%s with an Idempotency-Key, and when replayed → as many calls of the database",
+  async (id) => {
+    const { path, options } = await prepare(id, scene);
+    const headers = { ...options.headers, "idempotency-key": crypto.randomUUID() };
+    for (const _ of ["first", "replayed"]) {
+      expect((await ask(path, { ...options, headers })).status).toBe(OPERATIONS[id].status);
+      const ofDatabase = calls.filter((call) => !call.startsWith("POST /storage/"));
+      expect(ofDatabase).toEqual([rpc(REQUESTS[id].calls), ...(COMPARES[id] ?? [])]);
+    }
+  },
+);
+
+const keyHeaders = (key: string) => ({ apikey: key, authorization: `Bearer ${key}` });
+
+test.each(OPERATION_IDS.filter((id) => OPERATIONS[id].caller !== "nobody"))(
+  "%s without a session, or with a key in its place → 401, and the database is not asked",
+  async (id) => {
+    const { publishableKey, secretKey } = inject("stack");
+    const { path, options } = await prepare(id, scene);
+    const callers = [
+      {},
+      keyHeaders(publishableKey),
+      ...(OPERATIONS[id].caller === "session" ? [keyHeaders(secretKey)] : []),
+    ];
+    for (const caller of callers) {
+      calls.length = 0;
+      const init = requestInit({ ...options, headers: { ...options.headers, ...caller } });
+      const { status, error } = await readReply(await startApp().fetch(new Request(`http://api.test${path}`, init)));
+      expect([status, error?.code, calls]).toEqual([401, "unauthorized", []]);
+    }
+  },
+);
+
+test.each(OPERATION_IDS)(
+  "%s with a parameter or a field that there is not → 400 that names it, and the database is not asked",
+  async (id) => {
+    const { path, options } = await prepare(id, scene);
+    const { error } = await ask(`${path}${path.includes("?") ? "&" : "?"}draft=1`, options);
+    expect([error?.code, error?.details?.map((one) => one.path), calls]).toEqual(["invalid_request", ["draft"], []]);
+    if (typeof options.json !== "object") return;
+    const more = await ask(path, { ...options, json: { ...options.json, colour: "red" } });
+    expect([more.error?.code, more.error?.details?.map((one) => one.path), calls]).toEqual([
+      "invalid_request",
+      ["colour"],
+      [],
+    ]);
+  },
+);
+
+const statusOf = (predictionId: string) =>
+  `/api/projects/generate/first-frame?${new URLSearchParams({ projectId: scene.projectId, predictionId })}`;
+
+test("GET of a prediction whose output was signed minutes ago, or with a current ETag → one call: nothing is signed", async () => {
+  const app = startApp();
+  const { headers } = await send(statusOf(scene.finishedId), {}, app);
+  expect([(await send(statusOf(scene.finishedId), {}, app)).status, calls]).toEqual([200, [rpc("read_prediction")]]);
+  const etag = { "if-none-match": headers.get("etag") ?? "" };
+  const { status } = await send(statusOf(scene.finishedId), { headers: etag });
+  expect([status, calls]).toEqual([304, [rpc("read_prediction")]]);
+});
+
+test("lists → one call, and one that signs all outputs of the page together", async () => {
+  const { user } = scene;
+  const projectId = await user.createProject();
+  for (const step of ["first-frame", "last-frame"] as const) await user.finish(await user.start(step, { projectId }));
+  await ask("/api/projects?include=predictions");
+  expect(calls).toEqual([rpc("list_projects"), SIGN]);
+  await ask(`/api/projects/${projectId}/predictions`);
+  expect(calls).toEqual([rpc("list_predictions"), SIGN]);
+});
+
+test("what can be refused without the database → no call", async () => {
+  for (const [path, options] of [
+    ["/api/projects", { token: "a.b.c" }],
+    ["/api/nothing", {}],
+    ["/api/projects/none", {}],
+    ["/api/projects", { method: "DELETE" }],
+    ["/api/projects", { json: { title: "" } }],
+    ["/api/projects?cursor=x", {}],
+    ["/api/projects/generate/first-frame", {}],
+    ["/api/projects/reference-images", { body: "no image", headers: { "content-type": "text/plain" } }],
+  ] as const) {
+    const { status } = await ask(path, options);
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect([path, calls]).toEqual([path, []]);
+  }
+});
+
+test.each<[what: string, path: string, options: CallOptions, line: Partial<z.infer<typeof requestLine>>]>([
+  ["an unknown path", "/api/films/42?token=abc", {}, { status: 404, code: "not_found", method: "GET" }],
+  ["a wrong token", "/api/projects", { token: "a.b.c" }, { status: 401, code: "unauthorized", route: "/api/projects" }],
+  ["a wrong method", "/api/health", { method: "PUT" }, { status: 405, code: "method_not_allowed" }],
+  ["a preflight", "/api/projects", { method: "OPTIONS" }, { status: 204, method: "OPTIONS" }],
+  ["HEAD", "/api/health", { method: "HEAD" }, { status: 200, method: "HEAD", route: "/api/health" }],
+  ["openapi.json", "/api/openapi.json", {}, { status: 200, route: "/api/openapi.json" }],
+])("%s → one line in the log, without an owner or what was sent", async (_what, path, options, line) => {
+  const app = startApp();
+  await (await send(path, options, app)).body?.cancel();
+  const [logged, ...others] = app.log.map((text) => requestLine.parse(JSON.parse(text)));
+  expect([logged, logged?.ownerId, logged?.code, others]).toEqual([
+    expect.objectContaining(line),
+    undefined,
+    line.code,
+    [],
+  ]);
+  expect(app.log.join()).not.toMatch(/films|token=|a\.b\.c/);
+});
+
+test("a refusal of the database, and 304 → logged as such, with the owner", async () => {
+  const app = startApp();
+  const { headers } = await ask(statusOf(scene.finishedId), {}, app);
+  await send(statusOf(scene.finishedId), { headers: { "if-none-match": headers.get("etag") ?? "" } }, app);
+  await ask(`/api/projects/${crypto.randomUUID()}`, {}, app);
+  const ownerId = scene.user.id;
+  expect(app.log.slice(1).map((text) => requestLine.parse(JSON.parse(text)))).toMatchObject([
+    { status: 304, route: "/api/projects/generate/first-frame", ownerId },
+    { status: 404, code: "not_found", route: "/api/projects/:projectId", ownerId },
+  ]);
+});

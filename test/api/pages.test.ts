@@ -1,0 +1,128 @@
+import { beforeAll, expect, test } from "vitest";
+import { openDatabase } from "../support/api/database.ts";
+import { listPredictions, listProjects } from "../support/api/projects.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { listDeliveries, register } from "../support/api/webhooks.ts";
+import { seedPrediction } from "../support/database/predictions.ts";
+
+const sql = openDatabase();
+
+type Page = { ids: string[]; nextCursor: string | null };
+type List = {
+  /** Makes a row of a moment. As text: postgres.js would cut a timestamptz to milliseconds. */
+  add: (moment: string) => PromiseLike<unknown>;
+  read: (query: Record<string, string>) => Promise<Page>;
+  /** All rows, newest first. */
+  inDatabase: () => Promise<{ id: string }[]>;
+};
+
+async function projectsOf(user: User): Promise<List> {
+  return {
+    add: (at) => sql`
+      insert into keyframe.projects (owner_id, title, text_prompt, created_at)
+      values (${user.id}, 't', 'p', ${at}::text::timestamptz)`,
+    read: async (query) => {
+      const { projects, nextCursor } = await listProjects(user, query);
+      return { ids: projects.map(({ projectId }) => projectId), nextCursor };
+    },
+    inDatabase: () =>
+      sql`select id from keyframe.projects where owner_id = ${user.id} order by created_at desc, id desc`,
+  };
+}
+
+async function predictionsOf(user: User, filter = {}): Promise<List> {
+  const project = await user.createProject();
+  let turn = 0;
+  return {
+    add: async (at) => {
+      const step = turn++ % 2 === 0 ? "first-frame" : "last-frame";
+      const { id } = await seedPrediction(sql, { owner: user.id, project }, { status: "canceled", step });
+      await sql`update keyframe.predictions set created_at = ${at}::text::timestamptz where id = ${id}`;
+    },
+    read: async (query) => {
+      const { predictions, nextCursor } = await listPredictions(user, project, { ...query, ...filter });
+      return { ids: predictions.map(({ predictionId }) => predictionId), nextCursor };
+    },
+    inDatabase: () => sql`
+      select id from keyframe.predictions where project_id = ${project} and to_jsonb(predictions) @> ${sql.json(filter)}
+      order by created_at desc, id desc`,
+  };
+}
+
+async function deliveriesOf(user: User, filter = {}): Promise<List> {
+  const { webhookId } = await register(user, { enabled: false, eventTypes: ["project.created"] });
+  let turn = 0;
+  return {
+    // Their events are of today, or the pruning of old ones would take them away meanwhile.
+    add: (at) => sql`
+      with event as (
+        insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
+        values ('webhook.test', ${user.id}, ${webhookId}, '{}') returning id)
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, created_at, completed_at)
+      select id, ${webhookId}, ${user.id}, 'webhook.test', ${["exhausted", "delivered"][turn++ % 2] ?? ""}::keyframe.delivery_status, 0,
+        ${at}::text::timestamptz, ${at}::text::timestamptz from event`,
+    read: async (query) => {
+      const { deliveries, nextCursor } = await listDeliveries(user, webhookId, { ...query, ...filter });
+      return { ids: deliveries.map(({ deliveryId }) => deliveryId), nextCursor };
+    },
+    inDatabase: () => sql`
+      select id from keyframe.webhook_deliveries where endpoint_id = ${webhookId} and to_jsonb(webhook_deliveries) @> ${sql.json(filter)}
+      order by created_at desc, id desc`,
+  };
+}
+
+let user: User;
+beforeAll(async () => {
+  user = await signUp();
+});
+
+/** Many share a moment, and moments differ by a microsecond. */
+const MOMENTS = [1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 3].map((micro) => `2026-01-01T00:00:00.00000${micro}Z`);
+
+test.each<[what: string, make: () => Promise<List>]>([
+  ["projects", () => projectsOf(user)],
+  ["predictions of a project", () => predictionsOf(user)],
+  ["predictions of one step", () => predictionsOf(user, { step: "first-frame" })],
+  ["deliveries", () => deliveriesOf(user)],
+  ["deliveries of one status", () => deliveriesOf(user, { status: "delivered" })],
+])(
+  "%s, page by page while more are made → each that was there once, in order; without a limit 20",
+  async (_what, make) => {
+    const { add, read, inDatabase } = await make();
+    expect(await read({})).toEqual({ ids: [], nextCursor: null });
+    for (const moment of MOMENTS) await add(moment);
+    for (const limit of [1, 4, "all", "more"]) {
+      const expected = (await inDatabase()).map(({ id }) => id);
+      const size = typeof limit === "number" ? limit : expected.length + Number(limit === "more");
+      const listed: string[][] = [];
+      for (let cursor: string | null = ""; cursor !== null; ) {
+        const news = listed.length % 2 === 0 && limit === 4 ? [add(new Date().toISOString())] : [];
+        const query: Record<string, string> = { limit: String(size), ...(cursor === "" ? {} : { cursor }) };
+        const page: Page = (await Promise.all([read(query), ...news]))[0];
+        listed.push(page.ids);
+        cursor = page.nextCursor;
+      }
+      // What came while the first page was read may be on it.
+      const old = new Set(expected);
+      expect(listed.flat().filter((id) => old.has(id))).toEqual(expected);
+      expect(new Set(listed.flat()).size).toBe(listed.flat().length);
+      if (limit !== 4) expect(listed.map(({ length }) => length)).toEqual(sizesOf(expected.length, size));
+    }
+    for (let more = 0; more < 30; more++) await add("2026-01-02T00:00:00Z");
+    const { ids, nextCursor } = await read({});
+    expect([ids.length, typeof nextCursor]).toEqual([20, "string"]);
+  },
+);
+
+/** Full pages, and one with the rest. */
+const sizesOf = (count: number, size: number) =>
+  Array.from({ length: Math.ceil(count / size) }, (_, page) => Math.min(size, count - page * size));
+
+test("another user's cursor → a position in time, and only the caller's projects", async () => {
+  const [one, other] = await Promise.all([signUp(), signUp()]);
+  const own = [await one.createProject(), await one.createProject()].reverse();
+  for (const _ of [1, 2]) await other.createProject();
+  const { nextCursor } = await listProjects(other, { limit: "1" });
+  const { projects } = await listProjects(one, { cursor: nextCursor ?? "" });
+  expect(projects.map(({ projectId }) => projectId)).toEqual(own);
+});

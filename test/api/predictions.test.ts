@@ -1,0 +1,235 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { output as outputSchema, type Prediction, prediction } from "../../shared/contract/predictions.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { listPredictions } from "../support/api/projects.ts";
+import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { download } from "../support/film/ending.ts";
+import { until } from "../support/until.ts";
+
+const sql = openDatabase();
+let user: User;
+let projectId: string;
+beforeAll(async () => {
+  user = await signUp();
+  projectId = await user.createProject();
+});
+
+const startFrame = (fault = "") => user.start("first-frame", { projectId, prompt: uniquePrompt(fault) });
+const pathOf = ({ step, projectId, predictionId }: Prediction) =>
+  `/api/projects/generate/${step}?${new URLSearchParams({ projectId, predictionId })}`;
+const cancel = (by: User, { projectId, predictionId }: Prediction) =>
+  by.post("/api/projects/generate/cancel", { projectId, predictionId });
+/** A user with four predictions that stay with the provider, which is as many as run at once. */
+async function busyUser() {
+  const busy = await signUp();
+  const own = await busy.createProject();
+  const running = await Promise.all(Array.from({ length: 4 }, () => startStuck(sql, busy, "first-frame", own)));
+  return { busy, own, running };
+}
+
+describe("starting and reading", () => {
+  test("POST first-frame → 202 with a queued prediction of the default model, and how soon to poll", async () => {
+    const { status, headers, data } = await user.post("/api/projects/generate/first-frame", { projectId });
+    expect([status, headers.get("retry-after")]).toEqual([202, "1"]);
+    const started = prediction.parse(data);
+    expect(started).toMatchObject({ projectId, step: "first-frame", status: "queued", model: "google/nano-banana" });
+    expect(started).toMatchObject({ progress: null, queuePosition: 0, attempt: 0, startedAt: null, completedAt: null });
+    expect(started).toMatchObject({ output: null, error: null });
+  });
+
+  test("first frame, last frame and video → outputs with their size and SHA-256; the video's from the frames that succeeded last", async () => {
+    const own = await user.createProject();
+    const first = await user.finish(await user.start("first-frame", { projectId: own }));
+    const last = await user.finish(await user.start("last-frame", { projectId: own, prompt: uniquePrompt("Night") }));
+    const { status, headers, data } = await user.post("/api/projects/generate/video", { projectId: own });
+    expect([status, headers.get("retry-after")]).toEqual([202, "2"]);
+    const video = await user.finish(prediction.parse(data));
+    expect(video.input).toMatchObject({
+      firstFramePredictionId: first.predictionId,
+      lastFramePredictionId: last.predictionId,
+    });
+    expect([first.model, video.model]).toEqual(["google/nano-banana", "kwaivgi/kling-v2.1"]);
+    for (const done of [first, last, video]) {
+      expect(done).toMatchObject({ status: "succeeded", progress: 1, queuePosition: null, attempt: 1, error: null });
+      const output = outputSchema.parse(done.output);
+      const kind = done === video ? "mp4" : "png";
+      expect(output.path).toBe(`${user.id}/${own}/${done.predictionId}.${kind}`);
+      const file = await fetch(output.url);
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      expect(file.headers.get("content-type")).toBe(kind === "mp4" ? "video/mp4" : "image/png");
+      const sha256 = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+      expect([bytes.length, sha256]).toEqual([output.bytes, output.sha256]);
+      const view = new DataView(bytes.buffer);
+      if (kind === "png") expect([view.getUint32(16), view.getUint32(20)]).toEqual([output.width, output.height]);
+      expect("durationSeconds" in output).toBe(kind === "mp4");
+      const times = [done.createdAt, done.startedAt ?? "", done.completedAt ?? ""];
+      expect(times).toEqual(times.toSorted());
+    }
+    expect(video.output?.durationSeconds).toBeCloseTo(5, 0);
+  });
+
+  test("reads in a row → the same signed address, valid for an hour at first; an altered one is refused", async () => {
+    const done = await user.finish(await startFrame());
+    const again = await user.read("first-frame", projectId, done.predictionId);
+    const { url, expiresAt } = outputSchema.parse(again.output);
+    expect(url).toBe(done.output?.url);
+    const minutes = (Date.parse(expiresAt) - Date.now()) / 60_000;
+    expect(minutes).toBeGreaterThan(58);
+    expect(minutes).toBeLessThanOrEqual(60.1);
+    expect((await fetch(url.replace(done.predictionId, crypto.randomUUID()))).ok).toBe(false);
+    expect((await fetch(url.slice(0, url.indexOf("?")))).ok).toBe(false);
+  });
+
+  test("without predictionId → the latest run of that step, whatever became of it; the list has all, by step, newest first", async () => {
+    const own = await user.createProject();
+    expect((await user.call(`/api/projects/generate/first-frame?projectId=${own}`)).error?.code).toBe("not_found");
+    const done = await user.finish(await user.start("first-frame", { projectId: own }));
+    const prompt = uniquePrompt("[[fault:failed]]");
+    const failed = await user.finish(await user.start("last-frame", { projectId: own, prompt }));
+    expect((await user.read("first-frame", own)).predictionId).toBe(done.predictionId);
+    const running = await startStuck(sql, user, "first-frame", own);
+    expect((await user.read("first-frame", own)).predictionId).toBe(running.predictionId);
+    const { predictions, nextCursor } = await listPredictions(user, own);
+    const ids = [running, failed, done].map(({ predictionId }) => predictionId);
+    expect([predictions.map((one) => one.predictionId), nextCursor]).toEqual([ids, null]);
+    expect([predictions[0]?.status, predictions[1]]).toEqual(["starting", failed]);
+    if (predictions[2]) await download(predictions[2]);
+    expect((await listPredictions(user, own, { step: "last-frame" })).predictions).toEqual([failed]);
+    expect((await listPredictions(user, own, { step: "video" })).predictions).toEqual([]);
+  });
+
+  test("a generation that failed → 200, success: true, with the provider's reason as data.error", async () => {
+    const failed = await user.finish(await startFrame("[[fault:failed=The sea was too rough. (E003)]]"));
+    const { status, headers, data, error } = await user.call(pathOf(failed));
+    expect([status, error, headers.get("retry-after")]).toEqual([200, null, null]);
+    expect(prediction.parse(data)).toMatchObject({
+      status: "failed",
+      output: null,
+      error: {
+        code: "provider_failed",
+        message: expect.stringContaining("The sea was too rough. (E003)"),
+        retryable: true,
+      },
+    });
+  });
+
+  test("while the output is being stored → processing with Retry-After: `storing` is ours alone", async () => {
+    const started = await startFrame("[[fault:output_slow=1500]]");
+    const inDatabase = async () =>
+      (await sql<{ status: string }[]>`select status from keyframe.predictions where id = ${started.predictionId}`)[0]
+        ?.status;
+    await until("the database to store", async () => (await inDatabase()) === "storing");
+    const { headers, data } = await user.call(pathOf(started));
+    expect(await inDatabase()).toBe("storing"); // still, so that is what the read between has seen
+    expect(prediction.parse(data)).toMatchObject({ status: "processing", output: null, completedAt: null });
+    expect(headers.get("retry-after")).toBe("1");
+  });
+
+  test("while it waits for the provider → starting, with Retry-After; and 20 reads change nothing", async () => {
+    const stuck = await startStuck(sql, user, "first-frame", projectId);
+    const row = () => sql`select p, xmin from keyframe.predictions p where id = ${stuck.predictionId}`;
+    const before = await row();
+    const replies = await Promise.all(Array.from({ length: 20 }, () => user.call(pathOf(stuck))));
+    for (const { headers, data } of replies) {
+      expect([prediction.parse(data).status, headers.get("retry-after")]).toEqual(["starting", "1"]);
+    }
+    expect(await row()).toEqual(before);
+    await cancel(user, stuck);
+  });
+
+  test("beyond four at once → the fifth waits in line with its position, and gets its turn when one ends", async () => {
+    const { busy, own, running } = await busyUser();
+    const fifth = await busy.start("first-frame", { projectId: own });
+    const sixth = await busy.start("first-frame", { projectId: own });
+    expect([fifth.status, fifth.queuePosition]).toEqual(["queued", 1]);
+    expect([sixth.status, sixth.queuePosition]).toEqual(["queued", 2]);
+    await cancel(busy, running[0] as Prediction);
+    expect((await busy.finish(fifth)).status).toBe("succeeded");
+    expect((await busy.finish(sixth)).status).toBe("succeeded");
+  });
+});
+
+describe("refusing to start", () => {
+  async function refusal(step: string, body: Record<string, unknown>) {
+    const before = await footprint(sql, user.id);
+    const { status, error } = await user.post(`/api/projects/generate/${step}`, body);
+    expect(await footprint(sql, user.id)).toEqual(before);
+    return [status, error?.code, ...(error?.message.match(/5 or 10 seconds/) ?? [])];
+  }
+
+  test("a video without a first frame that succeeded, or a frame named that runs, failed or was canceled → 409 frame_not_ready", async () => {
+    const own = await user.createProject();
+    const notReady = [409, "frame_not_ready"];
+    expect(await refusal("video", { projectId: own })).toEqual(notReady);
+    const failing = await user.start("first-frame", { projectId: own, prompt: uniquePrompt("[[fault:failed]]") });
+    const frames = [await user.finish(failing)];
+    for (const _ of ["runs", "canceled"]) frames.push(await startStuck(sql, user, "first-frame", own));
+    await cancel(user, frames[2] as Prediction);
+    expect(await refusal("video", { projectId: own })).toEqual(notReady);
+    for (const { predictionId: firstFramePredictionId } of frames) {
+      expect(await refusal("last-frame", { projectId: own, firstFramePredictionId })).toEqual(notReady);
+      expect(await refusal("video", { projectId: own, firstFramePredictionId })).toEqual(notReady);
+    }
+    const [{ predictionId = "" } = {}] = frames.slice(1);
+    const notFound = [404, "not_found"];
+    expect(await refusal("video", { projectId: own, lastFramePredictionId: predictionId })).toEqual(notFound);
+    expect(await refusal("last-frame", { projectId, firstFramePredictionId: predictionId })).toEqual(notFound);
+    await cancel(user, frames[1] as Prediction);
+  });
+
+  test("a duration the model does not make → 422 unsupported_input with those it makes, before any charge", async () => {
+    const own = await user.createProject();
+    await user.finish(await user.start("first-frame", { projectId: own }));
+    const unsupported = [422, "unsupported_input", "5 or 10 seconds"];
+    expect(await refusal("video", { projectId: own, durationSeconds: 7 })).toEqual(unsupported);
+  });
+});
+
+describe("cancelling", () => {
+  test("a prediction that waits in line → 200 canceled; the provider gets no request", async () => {
+    const { busy, own } = await busyUser();
+    const prompt = uniquePrompt();
+    const waiting = await busy.start("first-frame", { projectId: own, prompt });
+    const { status, data, headers } = await cancel(busy, waiting);
+    const canceled = prediction.parse(data);
+    expect([status, headers.get("retry-after")]).toEqual([200, null]);
+    expect(canceled).toMatchObject({
+      status: "canceled",
+      queuePosition: null,
+      startedAt: null,
+      output: null,
+      error: null,
+    });
+    expect(canceled.completedAt).not.toBeNull();
+    expect(await providerRuns(prompt)).toEqual([]);
+    expect(await busy.read("first-frame", own, waiting.predictionId)).toEqual(canceled);
+  });
+
+  test("a prediction that runs, by 20 requests at once → 20 × 200, canceled once, and the provider is asked to cancel its run", async () => {
+    const running = await startStuck(sql, user, "first-frame", projectId);
+    const replies = await Promise.all(Array.from({ length: 20 }, () => cancel(user, running)));
+    replies.push(await cancel(user, running));
+    expect(replies.map(({ status, data }) => [status, data])).toEqual(replies.map(() => [200, replies[0]?.data]));
+    expect(prediction.parse(replies[0]?.data).status).toBe("canceled");
+    await until("the provider to have been asked", async () => {
+      const [run] = await sql<{ due: Date | null }[]>`
+        select cancel_due_at as due from keyframe_private.provider_runs where prediction_id = ${running.predictionId}`;
+      return run?.due === null;
+    });
+    expect((await user.read("first-frame", projectId, running.predictionId)).status).toBe("canceled");
+  });
+
+  test.each([
+    ["succeeded", ""],
+    ["failed", "[[fault:failed]]"],
+  ])("a prediction that has %s → 409 generation_ended, and it stays so", async (status, fault) => {
+    const done = await user.finish(await startFrame(fault));
+    const reply = await cancel(user, done);
+    expect([done.status, reply.status, reply.error?.code]).toEqual([status, 409, "generation_ended"]);
+    expect(reply.error?.message).toContain(status);
+    const { output: _, ...after } = await user.read("first-frame", projectId, done.predictionId);
+    expect(done).toMatchObject(after);
+  });
+});

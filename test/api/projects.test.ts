@@ -1,0 +1,227 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import type { Prediction } from "../../shared/contract/predictions.ts";
+import { openDatabase } from "../support/api/database.ts";
+import {
+  changeProject,
+  listPredictions,
+  listProjects,
+  listProjectsWithPredictions,
+  readProject,
+} from "../support/api/projects.ts";
+import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { download } from "../support/film/ending.ts";
+import { drawImage } from "../support/media/images.ts";
+
+const sql = openDatabase();
+let user: User;
+beforeAll(async () => {
+  user = await signUp();
+});
+
+const FIELDS = { title: "Harbour", textPrompt: "Fog, 🚤", description: "As in the reference" };
+const NO_PREDICTIONS = { "first-frame": null, "last-frame": null, video: null };
+const fails = () => uniquePrompt("[[fault:failed]]");
+
+describe("reading", () => {
+  test("GET of a new project, also by its identifier in capitals → 200 with what it was made of, and null for each step", async () => {
+    const projectId = await user.createProject(FIELDS);
+    const { createdAt, updatedAt, ...rest } = await readProject(user, projectId.toUpperCase());
+    expect(rest).toEqual({
+      projectId,
+      ...FIELDS,
+      referenceImagePath: null,
+      selected: { "first-frame": null, "last-frame": null },
+      predictions: NO_PREDICTIONS,
+    });
+    expect(updatedAt).toBe(createdAt);
+    expect(Math.abs(Date.now() - Date.parse(createdAt))).toBeLessThan(60_000);
+  });
+
+  test("GET of a project in the making, and of the list with include=predictions → the latest of each step, whatever became of it", async () => {
+    const maker = await signUp();
+    const [bare, projectId] = [await maker.createProject(), await maker.createProject()];
+    await maker.finish(await maker.start("first-frame", { projectId }));
+    const newer = await maker.finish(await maker.start("first-frame", { projectId, prompt: uniquePrompt() }));
+    const failed = await maker.finish(await maker.start("last-frame", { projectId, prompt: fails() }));
+    const video = await startStuck(sql, maker, "video", projectId);
+    const { projects } = await listProjectsWithPredictions(maker);
+    expect(projects.map((one) => one.projectId)).toEqual([projectId, bare]);
+    expect(projects[1]?.predictions).toEqual(NO_PREDICTIONS);
+    for (const { predictions } of [await readProject(maker, projectId), projects[0]].filter(
+      (one) => one !== undefined,
+    )) {
+      expect(predictions["first-frame"]).toMatchObject({ predictionId: newer.predictionId, status: "succeeded" });
+      if (predictions["first-frame"]) await download(predictions["first-frame"]);
+      expect(predictions["last-frame"]).toEqual(failed);
+      expect(predictions.video).toMatchObject({ predictionId: video.predictionId, output: null, completedAt: null });
+    }
+    await maker.post("/api/projects/generate/cancel", { projectId, predictionId: video.predictionId });
+    expect((await readProject(maker, projectId)).predictions.video).toMatchObject({ status: "canceled", output: null });
+  });
+
+  test("GET /api/projects → the caller's own, newest first, each as in its own read; ?search → by title, in any case, page by page", async () => {
+    const owner = await signUp();
+    expect(await listProjects(owner)).toEqual({ projects: [], nextCursor: null });
+    for (const title of ["Harbour, dawn", "Quay", "The HARBOUR at night"]) await owner.createProject({ title });
+    const titles = async (query: Record<string, string> = {}) =>
+      (await listProjects(owner, query)).projects.map((one) => one.title);
+    expect(await titles()).toEqual(["The HARBOUR at night", "Quay", "Harbour, dawn"]);
+    const [newest] = (await listProjects(owner)).projects;
+    const { predictions: _, ...alone } = await readProject(owner, newest?.projectId ?? "");
+    expect(newest).toEqual(alone);
+    expect(await titles({ search: "harbour" })).toEqual(["The HARBOUR at night", "Harbour, dawn"]);
+    expect(await titles({ search: "lighthouse" })).toEqual([]);
+    const { nextCursor } = await listProjects(owner, { search: "harbour", limit: "1" });
+    expect(await titles({ search: "harbour", limit: "1", cursor: nextCursor ?? "" })).toEqual(["Harbour, dawn"]);
+  });
+});
+
+describe("changing", () => {
+  test.each([
+    ["title", { title: "Lighthouse" }],
+    ["textPrompt", { textPrompt: "A lighthouse, 🌊" }],
+    ["description, to nothing", { description: "" }],
+    ["all three", { title: "t".repeat(200), textPrompt: "p".repeat(4000), description: "d".repeat(4000) }],
+  ])("PATCH %s → 200 with that changed and the rest as it was; updatedAt moves", async (_what, change) => {
+    const projectId = await user.createProject(FIELDS);
+    const { predictions: _, ...before } = await readProject(user, projectId);
+    const changed = await changeProject(user, projectId, change);
+    expect(changed).toEqual({ ...before, ...change, updatedAt: changed.updatedAt });
+    expect(changed.updatedAt > before.updatedAt).toBe(true);
+    expect(await readProject(user, projectId)).toMatchObject(changed);
+  });
+
+  test("PATCH of the prompt while a prediction runs → that one keeps its prompt; the next one takes the new one", async () => {
+    const [old, next] = [uniquePrompt("[[fault:failed]]"), fails()];
+    const projectId = await user.createProject({ textPrompt: old });
+    const waiting = await user.start("first-frame", { projectId });
+    await changeProject(user, projectId, { textPrompt: next });
+    const started = await user.start("first-frame", { projectId });
+    for (const [run, prompt] of [
+      [waiting, old],
+      [started, next],
+    ] as const) {
+      expect((await user.finish(run)).input.prompt).toBe(prompt);
+      expect(await providerRuns(prompt)).toHaveLength(1);
+    }
+  });
+
+  test("30 changes at once → each answer has its own, and the last one stays", async () => {
+    const projectId = await user.createProject();
+    const titles = Array.from({ length: 30 }, (_, number) => `take ${number}`);
+    const told = await Promise.all(titles.map((title) => changeProject(user, projectId, { title })));
+    expect(told.map(({ title }) => title)).toEqual(titles);
+    const latest = told.reduce((one, other) => (other.updatedAt > one.updatedAt ? other : one));
+    const left = await readProject(user, projectId);
+    expect([titles.includes(left.title), left.updatedAt >= latest.updatedAt]).toEqual([true, true]);
+  });
+});
+
+describe("versions", () => {
+  const patch = (projectId: string, json: object, ifMatch?: string) =>
+    user.call(`/api/projects/${projectId}`, {
+      method: "PATCH",
+      json,
+      ...(ifMatch === undefined ? {} : { headers: { "if-match": ifMatch } }),
+    });
+  const tagOf = async (projectId: string) => (await user.call(`/api/projects/${projectId}`)).headers.get("etag") ?? "";
+
+  test("POST, GET and PATCH → the project's ETag, its updatedAt in quotes; a change moves it", async () => {
+    const created = await user.post("/api/projects", { title: "Harbour", textPrompt: "Dawn" });
+    const { projectId, updatedAt } = Object(created.data);
+    expect([created.headers.get("etag"), await tagOf(projectId)]).toEqual([`"${updatedAt}"`, `"${updatedAt}"`]);
+    const changed = await patch(projectId, { title: "Quay" });
+    expect(changed.headers.get("etag")).not.toBe(`"${updatedAt}"`);
+    expect(await tagOf(projectId)).toBe(changed.headers.get("etag"));
+  });
+
+  test("PATCH of two tabs that read the same project → 200, then 412 and its text is not saved; the first one again → 200", async () => {
+    const projectId = await user.createProject();
+    const tag = await tagOf(projectId);
+    // The second time because its answer was lost.
+    for (const _ of ["sent", "sent again"]) {
+      expect((await patch(projectId, { textPrompt: "first" }, tag)).status).toBe(200);
+    }
+    const { status, error } = await patch(projectId, { textPrompt: "second" }, tag);
+    expect([status, error?.code]).toEqual([412, "precondition_failed"]);
+    expect(error?.message).toContain("Read it again");
+    expect((await readProject(user, projectId)).textPrompt).toBe("first");
+    expect((await patch(projectId, { textPrompt: "second" }, await tagOf(projectId))).status).toBe(200);
+  });
+
+  test.each([
+    ["If-Match: *", "*", 200],
+    ["the ETag among others, and made weak by a proxy", (tag: string) => `"abc", W/${tag}`, 200],
+    ["a tag of something else", '"abc"', 412],
+    ["a tag that looks like ours", '"2026-13-45T99:99:99.999Z"', 412],
+    ["no tag at all", "abc", 412],
+  ])("PATCH with %s → %s", async (_what, ifMatch, status) => {
+    const projectId = await user.createProject();
+    const given = typeof ifMatch === "function" ? ifMatch(await tagOf(projectId)) : ifMatch;
+    expect((await patch(projectId, { title: "Quay" }, given)).status).toBe(status);
+  });
+});
+
+describe("what its predictions are made of", () => {
+  let projectId: string;
+  let older: Prediction;
+  let newer: Prediction;
+  beforeAll(async () => {
+    projectId = await user.createProject();
+    older = await user.finish(await user.start("first-frame", { projectId }));
+    newer = await user.finish(await user.start("first-frame", { projectId }));
+  });
+  const frames = { firstFramePredictionId: null, lastFramePredictionId: null, durationSeconds: null };
+
+  test("a first frame → its input is the prompt and the image that it was made with", async () => {
+    const referenceImagePath = await user.upload(await drawImage());
+    const prompt = fails();
+    const started = await user.start("first-frame", { projectId, referenceImagePath, prompt });
+    expect(started.input).toEqual({ ...frames, prompt, referenceImagePath });
+  });
+
+  test("a video of the latest first frame, and of an older one that it names → each says which it was made from", async () => {
+    const latest = await user.start("video", { projectId, prompt: fails() });
+    const { predictionId } = older;
+    const own = { prompt: fails(), durationSeconds: 5, firstFramePredictionId: predictionId };
+    const named = await user.start("video", { projectId, ...own });
+    expect(latest.input).toMatchObject({ ...frames, firstFramePredictionId: newer.predictionId });
+    expect(named.input).toMatchObject({ ...frames, ...own });
+    const listed = (await listPredictions(user, projectId, { step: "video" })).predictions;
+    expect(listed.map(({ input }) => input)).toEqual([named.input, latest.input]);
+    await Promise.all([user.finish(latest), user.finish(named)]);
+  });
+
+  test("PATCH selected → the project has it, the next video is made of it; null → the latest again", async () => {
+    const frameOfNextVideo = async () =>
+      (await user.finish(await user.start("video", { projectId, prompt: fails() }))).input.firstFramePredictionId;
+    const selected = { "first-frame": older.predictionId };
+    expect((await changeProject(user, projectId, { selected })).selected).toEqual({ ...selected, "last-frame": null });
+    expect(await frameOfNextVideo()).toBe(older.predictionId);
+    await changeProject(user, projectId, { selected: { "first-frame": null } });
+    expect((await readProject(user, projectId)).selected).toEqual({ "first-frame": null, "last-frame": null });
+    expect(await frameOfNextVideo()).toBe(newer.predictionId);
+  });
+
+  test("PATCH selected to a frame of another project, or that failed → 404, 409", async () => {
+    const other = await user.createProject();
+    const failed = await user.finish(await user.start("first-frame", { projectId: other, prompt: fails() }));
+    for (const [frame, code] of [
+      [older, "not_found"],
+      [failed, "frame_not_ready"],
+    ] as const) {
+      const json = { selected: { "first-frame": frame.predictionId } };
+      const { error } = await user.call(`/api/projects/${other}`, { method: "PATCH", json });
+      expect(error?.code).toBe(code);
+    }
+  });
+
+  test("PATCH referenceImagePath → kept with the project until null", async () => {
+    const referenceImagePath = await user.upload(await drawImage());
+    expect((await changeProject(user, projectId, { referenceImagePath })).referenceImagePath).toBe(referenceImagePath);
+    expect((await readProject(user, projectId)).referenceImagePath).toBe(referenceImagePath);
+    expect((await changeProject(user, projectId, { referenceImagePath: null })).referenceImagePath).toBeNull();
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import { createManagerVerifier, createProjectVerifier } from "../../supabase/functions/api/auth/project-key.ts";
+
+const KEY = "sb_secret_of_the_project";
+const OF_USER = { ownerId: "anna", token: "session", expiresAt: new Date(0) };
+const OF_PROJECT = { ownerId: null, token: KEY };
+
+/** A good session is "Bearer session"; any other is refused. */
+const verifySession = async (authorization: string | null) => {
+  if (authorization !== "Bearer session") throw new Error(`no session: ${authorization}`);
+  return OF_USER;
+};
+const verifyManager = createManagerVerifier(verifySession, KEY);
+const verifyProject = createProjectVerifier(KEY);
+type Given = { authorization?: string; apikey?: string };
+const refused = expect.objectContaining({ code: "unauthorized", extra: { headers: { "WWW-Authenticate": "Bearer" } } });
+
+describe("the project's secret key → the service role, for the webhook paths and for the figures", () => {
+  test.each<Given>([
+    { apikey: KEY },
+    { authorization: `Bearer ${KEY}` },
+    { authorization: `bearer  ${KEY}`, apikey: KEY },
+    { authorization: `Bearer ${KEY}`, apikey: "sb_publishable_x" },
+  ])("%j", async (given) => {
+    const headers = new Headers(given);
+    expect([await verifyManager(headers), await verifyProject(headers)]).toEqual([OF_PROJECT, KEY]);
+  });
+});
+
+describe("a wrong key → refused, never taken for none, and not repeated", () => {
+  test.each<Given>([
+    { apikey: "sb_secret_guess" },
+    { authorization: "Bearer sb_secret_guess" },
+    { apikey: KEY.slice(0, -1) },
+    { apikey: `${KEY}x` },
+    { apikey: "sb_secret_" },
+    { apikey: KEY, authorization: "Bearer sb_secret_guess" },
+    { apikey: "sb_secret_guess", authorization: `Bearer ${KEY}` },
+    { apikey: `${KEY}, ${KEY}` },
+    { apikey: "sb_secret_guess", authorization: "Bearer session" },
+  ])("%j", async (given) => {
+    for (const verify of [verifyManager, verifyProject]) {
+      await expect(verify(new Headers(given))).rejects.toEqual(refused);
+      await expect(verify(new Headers(given))).rejects.not.toThrow(/guess|of_the/);
+    }
+  });
+});
+
+describe("the right key beside what is no session → what Authorization says is judged as a session", () => {
+  test.each(["Bearer x.y.z", "Bearer sb_publishable_x", `Basic ${KEY}`, ""])("%j", async (authorization) => {
+    const headers = new Headers({ apikey: KEY, authorization });
+    await expect(verifyManager(headers)).rejects.toThrow(`no session: ${authorization}`);
+    await expect(verifyProject(headers)).rejects.toEqual(refused);
+  });
+});
+
+test("a session, alone, beside the right key or the publishable one → the user; the figures are refused", async () => {
+  const authorization = "Bearer session";
+  for (const given of [
+    { authorization },
+    { authorization, apikey: KEY },
+    { authorization, apikey: "sb_publishable" },
+  ]) {
+    expect(await verifyManager(new Headers(given))).toBe(OF_USER);
+    await expect(verifyProject(new Headers(given))).rejects.toEqual(refused);
+  }
+});

@@ -1,0 +1,78 @@
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { failedBody, lastArguments, rate, startApi } from "./api-fixture.ts";
+
+// Bounds and traps of the parsers of query, body and key. Which field is refused, and how: test/api/bad-*.test.ts.
+
+const ID = "3f0c6a7b-8801-4b1c-9a52-0d43d0ea4fe3";
+const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
+const api = await startApi(() => Response.json({ secret: SECRET, replayed: false, rate }));
+afterAll(api.stop);
+beforeEach(() => {
+  api.seen.length = 0;
+});
+
+const JSON_TYPE = { "content-type": "application/json" };
+const create = (body: BodyInit) => api.call("/api/projects", { method: "POST", body, headers: JSON_TYPE });
+const namedIn = async (response: Response) => {
+  const { error } = await failedBody(response);
+  return [response.status, error.details?.map(({ path }) => path)];
+};
+
+test.each(["constructor", "toString", "__proto__", "hasOwnProperty", "unknown"])(
+  "a parameter or a field called %s → 400 that names it, before the database is asked",
+  async (name) => {
+    for (const path of ["/api/projects", `/api/projects/${ID}`, `/api/webhooks/${ID}/deliveries`, "/api/health"]) {
+      expect(await namedIn(await api.call(`${path}?${name}=x`))).toEqual([400, [name]]);
+    }
+    const body = `{"title":"t","textPrompt":"p","${name}":{"admin":true}}`;
+    expect(await namedIn(await create(body))).toEqual([400, [name]]);
+    expect("admin" in {}).toBe(false);
+    expect(api.seen).toEqual([]);
+  },
+);
+
+test("sixty thousand parameters, all different or all the same → a small 400 in no time", async () => {
+  const names = Array.from({ length: 60_000 }, (_, at) => at.toString(36));
+  for (const query of [names.join("&"), "a&".repeat(60_000)]) {
+    const began = performance.now();
+    const response = await api.call(`/api/projects?${query}`);
+    expect([response.status, (await response.text()).length < 5000]).toEqual([400, true]);
+    expect(performance.now() - began).toBeLessThan(5000); // comparing each with each takes twice as long
+  }
+});
+
+test("a hundred unknown fields with names of 500 characters → an answer that stays small", async () => {
+  const many = Array.from({ length: 100 }, (_, index) => [`${index}${"x".repeat(500)}`, 1]);
+  const response = await create(JSON.stringify(Object.fromEntries(many)));
+  expect([response.status, (await response.text()).length < 5000]).toEqual([400, true]);
+});
+
+test("broken JSON → the message does not repeat it", async () => {
+  const { error } = await failedBody(await create('{"textPrompt": my private words'));
+  expect([error.code, /private/.test(error.message)]).toEqual(["invalid_json", false]);
+});
+
+describe("Idempotency-Key", () => {
+  const hashOf = async (body: string | null, id = ID) => {
+    const headers = { "idempotency-key": "!~key", ...(body === null ? {} : JSON_TYPE) };
+    const path = `/api/webhooks/${id}/secret/rotate`;
+    expect((await api.call(path, { method: "POST", body, headers })).status).toBe(200);
+    const sent = lastArguments(api) as { idempotency_key: string; request_hash: string }; // checked here
+    expect([sent.idempotency_key, sent.request_hash]).toEqual(["!~key", expect.stringMatching(/^[0-9a-f]{64}$/)]);
+    return sent.request_hash;
+  };
+
+  test("no body, an empty one, {}, white space in it and its defaults written out → one request; another value or path → another one", async () => {
+    const hash = await hashOf(null);
+    for (const same of ["", "{}", " { } ", '{"overlapHours":24}']) expect(await hashOf(same)).toBe(hash);
+    expect(await hashOf('{"overlapHours":23}')).not.toBe(hash);
+    expect(await hashOf(null, ID.replace(/^3/, "4"))).not.toBe(hash);
+  });
+
+  test("what is no key → no matter where none is taken: GET, DELETE", async () => {
+    for (const method of ["GET", "DELETE"]) {
+      await api.call(`/api/webhooks/${ID}`, { method, headers: { "idempotency-key": "no key at all" } });
+      expect(lastArguments(api)).toEqual({ endpoint_id: ID });
+    }
+  });
+});
