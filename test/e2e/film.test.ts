@@ -9,7 +9,6 @@ import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { readMovie } from "../support/film/movie.ts";
 import { runsAtProvider } from "../support/film/provider.ts";
 import { connect } from "../support/stack/own-stack.ts";
-import { until } from "../support/until.ts";
 
 const stack = inject("stack");
 const sql = connect(stack.databaseUrl);
@@ -79,22 +78,5 @@ describe.concurrent("a film from project to video", { timeout: 120_000 }, () => 
     expect(steps.find(({ name }) => name === "check video")?.result).toMatch(
       /begins with the first frame, ends with the last/,
     );
-  });
-
-  test("an administrator deletes the account while an output is copied → the file does not stay", async () => {
-    const maker = await newFilmMaker(stack);
-    const made = await maker.start("first-frame", { prompt: promptWith("output_slow=1500") });
-    await until("somebody copies it", async () => {
-      const [row] = await sql`
-        select from keyframe.predictions where id = ${made.predictionId} and status = 'storing' and lease_token is not null`;
-      return row;
-    });
-    await sql`delete from auth.users where id = ${maker.userId}`;
-    await until("the worker has come too late, and what it wrote is removed", async () => {
-      const [row] =
-        await sql`select count(*)::int as count from keyframe_private.file_removals where name like ${`${maker.userId}/%`}`;
-      return row?.count === 0;
-    });
-    expect(await sql`select from storage.objects where name like ${`${maker.userId}/%`}`).toHaveLength(0);
   });
 });

@@ -109,6 +109,22 @@ test.each([
   },
 );
 
+test("an administrator deletes the account while an output is copied → the file does not stay", async () => {
+  const { made } = await start(0, "output_slow=4000");
+  await until("somebody copies it", async () => {
+    const [row] = await stack.sql`
+      select from keyframe.predictions where id = ${made.predictionId} and status = 'storing' and lease_token is not null`;
+    return row;
+  });
+  await stack.sql`delete from auth.users where id = ${maker.userId}`;
+  await until("the worker has come too late, and what it wrote is removed", async () => {
+    const [row] =
+      await stack.sql`select count(*)::int as count from keyframe_private.file_removals where name like ${`${maker.userId}/%`}`;
+    return row?.count === 0;
+  });
+  expect(await stack.sql`select from storage.objects where name like ${`${maker.userId}/%`}`).toHaveLength(0);
+});
+
 test("more starts than slots → the rest wait in order, move up when one leaves, and all end; others do not wait", async () => {
   const [limits] = await stack.sql`select max_active_per_owner as slots from keyframe_private.settings`;
   await stack.setRunDelay(MINUTE);
