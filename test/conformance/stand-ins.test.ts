@@ -61,6 +61,19 @@ describe("installing", () => {
     await other.end();
     await sql`drop database not_served`;
   });
+
+  test("functions with their owner's rights → have an empty search path; cron takes no other user's name", async () => {
+    const open = await sql`
+      select oid::regprocedure::text from pg_proc
+      where pronamespace in ('net'::regnamespace, 'cron'::regnamespace, 'vault'::regnamespace)
+        and not coalesce(proconfig @> array['search_path=""'], false)`;
+    expect([...open]).toEqual([]);
+    const forged = sql.begin(async (sql) => {
+      await sql`set local role postgres`;
+      await sql`insert into cron._calls (caller, verb, schedule, command) values ('other', 'schedule', '* * * * *', '')`;
+    });
+    await expect(forged).rejects.toThrow(/permission denied/);
+  });
 });
 
 test("a cron schedule → is parsed into the values of its fields", async () => {

@@ -6,7 +6,7 @@ import { addScene, makeRequest, type Scene } from "../support/database/requests.
 import { liftRateLimits } from "../support/database/user.ts";
 import { call, clearWebhooks, readDelivery, seedDeliveries } from "../support/database/webhooks.ts";
 
-// What a replay answers once the first answer's resource has changed or gone. One effect, of each POST: test/api/idempotency-every-post.
+// What a replay answers once the first answer's resource has changed or gone. One effect, of each POST: test/api/idempotency.
 
 const db = useDatabase();
 let scene: Scene;
