@@ -38,11 +38,15 @@ async function openServed(...args: string[]): Promise<void> {
     await server.status;
   });
   const address = `http://127.0.0.1:${port}/`;
-  await until("the page is served", async () => {
-    const response = await fetch(address).catch(() => null);
-    await response?.body?.cancel();
-    return response?.ok;
-  });
+  await until(
+    "the page is served",
+    async () => {
+      const response = await fetch(address).catch(() => null);
+      await response?.body?.cancel();
+      return response?.ok;
+    },
+    60_000,
+  ); // the starter packs the client first
   await page.goto(address);
 }
 
@@ -93,7 +97,7 @@ async function expectFilm(...frames: string[]): Promise<void> {
   }
 }
 
-describe("examples/browser-page", { timeout: 90_000 }, () => {
+describe("examples/browser-page", { timeout: 150_000 }, () => {
   const FOLDER = "examples/browser-page";
 
   test("a wrong password, then the right one → a message, then signed in; a film → both pictures and a video that plays", async () => {
@@ -130,7 +134,7 @@ describe("examples/browser-page", { timeout: 90_000 }, () => {
   });
 });
 
-describe("examples/vite-react, the starter, on the packed client", { timeout: 90_000 }, () => {
+describe("examples/vite-react, the starter, on the packed client", { timeout: 150_000 }, () => {
   const FOLDER = "examples/vite-react";
   const credentials = { Email: `starter-${crypto.randomUUID()}@keyframe.local`, Password: crypto.randomUUID() };
 
