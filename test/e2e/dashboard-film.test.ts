@@ -6,12 +6,11 @@ import { startStuck } from "../support/api/stuck.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { visitDashboard } from "../support/dashboard/browser.ts";
 import { photoFile, runStep, stepCard } from "../support/dashboard/film.ts";
-import { tabTo } from "../support/dashboard/keyboard.ts";
-import { newPerson } from "../support/dashboard/person.ts";
-import { fillCredentials } from "../support/dashboard/sign-in.ts";
+import { fillCredentials, newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
+const sql = openDatabase();
 
 test("sign up, project, reference image, three steps → the video plays; another person sees none of it", async () => {
   const { page } = await visit();
@@ -80,7 +79,7 @@ test("sign up, project, reference image, three steps → the video plays; anothe
 test("a run is canceled, one fails, others succeed → each in its card; the history has all, and an earlier frame for the video", async () => {
   const user = await signUp();
   const projectId = await user.createProject({ title: "Harbour" });
-  await startStuck(openDatabase(), user, "first-frame", projectId);
+  await startStuck(sql, user, "first-frame", projectId);
   const { data } = await user.supabase.auth.getSession();
   const { page } = await visit({ session: data.session });
   await page.goto(`/#/projects/${projectId}`);
@@ -138,6 +137,23 @@ async function slowUpload(page: Page, bytesPerSecond: number): Promise<() => Pro
   return () => limit(-1);
 }
 
+/** Presses Tab until what has the focus has this name; it says which names it met when there is none. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  const met: string[] = [];
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press("Tab");
+    const focused = await page.evaluate(() => {
+      const element = document.activeElement;
+      const labels =
+        element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement ? element.labels : [];
+      return (labels?.[0]?.textContent ?? element?.getAttribute("aria-label") ?? element?.textContent ?? "").trim();
+    });
+    if (focused === name) return;
+    met.push(focused);
+  }
+  throw new Error(`The Tab key does not lead to "${name}", but to: ${met.join(" | ")}`);
+}
+
 test("keyboard alone → signed in, and a project made", async () => {
   const person = await newPerson();
   const { page } = await visit();
@@ -161,4 +177,20 @@ test("keyboard alone → signed in, and a project made", async () => {
   await tabTo(page, "Create project");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "By keyboard" }).waitFor();
+});
+
+test("more starts than slots → the card says its number in line, and moves up when another leaves", async () => {
+  const user = await signUp();
+  const [projectId, busy] = [await user.createProject({ title: "Harbour" }), await user.createProject()];
+  const [settings] = await sql`select max_active_per_owner as slots from keyframe_private.settings`;
+  for (let i = 0; i < settings?.slots; i++) await startStuck(sql, user, "first-frame", busy);
+  const ahead = await user.start("first-frame", { projectId: busy });
+  const { data } = await user.supabase.auth.getSession();
+  const { page } = await visit({ session: data.session });
+  await page.goto(`/#/projects/${projectId}`);
+  const card = stepCard(page, "First frame");
+  await card.getByRole("button", { name: "Generate", exact: true }).click();
+  await card.getByText("Queued, number 2 in line").first().waitFor();
+  await user.post("/api/projects/generate/cancel", { projectId: busy, predictionId: ahead.predictionId });
+  await card.getByText("Queued, number 1 in line").first().waitFor();
 });

@@ -1,20 +1,9 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { axeFindings } from "../support/dashboard/axe.ts";
-import { visitDashboard } from "../support/dashboard/browser.ts";
-import { newPerson, type Person } from "../support/dashboard/person.ts";
-import {
-  type Belongings,
-  brokenTour,
-  emptyTour,
-  fullTour,
-  furnish,
-  type Stop,
-  signedOutTour,
-  untilRead,
-} from "../support/dashboard/tour.ts";
-import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { axeFindings, visitDashboard } from "../support/dashboard/browser.ts";
+import { type Belongings, furnish, newPerson, type Person } from "../support/dashboard/person.ts";
 import { answers } from "../support/receiver/habits.ts";
+import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
 
 const visit = visitDashboard();
 let receiver: FlowReceiver;
@@ -28,6 +17,158 @@ beforeAll(async () => {
   belongings = await furnish(owner, receiver.url);
 });
 afterAll(() => receiver?.close());
+
+/** A place of the dashboard in one of its states, and how to get there, ending when it shows. */
+type Stop = [name: string, go: (page: Page) => Promise<void>];
+
+const heading = (page: Page, name: string) => page.getByRole("heading", { name, exact: true }).first().waitFor();
+
+const at = (name: string, path: string, title: string): Stop => [
+  name,
+  async (page) => {
+    await page.goto(`/#${path}`);
+    await heading(page, title);
+  },
+];
+
+async function press(page: Page, button: string | RegExp, shows: string): Promise<void> {
+  await page.getByRole("button", { name: button }).first().click();
+  await page.getByText(shows).first().waitFor();
+}
+
+async function closeAll(page: Page): Promise<void> {
+  await page.keyboard.press("Escape");
+  await page.locator("[role=dialog], [role=menu]").first().waitFor({ state: "detached" });
+}
+
+/** What opens inside of the window, or on the page, that shows now. */
+const inside = (name: string, button: string | RegExp, shows: string): Stop => [
+  name,
+  (page) => press(page, button, shows),
+];
+
+/** What opens on the page that shows now, when its menus and windows are closed. */
+const opened = (name: string, button: string | RegExp, shows: string): Stop => [
+  name,
+  async (page) => {
+    await closeAll(page);
+    await press(page, button, shows);
+  },
+];
+
+/** The pages of somebody who is not signed in. */
+const signedOutTour: Stop[] = [
+  at("sign-in", "/sign-in", "Sign in"),
+  inside("sign-in, nothing filled in", /^Sign in$/, "Enter your password."),
+  at("sign-up", "/sign-up", "Create an account"),
+  at("password reset", "/reset-password", "Reset your password"),
+  [
+    "mail sent",
+    async (page) => {
+      await page.getByLabel("Email").fill("nobody@keyframe.local");
+      await press(page, "Send reset link", "Check your email");
+    },
+  ],
+];
+
+/** The pages of somebody who has just signed up. */
+const emptyTour: Stop[] = [
+  at("no projects", "/projects", "No projects yet"),
+  at("no endpoints", "/webhooks", "No endpoints yet"),
+  at("new password", "/new-password", "Set a new password"),
+];
+
+/** The pages of somebody who has a film and an endpoint. */
+function fullTour({ projectId, emptyProjectId, webhookId, changeElsewhere }: Belongings): Stop[] {
+  return [
+    at("projects", "/projects", "Harbour"),
+    opened("you, and how it looks", "Account and theme", "Sign out"),
+    opened("new project", "New project", "The scene to generate."),
+    inside("new project, nothing filled in", "Create project", "The scene to generate."),
+    at("studio of a film", `/projects/${projectId}`, "Harbour"),
+    opened("description", "Description", "Notes for yourself."),
+    opened("history", "History of the first frame", "Use these inputs"),
+    opened("history of the video", "History of the video", "Use these inputs"),
+    [
+      "a frame is selected, a text is not saved, and the project changes elsewhere",
+      async (page) => {
+        await closeAll(page);
+        await press(page, "History of the first frame", "Use these inputs");
+        await press(page, /next video$/, "Selected for next video");
+        await page.keyboard.press("Escape");
+        await page.getByText("Selected for the next video").waitFor();
+        await page.getByLabel("Prompt", { exact: true }).fill("A harbour at noon");
+        await page.getByText("Not saved").waitFor();
+        await changeElsewhere();
+        await press(page, /^Save$/, "Keep my text");
+      },
+    ],
+    [
+      "rename",
+      async (page) => {
+        await page.getByRole("button", { name: "Use the saved text" }).click();
+        await page.getByRole("button", { name: "Actions for Harbour" }).click();
+        await page.getByRole("menuitem", { name: "Rename" }).click();
+        await page.getByLabel("Title").waitFor();
+      },
+    ],
+    [
+      "no project found",
+      async (page) => {
+        await page.goto("/#/projects");
+        await page.getByLabel("Search projects").fill("nowhere");
+        await page.getByText("No project found").waitFor();
+      },
+    ],
+    at("studio of nothing yet", `/projects/${emptyProjectId}`, "Nothing yet"),
+    at("endpoints", "/webhooks", "The edit suite"),
+    opened("new endpoint", "Add endpoint", "Selected events"),
+    at("endpoint", `/webhooks/${webhookId}`, "The edit suite"),
+    opened("a delivery", /generation\.succeeded/, "webhook-id"),
+    opened("its secret", "Show secret", "whsec_"),
+    opened("rotate", "Rotate…", "Overlap in hours"),
+    opened("recover", "Recover…", "Recover"),
+    [
+      "docs",
+      async (page) => {
+        await page.goto("/#/docs");
+        await page.locator(".opblock").last().waitFor();
+        await page.locator(".authorize.locked").first().waitFor();
+      },
+    ],
+    at("nothing here", "/nowhere", "Page not found"),
+  ];
+}
+
+/** Pages whose data cannot be had: the service has a fault, or is not there. Not for pages that are signed out. */
+function brokenTour({ projectId, webhookId }: Belongings): Stop[] {
+  const API = "**/functions/v1/api/**";
+  const failing = (name: string, path: string, shows: string): Stop => [
+    `${name}, broken`,
+    async (page) => {
+      const error = { code: "internal", message: "Something went wrong on our side.", requestId: "r", details: [] };
+      await page.route(API, (route) => route.fulfill({ status: 500, json: { success: false, data: null, error } }));
+      await page.goto(`/#${path}`);
+      await page.reload(); // nothing is remembered
+      await page.getByText(shows).first().waitFor();
+    },
+  ];
+  return [
+    failing("projects", "/projects", "Could not load projects"),
+    failing("studio", `/projects/${projectId}`, "Could not load the project"),
+    failing("endpoint", `/webhooks/${webhookId}`, "Could not load the endpoint"),
+    [
+      "projects while the service is away",
+      async (page) => {
+        await page.unroute(API);
+        await page.route(API, (route) => route.abort());
+        await page.goto("/#/projects");
+        await page.reload();
+        await page.getByText("Cannot reach the service.").waitFor();
+      },
+    ],
+  ];
+}
 
 type Tour = { who: Person | null; stops: Stop[]; isWhole: boolean };
 const TOURS: Record<string, () => Tour> = {
@@ -52,12 +193,15 @@ async function switchTo(page: Page, colorScheme: "light" | "dark"): Promise<void
   });
 }
 
-/** Of a page as it stands: what axe finds in light and in dark, and whether a phone has to scroll sideways. */
+/**
+ * Of a page as it stands: what axe finds in one scheme, what of it is contrast in the other, where the page is left, and whether a phone
+ * has to scroll sideways.
+ */
 async function findings(page: Page): Promise<string[]> {
+  const isDark = await page.evaluate(() => matchMedia("(prefers-color-scheme: dark)").matches);
   const found = await axeFindings(page);
-  await switchTo(page, "dark");
-  found.push(...(await axeFindings(page, ["color-contrast"])).map((finding) => `dark, ${finding}`));
-  await switchTo(page, "light");
+  await switchTo(page, isDark ? "light" : "dark");
+  found.push(...(await axeFindings(page, ["color-contrast"])).map((finding) => `in the other scheme, ${finding}`));
   await page.setViewportSize(PHONE);
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   if (width > PHONE.width) found.push(`${width} px wide in a window of ${PHONE.width} px`);
@@ -72,9 +216,10 @@ test.each(Object.entries(TOURS))(
     const found: string[] = [];
     const { page, watch } = await visit(who === null ? {} : { session: who.session });
     watch.allow(isWhole ? /status of 412/ : /Failed to load resource/);
-    for (const { name, go } of stops) {
+    for (const [name, go] of stops) {
       await go(page);
-      if (isWhole) await untilRead(page);
+      // While parts of it are still being read, a page is not what people will see of it.
+      if (isWhole) await page.locator(".mantine-Skeleton-root").first().waitFor({ state: "detached" });
       found.push(...(await findings(page)).map((finding) => `${name}: ${finding}`));
     }
     expect(found).toEqual([]);
@@ -115,3 +260,36 @@ test("a script put into a page, an image and a call from elsewhere → refused b
   const faults = watch.faults.splice(0).join("\n");
   for (const directive of ["script-src", "img-src", "connect-src"]) expect(faults).toContain(directive);
 });
+
+/** Every request of a first visit until the page is quiet, and the bytes of its scripts as the server sent them. */
+async function load(page: Page, path: string, title: string): Promise<{ asked: string[]; bytes: number }> {
+  const asked: string[] = [];
+  const scripts: Promise<number>[] = [];
+  page.on("requestfinished", (request) => {
+    const { pathname } = new URL(request.url());
+    asked.push(pathname);
+    if (pathname.endsWith(".js")) scripts.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
+  });
+  await page.goto(path);
+  await page.getByRole("heading", { name: title }).first().waitFor();
+  await page.waitForLoadState("networkidle");
+  const bytes = (await Promise.all(scripts)).reduce((sum, size) => sum + size, 0);
+  return { asked, bytes };
+}
+
+test.each<[string, () => string, string, boolean]>([
+  ["the sign-in page", () => "/", "Sign in", false],
+  ["the projects", () => "/#/projects", "Harbour", true],
+  ["a project with its film", () => `/#/projects/${belongings.projectId}`, "Harbour", true],
+  ["the endpoints", () => "/#/webhooks", "The edit suite", true],
+  ["an endpoint", () => `/#/webhooks/${belongings.webhookId}`, "The edit suite", true],
+])(
+  "%s → a first visit takes at most 25 requests and 250 kB of JavaScript, compressed by the server",
+  async (_, path, title, isSignedIn) => {
+    const { page } = await visit(isSignedIn ? { session: owner.session } : {});
+    const { asked, bytes } = await load(page, path(), title);
+    expect(asked.length, asked.join("\n")).toBeLessThanOrEqual(25);
+    expect(bytes).toBeLessThanOrEqual(250_000);
+    expect(bytes).toBeGreaterThan(50_000); // a page without scripts would have measured nothing
+  },
+);

@@ -1,5 +1,5 @@
 import type { Locator, Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { Prediction } from "../../client/index.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { startStuck } from "../support/api/stuck.ts";
@@ -23,20 +23,21 @@ const untilShows = (image: Locator, { predictionId }: Prediction) =>
     image.evaluate((one: HTMLImageElement, id) => one.src.includes(id) && one.naturalWidth > 0, predictionId),
   );
 
-/** A project with a first frame, a video made of it, and a newer first frame. */
-async function filmOf({ keyframe }: Person) {
+/** A person's project with a first frame, a video made of it, and a newer first frame. Two tests look at it. */
+let film: { person: Person; projectId: string; older: Prediction; video: Prediction; newer: Prediction };
+beforeAll(async () => {
+  const person = await newPerson();
+  const { keyframe } = person;
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const make = async (step: "first-frame" | "video", more = {}) =>
     await keyframe.waitFor(await keyframe.generate(step, { projectId, ...more }));
   const older = await make("first-frame", { prompt: "A harbour at night" });
   const video = await make("video", { durationSeconds: 5 });
-  const newer = await make("first-frame");
-  return { projectId, older, video, newer };
-}
+  film = { person, projectId, older, video, newer: await make("first-frame") };
+});
 
 test("an earlier first frame is selected → it shows, also after a reload and elsewhere; the video keeps saying what it was made from", async () => {
-  const person = await newPerson();
-  const { projectId, older, newer } = await filmOf(person);
+  const { person, projectId, older, newer } = film;
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
   const [frame, video] = [stepCard(page, "First frame"), stepCard(page, "Video")];
@@ -62,8 +63,7 @@ test("an earlier first frame is selected → it shows, also after a reload and e
 });
 
 test("the inputs of an earlier prediction are used again → its prompt, its frame and its length are set and sent", async () => {
-  const person = await newPerson();
-  const { projectId, older, video } = await filmOf(person);
+  const { person, projectId, older, video } = film;
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
   const card = stepCard(page, "Video");

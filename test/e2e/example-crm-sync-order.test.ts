@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { type Change, type Crm, CrmUnavailable } from "../../examples/crm-sync/crm.ts";
 import { readEvent } from "../../examples/crm-sync/read-event.ts";
 import { settings } from "../../examples/crm-sync/settings.ts";
-import { openStore } from "../../examples/crm-sync/store.ts";
+import { openStore, type Store } from "../../examples/crm-sync/store.ts";
 import { createSync } from "../../examples/crm-sync/sync.ts";
 import { documentedBodies } from "../tools/receiver-fixture.ts";
 import { newCrmSync } from "../support/examples/crm-sync.ts";
@@ -10,7 +10,11 @@ import { newCrmSync } from "../support/examples/crm-sync.ts";
 // The rules of examples/crm-sync that real deliveries meet only by accident: two events at the same moment, a slow CRM.
 
 const folder = await Deno.makeTempDir({ prefix: "kf-crm-order-" });
-afterAll(() => Deno.remove(folder, { recursive: true }));
+const open = new Set<Store>();
+afterAll(async () => {
+  for (const store of open) store.close();
+  await Deno.remove(folder, { recursive: true });
+});
 const newFile = () => `${folder}/${crypto.randomUUID()}.sqlite`;
 
 const signal = AbortSignal.timeout(30_000);
@@ -24,101 +28,82 @@ const change = (at: string, fields: Change["fields"], owner = "owner"): Change =
   fields,
 });
 
-/** A CRM whose every save waits to be let through; what it holds is what was let through last. */
-function slowCrm() {
-  const waiting: { change: Change; release(): void; refuse(): void }[] = [];
-  const told: Change["fields"][] = [];
-  const crm: Crm = {
-    save: (change) =>
-      new Promise((resolve, reject) => {
-        const release = () => {
-          told.push(change.fields);
-          resolve();
-        };
-        waiting.push({ change, release, refuse: () => reject(new CrmUnavailable("down")) });
-      }),
-  };
-  return { crm, waiting, told };
-}
-
-/** Lets everything run that waits for nothing from outside. */
-const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
-
+/** Of one process: a CRM whose every save waits to be let through, and what it was told, which is what was let through. */
 function scene(file = newFile()) {
-  const { crm, waiting, told } = slowCrm();
+  const waiting: { release(): void; refuse(): void }[] = [];
+  const told: Change["fields"][] = [];
+  const save: Crm["save"] = ({ fields }) =>
+    new Promise((resolve, reject) => {
+      const release = () => {
+        told.push(fields);
+        resolve();
+      };
+      waiting.push({ release, refuse: () => reject(new CrmUnavailable("down")) });
+    });
   const store = openStore(file);
-  return { sync: createSync({ store, crm, now: () => new Date() }), store, waiting, told, file };
+  open.add(store);
+  const sync = createSync({ store, crm: { save }, now: () => new Date() });
+  /** Lets everything run that waits for nothing from outside; returns how many saves there were so far. */
+  const settle = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    return waiting.length;
+  };
+  const release = async () => waiting[(await settle()) - 1]?.release();
+  const refuse = async () => waiting[(await settle()) - 1]?.refuse();
+  const crash = () => void (open.delete(store) && store.close());
+  return { sync: (id: string, change: Change) => sync(id, change, signal), told, file, settle, release, refuse, crash };
 }
 
 describe("events that overtake each other", () => {
   test("a newer event while the older is on its way to the CRM → it waits its turn, and stays", async () => {
-    const { sync, store, waiting, told } = scene();
-    const older = sync("a", change(OLD, { video: "failed: x" }), signal);
-    const newer = sync("b", change(NEW, { video: "succeeded" }), signal);
-    await settle();
-    expect(waiting).toHaveLength(1);
-    waiting[0]?.release();
+    const { sync, told, settle, release } = scene();
+    const older = sync("a", change(OLD, { video: "failed: x" }));
+    const newer = sync("b", change(NEW, { video: "succeeded" }));
+    expect(await settle()).toBe(1);
+    await release();
     expect(await older).toBe("saved");
-    await settle();
-    waiting[1]?.release();
+    await release();
     expect(await newer).toBe("saved");
     expect(told).toEqual([{ video: "failed: x" }, { video: "succeeded" }]);
-    store.close();
   });
 
   test("the same event twice at once → processed once", async () => {
-    const { sync, store, waiting, told } = scene();
-    const both = [sync("a", change(OLD, { video: "succeeded" }), signal), sync("a", change(OLD, {}), signal)];
-    await settle();
-    waiting[0]?.release();
+    const { sync, told, release } = scene();
+    const both = [sync("a", change(OLD, { video: "succeeded" })), sync("a", change(OLD, {}))];
+    await release();
     expect(await Promise.all(both)).toEqual(["saved", "repeated"]);
     expect(told).toHaveLength(1);
-    store.close();
   });
 
   test("another owner's event while one is on its way → does not wait", async () => {
-    const { sync, store, waiting } = scene();
-    const both = [sync("a", change(OLD, {}, "one"), signal), sync("b", change(OLD, {}, "other"), signal)];
-    await settle();
-    expect(waiting).toHaveLength(2);
-    for (const { release } of waiting) release();
-    expect(await Promise.all(both)).toEqual(["saved", "saved"]);
-    store.close();
+    const { sync, settle } = scene();
+    for (const owner of ["one", "other"]) void sync(owner, change(OLD, {}, owner));
+    expect(await settle()).toBe(2);
   });
 
   test("the newer one could not be told, then a crash, then the older → the older is not told, the newer is", async () => {
     const first = scene();
-    const failing = first.sync("b", change(NEW, { video: "succeeded" }), signal);
-    await settle();
-    first.waiting[0]?.refuse();
+    const failing = first.sync("b", change(NEW, { video: "succeeded" }));
+    await first.refuse();
     await expect(failing).rejects.toThrow("down");
-    first.store.close();
+    first.crash();
 
-    const { sync, store, waiting, told } = scene(first.file);
-    expect(await sync("a", change(OLD, { video: "failed: x" }), signal)).toBe("overtaken");
-    const again = sync("b", change(NEW, { video: "succeeded" }), signal);
-    await settle();
-    waiting[0]?.release();
+    const { sync, told, release } = scene(first.file);
+    expect(await sync("a", change(OLD, { video: "failed: x" }))).toBe("overtaken");
+    const again = sync("b", change(NEW, { video: "succeeded" }));
+    await release();
     expect(await again).toBe("saved");
     expect(told).toEqual([{ video: "succeeded" }]);
-    store.close();
   });
 
-  test("two of the same millisecond, in either order → the same one stays", async () => {
-    for (const order of [
-      ["a", "b"],
-      ["b", "a"],
-    ]) {
-      const { sync, store, waiting, told } = scene();
-      for (const id of order) {
-        const done = sync(id, change(OLD, { video: id }), signal);
-        await settle();
-        waiting.at(-1)?.release();
-        await done;
-      }
-      expect(told.at(-1)).toEqual({ video: "b" });
-      store.close();
+  test.each([["ab"], ["ba"]])("two of the same millisecond, in the order %s → the same one stays", async (order) => {
+    const { sync, told, release } = scene();
+    for (const id of order) {
+      const done = sync(id, change(OLD, { video: id }));
+      await release();
+      await done;
     }
+    expect(told.at(-1)).toEqual({ video: "b" });
   });
 });
 

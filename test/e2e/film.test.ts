@@ -1,8 +1,6 @@
 import { loadImage } from "@napi-rs/canvas";
-import { createClient, FunctionsHttpError } from "@supabase/supabase-js";
 import { decodeJwt } from "jose";
 import { afterAll, describe, expect, inject, test } from "vitest";
-import { z } from "zod";
 import { type DemoStep, runDemo } from "../../tools/demo/run-demo.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
@@ -16,7 +14,7 @@ const stack = inject("stack");
 const sql = connect(stack.databaseUrl);
 afterAll(() => sql.end({ timeout: 1 }));
 
-describe.concurrent("a film from project to video", () => {
+describe.concurrent("a film from project to video", { timeout: 120_000 }, () => {
   test("reference image, first frame, last frame, video → three files as documented, one run each", async () => {
     const maker = await newFilmMaker(stack);
     const photo = drawReferencePhoto(maker.projectId);
@@ -30,7 +28,7 @@ describe.concurrent("a film from project to video", () => {
     const make = async (started: Promise<Prediction>) => {
       const made = await started;
       expect(made).toMatchObject({ status: "queued", projectId: maker.projectId, output: null, error: null });
-      const ended = await maker.untilEnded(made, 25);
+      const ended = await maker.untilEnded(made);
       expect(ended).toMatchObject({ status: "succeeded", progress: 1, attempt: 1, error: null, step: made.step });
       await expectSoundEnd(sql, ended);
       return { ended, file: await download(ended) };
@@ -80,69 +78,5 @@ describe.concurrent("a film from project to video", () => {
     expect(steps.find(({ name }) => name === "check video")?.result).toMatch(
       /begins with the first frame, ends with the last/,
     );
-  });
-
-  test("a video that fails → its frames stay, and the video can be run again from them", async () => {
-    const maker = await newFilmMaker(stack);
-    const frame = await maker.untilEnded(await maker.start("first-frame", { prompt: promptWith() }));
-    const failed = await maker.untilEnded(await maker.start("video", { prompt: promptWith("failed") }), 25);
-    expect(failed).toMatchObject({ status: "failed", error: { code: "provider_failed" } });
-    await download(await maker.read(frame));
-    const again = await maker.untilEnded(await maker.start("video", { prompt: promptWith() }), 25);
-    expect(again.status).toBe("succeeded");
-    await expectSoundEnd(sql, again);
-  });
-
-  test("a video whose output is a web page → failed as output_not_usable, nothing kept", async () => {
-    const maker = await newFilmMaker(stack);
-    await maker.untilEnded(await maker.start("first-frame", { prompt: promptWith() }));
-    const ended = await maker.untilEnded(await maker.start("video", { prompt: promptWith("output_not_image") }), 25);
-    expect(ended).toMatchObject({ status: "failed", error: { code: "output_not_usable" } });
-    await expectSoundEnd(sql, ended);
-  });
-
-  test("another user → reads, cancels and downloads nothing of it", async () => {
-    const [maker, stranger] = await Promise.all([newFilmMaker(stack), newFilmMaker(stack)]);
-    const made = await maker.untilEnded(await maker.start("first-frame", { prompt: promptWith() }));
-    const query = new URLSearchParams({ projectId: maker.projectId, predictionId: made.predictionId });
-    const get = stranger.call(z.unknown(), "GET", `/api/projects/generate/first-frame?${query}`);
-    await expect(get).rejects.toThrow("404 not_found");
-    const { projectId, predictionId } = made;
-    const cancel = stranger.call(z.unknown(), "POST", "/api/projects/generate/cancel", { projectId, predictionId });
-    await expect(cancel).rejects.toThrow("404 not_found");
-    const file = await fetch(`${stack.url}/storage/v1/object/authenticated/keyframe-outputs/${made.output?.path}`, {
-      headers: { authorization: `Bearer ${stranger.accessToken}`, apikey: stack.publishableKey },
-    });
-    await file.body?.cancel();
-    expect(file.ok).toBe(false);
-  });
-
-  test("functions.invoke of supabase-js → the same API, with the user's session", async () => {
-    const client = createClient(stack.url, stack.publishableKey, {
-      auth: { persistSession: false, autoRefreshToken: false },
-    });
-    const email = `invoke-${crypto.randomUUID()}@keyframe.local`;
-    const { error: refused } = await client.auth.signUp({ email, password: crypto.randomUUID() });
-    expect(refused).toBeNull();
-    const body = { title: "Harbour", textPrompt: "A harbour at dawn", description: "Fog" };
-    const created = await client.functions.invoke("api/projects", { body });
-    expect(created.error).toBeNull();
-    expect(created.data).toMatchObject({
-      success: true,
-      data: { ...body, projectId: expect.any(String) },
-      error: null,
-    });
-
-    const { projectId } = created.data.data;
-    const start = { body: { projectId, prompt: promptWith() } };
-    const started = await client.functions.invoke("api/projects/generate/first-frame", start);
-    expect(started.data).toMatchObject({ success: true, data: { projectId, step: "first-frame" } });
-    const path = `api/projects/generate/first-frame?${new URLSearchParams({ projectId })}`;
-    const read = await client.functions.invoke(path, { method: "GET" });
-    expect(read.data).toMatchObject({ success: true, data: { predictionId: started.data.data.predictionId } });
-
-    const wrong = await client.functions.invoke("api/projects", { body: { title: "" } });
-    expect(wrong.error).toBeInstanceOf(FunctionsHttpError);
-    expect(await wrong.response?.json()).toMatchObject({ success: false, error: { code: "invalid_request" } });
   });
 });

@@ -1,5 +1,4 @@
 import { expect, inject, test } from "vitest";
-import { fillIn, readRecipes } from "../support/database/admin-recipes.ts";
 
 type Ran = { code: number; output: string; error: string };
 
@@ -41,16 +40,4 @@ test("several statements of which the last fails → its message, exit code 1, a
 test("no stack on the data → what to do, exit code 1", async () => {
   const { code, error } = await runSql(["--data", "/nowhere", "select 1"]);
   expect([code, error]).toEqual([1, "No stack runs on /nowhere: npm start, or name its data by --data.\n"]);
-});
-
-const recipes = await readRecipes();
-const ID = crypto.randomUUID();
-const nowhere = { prediction_id: ID, owner_id: ID, endpoint_id: ID, day: "2020-01-01" };
-
-test.each(recipes)("$title, pasted into a transaction that is rolled back → runs", async ({ sql }) => {
-  const values = Object.fromEntries(Object.entries(nowhere).filter(([name]) => sql.includes(`<${name}>`)));
-  const { code, error } = await onStack([], `begin;\n${fillIn(sql, values)}\nrollback;`);
-  // The one recipe that needs its row; test/db/admin-recipes.test.ts has the effects of all.
-  if (sql.includes("rotate_webhook_secret")) expect(error).toContain("webhook_secrets_endpoint_id_fkey");
-  else expect([code, error]).toEqual([0, ""]);
 });

@@ -1,23 +1,11 @@
 import { inspect } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type KeyframeClient, KeyframeError } from "../../client/index.ts";
 import { ERROR_STATUS } from "../../shared/http/errors.ts";
-import {
-  breakOff,
-  hang,
-  predictionWith,
-  REF,
-  type ScriptedServer,
-  startScriptedServer,
-  type Turn,
-} from "../support/client/server.ts";
+import { breakOff, hang, predictionWith, REF, type Turn, useScriptedServer } from "../support/client/server.ts";
 import { until } from "../support/until.ts";
 
-let server: ScriptedServer;
-beforeAll(async () => {
-  server = await startScriptedServer();
-});
-afterAll(() => server.stop());
+const server = await useScriptedServer();
 
 /** What a call without retries is refused with. */
 async function refused(turn: Turn, options = {}): Promise<KeyframeError> {
@@ -30,20 +18,14 @@ async function refused(turn: Turn, options = {}): Promise<KeyframeError> {
   throw new Error(`No KeyframeError: ${inspect(error)}`);
 }
 
-test.each(Object.entries(ERROR_STATUS))(
-  "%s (%i) → the same code, status, sentence and requestId",
-  async (code, status) => {
-    const error = await refused({ status, error: { code, message: "Do this.", requestId: "r-1" } });
-    expect(error).toMatchObject({
-      name: "KeyframeError",
-      code,
-      status,
-      message: "Do this.",
-      requestId: "r-1",
-      details: [],
-    });
-  },
-);
+test.each([
+  ...Object.entries(ERROR_STATUS).map(([code, status]) => [code, status, code] as const),
+  ["newer_than_the_client", 409, "unknown"] as const,
+])("%s (%i) → %s, with the same status, sentence and requestId", async (sent, status, code) => {
+  const error = await refused({ status, error: { code: sent, message: "Do this.", requestId: "r-1" } });
+  const said = { name: "KeyframeError", message: "Do this.", requestId: "r-1", details: [] };
+  expect(error).toMatchObject({ code, status, ...said });
+});
 
 test("invalid_request → the fields in details; what is no detail is left out", async () => {
   const details = [{ path: "title", message: "Must not be empty." }, null, { path: 1 }];
@@ -64,14 +46,6 @@ test.each([
 ])("Retry-After: %s → retryAfterSeconds %s", async (header, seconds) => {
   const turn = { status: 429, headers: { "retry-after": header }, error: { code: "rate_limited", message: "Slower." } };
   expect((await refused(turn)).retryAfterSeconds).toBe(seconds);
-});
-
-test("a code that is newer than the client → unknown, with its status and sentence", async () => {
-  const error = await refused({
-    status: 409,
-    error: { code: "frame_too_old", message: "Make a new frame.", requestId: "r" },
-  });
-  expect(error).toMatchObject({ code: "unknown", status: 409, message: "Make a new frame." });
 });
 
 test.each<[what: string, turn: Turn, status: number]>([
@@ -108,11 +82,10 @@ test("nothing listens → network", async () => {
 
 test("no answer in time → network, and the request is given up", async () => {
   let cut = false;
-  server.play((response) =>
-    response.on("close", () => {
-      cut = true;
-    }),
-  );
+  const close = () => {
+    cut = true;
+  };
+  server.play((response) => response.on("close", close));
   const call = server.client({ retries: 0 }).readProject("p");
   await until("the request is there", () => server.seen.length === 1);
   server.time.endLimits();
@@ -160,19 +133,9 @@ test("however a call fails → nothing the error shows or holds has the token in
     await refused(hang, { getToken: () => `${token} ü` }),
   ];
   for (const error of errors) {
-    const shown = [
-      inspect(error, { depth: 9, showHidden: true }),
-      JSON.stringify(error),
-      String(error.cause),
-      error.stack,
-    ];
-    expect(shown.join("\n")).not.toContain(token);
+    const shown = inspect(error, { depth: 9, showHidden: true });
+    expect(`${shown} ${JSON.stringify(error)} ${error.cause} ${error.stack}`).not.toContain(token);
   }
-  expect(errors.map(({ code }) => code)).toEqual([
-    "unauthorized",
-    "network",
-    "network",
-    "unauthorized",
-    "unauthorized",
-  ]);
+  const codes = ["unauthorized", "network", "network", "unauthorized", "unauthorized"];
+  expect(errors.map(({ code }) => code)).toEqual(codes);
 });

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { refusal, type ScriptedServer, startScriptedServer } from "../support/client/server.ts";
+import { expect, test } from "vitest";
+import { refusal, useScriptedServer } from "../support/client/server.ts";
 
-let server: ScriptedServer;
-beforeAll(async () => {
-  server = await startScriptedServer();
-});
-afterAll(() => server.stop());
+const server = await useScriptedServer();
 
 /** Three pages of a list, the second of them empty. */
 const play = (rows: string) =>

@@ -1,18 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  breakOff,
-  REF,
-  refusal,
-  type ScriptedServer,
-  startScriptedServer,
-  type Turn,
-} from "../support/client/server.ts";
+import { expect, test } from "vitest";
+import { breakOff, REF, refusal, type Turn, useScriptedServer } from "../support/client/server.ts";
 
-let server: ScriptedServer;
-beforeAll(async () => {
-  server = await startScriptedServer();
-});
-afterAll(() => server.stop());
+const server = await useScriptedServer();
 
 const away = refusal(503, "unavailable", { "retry-after": "3" });
 const fine: Turn = { data: { ...REF } };

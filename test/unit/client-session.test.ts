@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { refusal, type ScriptedServer, startScriptedServer } from "../support/client/server.ts";
+import { expect, test } from "vitest";
+import { refusal, useScriptedServer } from "../support/client/server.ts";
 
-let server: ScriptedServer;
-beforeAll(async () => {
-  server = await startScriptedServer();
-});
-afterAll(() => server.stop());
+const server = await useScriptedServer();
 
 const expired = refusal(401, "unauthorized");
 const fine = { data: { title: "Harbour" } };
@@ -23,8 +19,7 @@ function tokens(...given: (string | null | Error)[]) {
 }
 
 test("every request → getToken is asked anew", async () => {
-  const { getToken } = tokens("a", "b");
-  const keyframe = server.client({ getToken });
+  const keyframe = server.client(tokens("a", "b"));
   server.play(fine, fine);
   await keyframe.readProject("p");
   await keyframe.readProject("p");
@@ -46,27 +41,15 @@ test("a POST with 401 → the same key the second time", async () => {
   expect(second).toBe(first);
 });
 
-test("401, and the token is the same → unauthorized, asked once", async () => {
-  server.play(expired, fine);
-  await expect(server.client().readProject("p")).rejects.toMatchObject({ code: "unauthorized", status: 401 });
-  expect(server.seen).toHaveLength(1);
-});
-
-test("401 with the fresh token too → unauthorized, no third try", async () => {
-  const { getToken } = tokens("a", "b", "c");
+test.each([
+  ["the token is the same", ["a", "a"], ["Bearer a"]],
+  ["signed out meanwhile", ["a", null], ["Bearer a"]],
+  ["401 with the fresh token too", ["a", "b", "c"], ["Bearer a", "Bearer b"]],
+])("401, and %s → the service's own refusal, nothing more is sent", async (_, given, sent) => {
   server.play(expired, expired, fine);
-  await expect(server.client({ getToken }).readProject("p")).rejects.toMatchObject({ code: "unauthorized" });
-  expect(server.seen).toHaveLength(2);
-});
-
-test("401, and signed out meanwhile → the service's own refusal", async () => {
-  const { getToken } = tokens("a", null);
-  server.play(expired, fine);
-  await expect(server.client({ getToken }).readProject("p")).rejects.toMatchObject({
-    status: 401,
-    requestId: "request-1",
-  });
-  expect(server.seen).toHaveLength(1);
+  const refused = { code: "unauthorized", status: 401, requestId: "request-1" };
+  await expect(server.client(tokens(...given)).readProject("p")).rejects.toMatchObject(refused);
+  expect(tokensSent()).toEqual(sent);
 });
 
 test.each([null, "", "a b", "a\r\nx: y"])(
@@ -103,5 +86,6 @@ test("getToken throws at once instead of rejecting → the same", async () => {
   const getToken = () => {
     throw new Error("no storage");
   };
-  await expect(server.client({ getToken, retries: 0 }).readProject("p")).rejects.toMatchObject({ code: "no_token" });
+  const noToken = { code: "no_token", cause: "Error: no storage" };
+  await expect(server.client({ getToken, retries: 0 }).readProject("p")).rejects.toMatchObject(noToken);
 });

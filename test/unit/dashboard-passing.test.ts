@@ -5,7 +5,7 @@ import { isPassing } from "../../dashboard/src/app/query-client.ts";
 test.each<[code: KeyframeErrorCode, status: number | null, passes: boolean]>([
   ["network", null, true],
   ["no_token", null, true],
-  ["unavailable", 503, true],
+  ["unavailable", 500, true],
   ["rate_limited", 429, true],
   ["not_an_envelope", 502, true],
   ["not_an_envelope", 524, true],

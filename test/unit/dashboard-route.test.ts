@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { callDashboard, isDashboardPath } from "../../local/platform/dashboard-page.ts";
 
 const demoUser = { email: "demo@keyframe.local", password: "only-here" };
@@ -25,32 +25,61 @@ function ask(path: string, init: RequestInit = {}, origin = publicUrl): Promise<
   });
 }
 
-test("/ → the page, asked for anew each time; no frame, no sniffing, no referrer", async () => {
-  const answer = await ask("/");
-  expect(await answer.text()).toBe("<title>Keyframe</title>");
-  expect(Object.fromEntries(answer.headers)).toMatchObject({
-    "content-type": "text/html; charset=utf-8",
-    "cache-control": "no-cache",
-    "content-security-policy": "frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-  });
-});
+const SCRIPT = "/assets/index-abc.js";
+const elsewhere = (host: string) => `http://${host}`;
 
-test("a file of assets → kept for good, since its name changes with what is in it", async () => {
-  const answer = await ask("/assets/index-abc.js");
-  expect(answer.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
-  expect(answer.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+test.each<[what: string, at: [path: string, init?: RequestInit, origin?: string], status: number, headers: object]>([
+  [
+    "the page → asked for anew each time; no frame, no sniffing, no referrer",
+    ["/"],
+    200,
+    {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-cache",
+      "content-security-policy": "frame-ancestors 'none'",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+    },
+  ],
+  [
+    "a file of assets → kept for good, since its name changes with what is in it",
+    [SCRIPT],
+    200,
+    { "content-type": "text/javascript; charset=utf-8", "cache-control": "public, max-age=31536000, immutable" },
+  ],
+  ["a file that was never built → 404", ["/assets/none.js"], 404, {}],
+  ["the page under a foreign name → 403", ["/", {}, elsewhere("evil.example:54321")], 403, {}],
+  [
+    "the demo user's password under a foreign name → 403",
+    ["/config.json", {}, elsewhere("192.168.0.2:54321")],
+    403,
+    {},
+  ],
+  [
+    "under another name of this machine → sent to the stack's own",
+    ["/", {}, elsewhere("localhost:54321")],
+    302,
+    { location: "http://127.0.0.1:54321/" },
+  ],
+  ["through another port → left alone", ["/", {}, elsewhere("localhost:8080")], 200, {}],
+  ["POST → 405", ["/", { method: "POST" }], 405, { allow: "GET, HEAD" }],
+  ["DELETE → 405", ["/", { method: "DELETE" }], 405, { allow: "GET, HEAD" }],
+])("%s", async (_, at, status, headers) => {
+  const answer = await ask(...at);
   await answer.body?.cancel();
+  expect(answer.status).toBe(status);
+  expect(Object.fromEntries(answer.headers)).toMatchObject(headers);
 });
 
-test("a file for a browser that accepts gzip → compressed; for any other → as it is", async () => {
-  const zipped = await ask("/assets/index-abc.js", { headers: { "accept-encoding": "gzip, br" } });
+test("a file for a browser that accepts gzip → compressed; for any other → as it is; HEAD → the headers alone", async () => {
+  const zipped = await ask(SCRIPT, { headers: { "accept-encoding": "gzip, br" } });
   expect([zipped.headers.get("content-encoding"), zipped.headers.get("vary")]).toEqual(["gzip", "Accept-Encoding"]);
   const plain = zipped.body?.pipeThrough(new DecompressionStream("gzip"));
   expect(await new Response(plain).text()).toBe("1");
-  const whole = await ask("/assets/index-abc.js");
+  const whole = await ask(SCRIPT);
   expect([whole.headers.get("content-encoding"), await whole.text()]).toEqual([null, "1"]);
+  const head = await ask("/", { method: "HEAD" });
+  expect([head.status, await head.text()]).toEqual([200, ""]);
 });
 
 test("/config.json → the publishable key and the demo user, never kept", async () => {
@@ -59,44 +88,10 @@ test("/config.json → the publishable key and the demo user, never kept", async
   expect(answer.headers.get("cache-control")).toBe("no-store");
 });
 
-test("a file that was never built → 404", async () => {
-  expect((await ask("/assets/none.js")).status).toBe(404);
-});
-
-test.each(["evil.example", "192.168.0.2"])("under the name %s → 403, the demo user's password too", async (host) => {
-  expect((await ask("/", {}, `http://${host}:54321`)).status).toBe(403);
-  expect((await ask("/config.json", {}, `http://${host}:54321`)).status).toBe(403);
-});
-
-test("under another name of this machine → sent to the stack's own; through another port it is left alone", async () => {
-  const answer = await ask("/", {}, "http://localhost:54321");
-  expect([answer.status, answer.headers.get("location")]).toEqual([302, "http://127.0.0.1:54321/"]);
-  expect((await ask("/", {}, "http://localhost:8080")).status).toBe(200);
-});
-
-test.each(["POST", "PUT", "DELETE"])("%s → 405", async (method) => {
-  const answer = await ask("/", { method });
-  expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
-});
-
-test("HEAD → the headers alone", async () => {
-  const answer = await ask("/", { method: "HEAD" });
-  expect([answer.status, await answer.text()]).toEqual([200, ""]);
-});
-
-describe("a path that belongs to the dashboard", () => {
-  test.each(["/", "/config.json", "/favicon.svg", "/assets/index-abc.js"])("%s", (path) => {
-    expect(isDashboardPath(path)).toBe(true);
-  });
-  test.each([
-    "/secret.txt",
-    "/assets/../secret.txt",
-    "/assets/a/b.js",
-    "/assets/",
-    "/auth/v1/user",
-    "/studio",
-    "/index.html",
-  ])("not %s", (path) => {
-    expect(isDashboardPath(path)).toBe(false);
-  });
+test.each([
+  [true, ["/", "/config.json", "/favicon.svg", SCRIPT]],
+  [false, ["/secret.txt", "/assets/../secret.txt", "/assets/a/b.js", "/assets/"]],
+  [false, ["/auth/v1/user", "/studio", "/index.html"]],
+])("a path of the dashboard: %s of %j", (isOurs, paths) => {
+  for (const path of paths) expect(isDashboardPath(path), path).toBe(isOurs);
 });

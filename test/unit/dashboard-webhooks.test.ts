@@ -1,13 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { KeyframeError } from "../../client/index.ts";
-import { attemptWords } from "../../dashboard/src/webhooks/deliveries/delivery.ts";
-import { fieldErrors } from "../../dashboard/src/webhooks/webhook-settings.ts";
-import { fillHours } from "../../dashboard/src/webhooks/health.ts";
-import { fromLocalTime, toLocalTime } from "../../dashboard/src/webhooks/deliveries/delivery.ts";
-import { sumHours } from "../../dashboard/src/webhooks/health.ts";
+import { attemptWords, fromLocalTime, isSoon, toLocalTime } from "../../dashboard/src/webhooks/deliveries/delivery.ts";
 import { troubleWords } from "../../dashboard/src/webhooks/endpoint.ts";
-import { changesOf, fromValues, toSettings, toValues } from "../../dashboard/src/webhooks/webhook-settings.ts";
-import { SAMPLE_WEBHOOK } from "../../shared/contract/samples.ts";
+import { fillHours, sumHours } from "../../dashboard/src/webhooks/health.ts";
+import {
+  changesOf,
+  fieldErrors,
+  fromValues,
+  toSettings,
+  toValues,
+} from "../../dashboard/src/webhooks/webhook-settings.ts";
+import { SAMPLE_DELIVERY, SAMPLE_WEBHOOK } from "../../shared/contract/samples.ts";
 import { disabledReason } from "../../shared/contract/webhooks.ts";
 
 describe("the last 24 hours", () => {
@@ -112,6 +115,22 @@ describe("what is wrong with an endpoint", () => {
     }
   });
 });
+
+test.each([
+  ["pending", "2026-03-01T11:59:45Z", true], // it is being sent
+  ["pending", "2026-03-01T12:00:06Z", true], // the first retry comes after 4 to 6 s
+  ["pending", "2026-03-01T12:01:20Z", true],
+  ["pending", "2026-03-01T12:01:40Z", false],
+  ["pending", "2026-03-01T12:04:00Z", false], // the second retry comes after 4 to 6 minutes
+  ["delivered", "2026-03-01T11:59:45Z", false],
+  ["exhausted", null, false],
+] as const)(
+  "a delivery that is %s and due at %s → looked at each second, at noon: %s",
+  (status, nextAttemptAt, soon) => {
+    const delivery = { ...SAMPLE_DELIVERY, status, nextAttemptAt };
+    expect(isSoon(delivery, Date.parse("2026-03-01T12:00:00Z"))).toBe(soon);
+  },
+);
 
 test("a time in an input of the person's zone, and back → the same minute; no time → null", () => {
   const time = new Date("2026-07-01T12:34:00Z");

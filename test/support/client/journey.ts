@@ -66,6 +66,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const deliveries: string[] = [];
   for await (const { eventType } of keyframe.webhooks.eachDelivery(webhookId, { limit: 2 })) deliveries.push(eventType);
   const redelivered = await keyframe.webhooks.redeliver(test.deliveryId);
+  const readDelivery = await keyframe.webhooks.readDelivery(test.deliveryId);
   const recovered = await keyframe.webhooks.recover(webhookId, { since: project.createdAt });
   const hooks = await keyframe.webhooks.list();
   const readHook = await keyframe.webhooks.read(webhookId);
@@ -89,7 +90,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   return {
     ...{ project, referenceImagePath, first, last, video, seen, again, ended, reads, listed, projects, changed, whole },
     ...{ hook, test, paused, shown, rotated, deliveries, redelivered, recovered, hooks, readHook, deletedHook },
-    ...{ refusals, deleted, afterwards },
+    ...{ readDelivery, refusals, deleted, afterwards },
   };
 }
 

@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { createServer, type ServerResponse } from "node:http";
+import { afterAll } from "vitest";
 import { type KeyframeOptions, createKeyframeClient } from "../../../client/index.ts";
 import type { Prediction } from "../../../shared/contract/predictions.ts";
 import { makeClientClock } from "./clock.ts";
@@ -12,10 +13,8 @@ export type Turn =
   | { status?: number; headers?: Record<string, string>; data?: unknown; error?: unknown; text?: string }
   | ((response: ServerResponse, request: Seen) => void);
 
-/** A real server on loopback that answers as it is told, turn by turn, and a client of it that needs no time. */
-export type ScriptedServer = Awaited<ReturnType<typeof startScriptedServer>>;
-
-export async function startScriptedServer() {
+/** A real server on loopback that answers as it is told, turn by turn, and a client of it that needs no time. For one test file. */
+export async function useScriptedServer() {
   const time = makeClientClock();
   const seen: Seen[] = [];
   let script: Turn[] = [];
@@ -38,6 +37,10 @@ export async function startScriptedServer() {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+  afterAll(() => {
+    server.close();
+    server.closeAllConnections();
+  });
   const address = server.address();
   const url = `http://127.0.0.1:${address !== null && typeof address === "object" ? address.port : 0}`;
   return {
@@ -54,11 +57,6 @@ export async function startScriptedServer() {
     left: () => script.length,
     client: (options: Partial<KeyframeOptions> = {}) =>
       createKeyframeClient({ url, getToken: () => "token-1", clock: time.clock, random: () => 0.5, ...options }),
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
   };
 }
 

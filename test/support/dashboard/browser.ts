@@ -1,12 +1,11 @@
+import axe from "axe-core";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, inject, vi } from "vitest";
 import { launchBrowser } from "../../../tools/demo/browser.ts";
-import { type Watch, watchPage } from "./watch.ts";
 
 export type VisitOptions = {
   /** Signed in with this session from the start; supabase-js's own form. */
   session?: unknown;
-  scheme?: "light" | "dark";
   /** Narrow as a phone. */
   isPhone?: boolean;
 };
@@ -41,12 +40,11 @@ export function visitDashboard(): (options?: VisitOptions) => Promise<Visit> {
     expect(seen.flatMap(({ watches }) => watches.flatMap(({ faults }) => faults))).toEqual([]);
   });
 
-  return async ({ session, scheme = "light", isPhone = false } = {}) => {
+  return async ({ session, isPhone = false } = {}) => {
     const { url } = inject("stack");
     const context = await browser.newContext({
       ...(isPhone ? PHONE : DESK),
       baseURL: url,
-      colorScheme: scheme,
       reducedMotion: "reduce", // what is still fading has colours that nobody chose
       locale: "en-GB",
       ...(session === undefined ? {} : { storageState: keptSession(url, session) }),
@@ -63,6 +61,49 @@ export function visitDashboard(): (options?: VisitOptions) => Promise<Visit> {
     // The first page's watch: it was put there a line above.
     return { page, context, watch: watches[0] as Watch, newTab: open };
   };
+}
+
+/** What no page may do, and what this one did all the same. */
+type Watch = {
+  /** Requests to other origins, errors on the console, uncaught errors, breaches of the policy; in their order. */
+  faults: string[];
+  /** From now on a console error that this matches is part of the test. */
+  allow(expected: RegExp): void;
+};
+
+/** Watches a page from before its first request. `origin` is the only one it may talk to. */
+function watchPage(page: Page, origin: string): Watch {
+  const faults: string[] = [];
+  const allowed: RegExp[] = [];
+  const note = (fault: string) => {
+    if (!allowed.some((expected) => expected.test(fault))) faults.push(fault);
+  };
+  page.on("request", (request) => {
+    const { protocol, origin: asked } = new URL(request.url());
+    if (protocol !== "data:" && protocol !== "blob:" && asked !== origin) note(`request to ${request.url()}`);
+  });
+  // Breaches of the Content-Security-Policy are reported here too.
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") {
+      note(`console: ${message.text()} (${message.location().url})`);
+    }
+  });
+  page.on("pageerror", (error) => note(`uncaught: ${error.message}`));
+  return { faults, allow: (expected) => void allowed.push(expected) };
+}
+
+/** What axe finds wrong on a page as it stands, by all its rules or these alone: one line for each element. */
+export async function axeFindings(page: Page, rules: string[] = []): Promise<string[]> {
+  // Not as a script of the page: the Content-Security-Policy forbids that, as it should.
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
+  return await page.evaluate(async (only) => {
+    const options: axe.RunOptions = { resultTypes: ["violations"], ...(only.length === 0 ? {} : { runOnly: only }) };
+    // Put there by the line above.
+    const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run(document, options);
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
+    );
+  }, rules);
 }
 
 /** Where supabase-js keeps the session of a project at this address. */

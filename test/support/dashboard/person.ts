@@ -1,4 +1,5 @@
 import { createClient, type Session, type SupabaseClient } from "@supabase/supabase-js";
+import type { Page } from "playwright-core";
 import { inject } from "vitest";
 import { createKeyframeClient, type KeyframeClient } from "../../../client/index.ts";
 
@@ -21,4 +22,37 @@ export async function newPerson(): Promise<Person> {
   const { session } = data;
   const keyframe = createKeyframeClient({ url, apikey: publishableKey, getToken: () => session.access_token });
   return { ...credentials, session, supabase, keyframe };
+}
+
+/** Fills in a sign-in or sign-up form and sends it. */
+export async function fillCredentials(
+  page: Page,
+  { email, password }: { email: string; password: string },
+  button: "Sign in" | "Create account" = "Sign in",
+): Promise<void> {
+  await page.getByLabel("Email").fill(email);
+  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.getByRole("button", { name: button, exact: true }).click();
+}
+
+/** What somebody has whose pages are looked at. */
+export type Belongings = {
+  projectId: string;
+  emptyProjectId: string;
+  webhookId: string;
+  /** Saves another prompt, as another tab does. */
+  changeElsewhere: () => Promise<unknown>;
+};
+
+/** Gives somebody a film of three steps, a project without any, and an endpoint with a delivery that failed. */
+export async function furnish({ keyframe }: Person, receiverUrl: string): Promise<Belongings> {
+  const webhook = await keyframe.webhooks.create({ url: receiverUrl, description: "The edit suite", eventTypes: [] });
+  const texts = { textPrompt: "A harbour at dawn, fog, one red boat", description: "Calm" };
+  const { projectId } = await keyframe.createProject({ title: "Harbour", ...texts });
+  const empty = await keyframe.createProject({ title: "Nothing yet", ...texts });
+  for (const step of ["first-frame", "last-frame", "video"] as const) {
+    await keyframe.waitFor(await keyframe.generate(step, { projectId }));
+  }
+  const changeElsewhere = () => keyframe.changeProject(projectId, { textPrompt: `A harbour, ${crypto.randomUUID()}` });
+  return { projectId, emptyProjectId: empty.projectId, webhookId: webhook.webhookId, changeElsewhere };
 }

@@ -17,14 +17,15 @@ const OWN = {
 
 /**
  * Answers as HubSpot's CRM API does, as far as an upsert meets it: objects found by a unique property, 404, unknown properties
- * refused, a second object of a unique value refused with `conflictStatus`. `behave` makes it fail, request by request.
+ * refused, a second object of a unique value refused. `behave` makes it fail, request by request.
  */
-export async function startHubSpot(conflictStatus: 400 | 409 = 409) {
+export async function startHubSpot() {
   const objects: Record<Kind, HubSpotObject[]> = { contacts: [], deals: [] };
   const properties: Record<Kind, Map<string, { isUnique: boolean }>> = { contacts: new Map(), deals: new Map() };
   for (const kind of ["contacts", "deals"] as const)
     for (const name of OWN[kind]) properties[kind].set(name, { isUnique: false });
   const requests: HubSpotRequest[] = [];
+  let conflictStatus: 400 | 409 = 409;
   let whim: (request: HubSpotRequest) => Whim = () => undefined;
   let lastId = 100;
 
@@ -94,6 +95,12 @@ export async function startHubSpot(conflictStatus: 400 | 409 = 409) {
     /** Every further request is answered so. */
     behave(next: (request: HubSpotRequest) => Whim) {
       whim = next;
+    },
+    /** Removes all objects and requests, and answers in the ordinary way; a second object of a unique value gets this status. */
+    clear(conflict: 400 | 409 = 409) {
+      for (const list of [objects.contacts, objects.deals, requests]) list.length = 0;
+      conflictStatus = conflict;
+      whim = () => undefined;
     },
     /** Somebody else makes an object. */
     add: (kind: Kind, given: Record<string, string>) => create(kind, given, []),

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Prediction } from "../../shared/contract/predictions.ts";
 import { expectSoundEnd, wholeRow } from "../support/film/ending.ts";
 import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
@@ -7,11 +7,13 @@ import { runsAtProvider } from "../support/film/provider.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
-// Its own stack, for its simulator takes a minute for a run.
+// Its own stack, for its simulator takes a minute for a run. What a cancel answers is tested in test/api.
 let stack: OwnStack;
 let maker: FilmMaker;
 beforeAll(async () => {
   stack = await startOwnStack();
+});
+beforeEach(async () => {
   maker = await newFilmMaker(stack);
 });
 afterEach(() => stack.child("simulator").kill("SIGCONT"));
@@ -41,27 +43,6 @@ const untilProviderSays = (prompt: string, status: string) =>
 
 const passDeadline = ({ predictionId }: Prediction) =>
   stack.sql`update keyframe.predictions set deadline_at = now() - interval '1 second' where id = ${predictionId}`;
-
-test("cancelled while it runs → canceled at once, its run cancelled at the provider, whose callback changes nothing", async () => {
-  const { made, prompt } = await start(MINUTE);
-  await untilIs(made, "processing");
-  const canceled = await maker.cancel(made);
-  expect(canceled).toMatchObject({ status: "canceled", output: null, error: null, completedAt: expect.any(String) });
-  const row = await wholeRow(stack.sql, made.predictionId);
-  await untilProviderSays(prompt, "canceled");
-  await until("the provider's last word has come", async () => {
-    return (await callbacksFor(stack, made.predictionId)).includes("canceled ended");
-  });
-  expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
-  await expectSoundEnd(stack.sql, made);
-});
-
-test("cancelled twice → the same answer, and the end does not move", async () => {
-  const { made } = await start(MINUTE);
-  const first = await maker.cancel(made);
-  expect(await maker.cancel(made)).toEqual(first);
-  await expectSoundEnd(stack.sql, made);
-});
 
 test("cancelled while the provider still takes the run → the run is cancelled as soon as it is known", async () => {
   await stack.setRunDelay(MINUTE);
@@ -127,3 +108,56 @@ test.each([
     await expectSoundEnd(stack.sql, made);
   },
 );
+
+test("an administrator deletes the account while an output is copied → the file does not stay", async () => {
+  const { made } = await start(0, "output_slow=4000");
+  await until("somebody copies it", async () => {
+    const [row] = await stack.sql`
+      select from keyframe.predictions where id = ${made.predictionId} and status = 'storing' and lease_token is not null`;
+    return row;
+  });
+  await stack.sql`delete from auth.users where id = ${maker.userId}`;
+  await until("the worker has come too late, and what it wrote is removed", async () => {
+    const [row] =
+      await stack.sql`select count(*)::int as count from keyframe_private.file_removals where name like ${`${maker.userId}/%`}`;
+    return row?.count === 0;
+  });
+  expect(await stack.sql`select from storage.objects where name like ${`${maker.userId}/%`}`).toHaveLength(0);
+});
+
+test("more starts than slots → the rest wait in order, move up when one leaves, and all end; others do not wait", async () => {
+  const [limits] = await stack.sql`select max_active_per_owner as slots from keyframe_private.settings`;
+  await stack.setRunDelay(MINUTE);
+  const begin = () => maker.start("first-frame", { prompt: promptWith() });
+  const running: Prediction[] = [];
+  for (let i = 0; i < limits?.slots; i++) running.push(await begin());
+  expect(running.filter(({ queuePosition }) => queuePosition)).toEqual([]); // 0 while it is queued, null once it runs
+  const [next, second, third] = [await begin(), await begin(), await begin()];
+  const prompt = promptWith();
+  const leaving = await maker.start("first-frame", { prompt });
+  const last = await begin();
+  expect([next, second, third, leaving, last].map(({ queuePosition }) => queuePosition)).toEqual([1, 2, 3, 4, 5]);
+
+  expect(await maker.cancel(leaving)).toMatchObject({ status: "canceled", queuePosition: null });
+  const moved = await Promise.all([next, second, third, last].map(maker.read));
+  expect(moved.map(({ queuePosition }) => queuePosition)).toEqual([1, 2, 3, 4]);
+
+  const other = await newFilmMaker(stack);
+  const quick = await other.start("first-frame", { prompt: promptWith() });
+  await until("another user's prediction runs", async () => (await other.read(quick)).status === "processing");
+  expect(await maker.read(next)).toMatchObject({ status: "queued", queuePosition: 1, startedAt: null });
+
+  await stack.setRunDelay(0);
+  await stack.passTimeAtProvider(61);
+  const stayed = [...running, next, second, third, last];
+  for (const made of stayed) {
+    expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded", queuePosition: null });
+    await expectSoundEnd(stack.sql, made);
+  }
+  expect(await maker.read(leaving)).toMatchObject({ status: "canceled", startedAt: null });
+  expect(await runsAtProvider(stack, prompt)).toEqual([]);
+  const admitted = await stack.sql`
+    select id from keyframe.predictions where owner_id = ${maker.userId} and admitted_at is not null
+    order by admitted_at, created_at`;
+  expect(admitted.map(({ id }) => id)).toEqual(stayed.map(({ predictionId }) => predictionId));
+});

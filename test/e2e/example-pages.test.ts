@@ -1,0 +1,180 @@
+import { Buffer } from "node:buffer";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { freePort } from "../../local/network.ts";
+import { launchBrowser } from "../../tools/demo/browser.ts";
+import { newPerson } from "../support/dashboard/person.ts";
+import { promptWith } from "../support/film/film-maker.ts";
+import { drawImage } from "../support/media/images.ts";
+import { until } from "../support/until.ts";
+
+// examples/browser-page and examples/vite-react in a real browser, served as their READMEs say, against the running stack.
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const VITE = [Deno.execPath(), "run", "-A", `${ROOT}node_modules/vite/bin/vite.js`];
+const { url, publishableKey, dataDir } = inject("stack");
+const ends: (() => Promise<unknown>)[] = [];
+const faults: string[] = [];
+let page: Page;
+beforeAll(async () => {
+  const browser = await launchBrowser();
+  ends.push(() => browser.close());
+  page = await browser.newPage();
+  page.setDefaultTimeout(25_000);
+  page.on("pageerror", ({ message }) => faults.push(message));
+});
+afterAll(async () => {
+  for (const end of ends.toReversed()) await end();
+  expect(faults).toEqual([]);
+});
+
+/** Runs a server until the tests end, and opens the page that it serves on a free port. */
+async function openServed(...args: string[]): Promise<void> {
+  const port = String(freePort());
+  const options = { cwd: ROOT, stdin: "null", stdout: "null" } as const;
+  const server = new Deno.Command(Deno.execPath(), { args: [...args, "--port", port], ...options }).spawn();
+  ends.push(async () => {
+    server.kill("SIGTERM");
+    await server.status;
+  });
+  const address = `http://127.0.0.1:${port}/`;
+  await until(
+    "the page is served",
+    async () => {
+      const response = await fetch(address).catch(() => null);
+      await response?.body?.cancel();
+      return response?.ok;
+    },
+    60_000,
+  ); // the starter packs the client first
+  await page.goto(address);
+}
+
+/** What a program says and complains of. */
+async function run(folder: string, [program = "", ...args]: string[], env: Record<string, string> = {}) {
+  const { stdout, stderr } = await new Deno.Command(program, { args, cwd: ROOT + folder, env }).output();
+  return new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+}
+
+/** Builds an example, and returns the folder. */
+async function build(folder: string, env: Record<string, string> = {}): Promise<string> {
+  const out = await Deno.makeTempDir({ prefix: "kf-example-" });
+  ends.push(() => Deno.remove(out, { recursive: true }));
+  expect(await run(folder, [...VITE, "build", "--outDir", out, "--logLevel", "error"], env)).toBe("");
+  return out;
+}
+
+const linesOf = async (folder: string, names: string[]) =>
+  (await Promise.all(names.map((name) => Deno.readTextFile(`${ROOT}${folder}/${name}`)))).join("").split("\n").length;
+
+const click = (name: string | RegExp) => page.getByRole("button", { name }).click();
+const says = (words: string | RegExp) => page.getByRole("status").filter({ hasText: words }).waitFor();
+
+async function fill(fields: Record<string, string>): Promise<void> {
+  for (const [label, value] of Object.entries(fields)) await page.getByLabel(label).fill(value);
+}
+
+/** Asks for a film, with a reference image. */
+async function makeFilm(fields: Record<string, string>): Promise<void> {
+  await fill(fields);
+  const file = { name: "look.png", mimeType: "image/png", buffer: Buffer.from(await drawImage()) };
+  await page.getByLabel("Reference image").setInputFiles(file);
+  await click("Make the film");
+}
+
+/** Both frames show, and Chromium plays the video: it has moved on from its start. */
+async function expectFilm(...frames: string[]): Promise<void> {
+  const video = page.locator("video");
+  await video.waitFor();
+  await video.evaluate((element: HTMLVideoElement) => element.play());
+  const seconds = () => video.evaluate(({ currentTime, duration }: HTMLVideoElement) => ({ currentTime, duration }));
+  const patience = { timeout: 20_000 };
+  const plays = { currentTime: expect.toSatisfy((at) => at > 0), duration: expect.closeTo(5, 0) };
+  await expect.poll(seconds, patience).toEqual(plays);
+  for (const name of frames) {
+    const width = () => page.getByAltText(name).evaluate((image) => "naturalWidth" in image && image.naturalWidth);
+    await expect.poll(width, patience).toBe(640);
+  }
+}
+
+describe("examples/browser-page", { timeout: 150_000 }, () => {
+  const FOLDER = "examples/browser-page";
+
+  test("a wrong password, then the right one → a message, then signed in; a film → both pictures and a video that plays", async () => {
+    const { email, password } = await newPerson();
+    await openServed(...VITE.slice(1), FOLDER, "--strictPort");
+    const signIn = async (given: string) => {
+      await fill({ "Supabase URL": url, "Publishable key": publishableKey, "E-mail": email, Password: given });
+      await click("Sign in");
+    };
+    await signIn("wrong password");
+    await says("Invalid login credentials");
+    await signIn(password);
+    await says(`Signed in as ${email}.`);
+    const prompts = { "What the scene looks like": promptWith(), "How it ends": "the same harbour at night" };
+    await makeFilm({ Title: "Harbour", ...prompts });
+    await says("Done.");
+    await expectFilm("The first frame", "The last frame");
+  });
+
+  test("a step that fails → its sentence, no picture, and the form can be sent again", async () => {
+    await fill({ "What the scene looks like": promptWith("failed") });
+    await click("Make the film");
+    await says(/provider|failed/i);
+    expect(await page.locator("#results > *").count()).toBe(0);
+    await page.getByRole("button", { name: "Make the film", disabled: false }).waitFor();
+  });
+
+  test("vite build → plain files with relative addresses; the page is under 150 lines together", async () => {
+    const out = await build(FOLDER);
+    const html = await Deno.readTextFile(`${out}/index.html`);
+    const [, script = ""] = /<script type="module" crossorigin src="\.\/(assets\/[^"]+\.js)">/.exec(html) ?? [];
+    expect((await Deno.stat(`${out}/${script}`)).size).toBeGreaterThan(50_000);
+    expect(await linesOf(FOLDER, ["index.html", "main.js"])).toBeLessThan(150);
+  });
+});
+
+describe("examples/vite-react, the starter, on the packed client", { timeout: 150_000 }, () => {
+  const FOLDER = "examples/vite-react";
+  const credentials = { Email: `starter-${crypto.randomUUID()}@keyframe.local`, Password: crypto.randomUUID() };
+
+  test("a wrong password → its message; a new account and a film → both frames and a video that plays", async () => {
+    await openServed("run", "-A", "tools/starter.ts", "--data", dataDir);
+    await fill(credentials);
+    await click("Sign in");
+    await page.getByText("Invalid login credentials").waitFor();
+    await click("Create account");
+    await makeFilm({ "The scene": promptWith(), "How it ends": "the same harbour at night" });
+    await expectFilm("First frame", "Last frame");
+  });
+
+  test("a reload → still signed in, the latest film is there; signed out → the form; a step that fails → its sentence", async () => {
+    await page.reload();
+    await expectFilm("First frame", "Last frame");
+    await click(/^Sign out/);
+    await fill(credentials);
+    await click("Sign in");
+    await fill({ "The scene": promptWith("failed") });
+    await click("Make the film");
+    await says(/provider|failed/i);
+    await page.getByRole("button", { name: "Make the film", disabled: false }).waitFor();
+  });
+
+  test("its own type check and build, on the installed package → files that name no server", async () => {
+    expect(await run(FOLDER, [`${ROOT}node_modules/.bin/tsc`])).toBe("");
+    const env = { VITE_SUPABASE_URL: "https://abc.supabase.co", VITE_SUPABASE_PUBLISHABLE_KEY: "sb_publishable_a" };
+    const html = await Deno.readTextFile(`${await build(FOLDER, env)}/index.html`);
+    expect(html).toMatch(/src="\.\/assets\/[^"]+\.js"/);
+    expect(html).not.toContain("127.0.0.1");
+  });
+
+  test("its package.json → every version is exact and the one of this project; its code and styles are under 280 lines", async () => {
+    const read = async (path: string) => JSON.parse(await Deno.readTextFile(ROOT + path));
+    const [starter, project] = [await read(`${FOLDER}/package.json`), await read("package.json")];
+    const ours = { ...project.devDependencies, ...project.dependencies, "keyframe-client": project.version };
+    const all: [string, string][] = Object.entries({ ...starter.dependencies, ...starter.devDependencies });
+    expect(all.filter(([name, version]) => ours[name] !== version)).toEqual([]);
+    const sources = [...Deno.readDirSync(`${ROOT}${FOLDER}/src`)].map(({ name }) => `src/${name}`);
+    expect(await linesOf(FOLDER, [...sources, "index.html", "vite.config.js"])).toBeLessThan(280);
+  });
+});
