@@ -34,7 +34,8 @@ export async function cloneTemplate(): Promise<{ url: string; drop(): Promise<vo
   // Two clones of one template at the same moment refuse each other, so they take turns.
   await onServer(databaseUrl, async (sql) => {
     await sql`select pg_advisory_lock(732001)`;
-    await sql.unsafe(`create database ${name} template ${template}`);
+    // By default Postgres logs every page of a copy: 290 ms instead of 24.
+    await sql.unsafe(`create database ${name} template ${template} strategy file_copy`);
   });
   const url = new URL(databaseUrl);
   url.pathname = `/${name}`;
