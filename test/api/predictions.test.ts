@@ -152,6 +152,13 @@ describe("starting and reading", () => {
 });
 
 describe("refusing to start", () => {
+  let user: User; // nothing of whom is under way
+  let projectId: string;
+  beforeAll(async () => {
+    user = await signUp();
+    projectId = await user.createProject();
+  });
+
   async function refusal(step: string, body: Record<string, unknown>) {
     const before = await footprint(sql, user.id);
     const { status, error } = await user.post(`/api/projects/generate/${step}`, body);

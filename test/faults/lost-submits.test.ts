@@ -136,11 +136,16 @@ async function letRunsEnd({ sql }: OwnStack, { control }: RunningSimulator): Pro
 }
 
 async function untilNone({ sql }: OwnStack, what: string, condition: ReturnType<OwnStack["sql"]>): Promise<void> {
-  await until(
-    what,
-    async () => (await sql`select from keyframe.predictions where ${condition}`).count === 0,
-    TIMEOUT_MS,
-  );
+  let left: object[] = [];
+  const isNone = async () => {
+    left = await sql`
+      select status, retry_reason, lease_token is not null as leased, attempt, next_attempt_at - now() as next
+      from keyframe.predictions where ${condition}`;
+    return left.length === 0;
+  };
+  await until(what, isNone, TIMEOUT_MS).catch((error) => {
+    throw new Error(`${error.message}; left: ${JSON.stringify(left)}`);
+  });
 }
 
 async function runsOf({ apiUrl, token, control }: RunningSimulator, sides: Side[]): Promise<Run[]> {
