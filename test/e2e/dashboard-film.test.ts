@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
@@ -82,6 +82,14 @@ test("a run is canceled, one fails, others succeed → each in its card; the his
   await startStuck(sql, user, "first-frame", projectId);
   const { data } = await user.supabase.auth.getSession();
   const { page } = await visit({ session: data.session });
+  // The list as it was before the run is canceled arrives after that.
+  const canceled = Promise.withResolvers<void>();
+  const holdList = async (route: Route) => {
+    const response = await route.fetch();
+    await canceled.promise;
+    await route.fulfill({ response });
+  };
+  await page.route(`**/projects/${projectId}/predictions?*`, holdList, { times: 1 });
   await page.goto(`/#/projects/${projectId}`);
   const card = stepCard(page, "First frame");
   const runAgain = card.getByRole("button", { name: "Generate again" });
@@ -90,6 +98,7 @@ test("a run is canceled, one fails, others succeed → each in its card; the his
   expect(await runAgain.getAttribute("aria-disabled")).toBe("true");
   await card.getByRole("button", { name: "Cancel" }).click();
   await card.getByText("Canceled").first().waitFor();
+  canceled.resolve();
   await until("the focus went to what can be done now", () => runAgain.evaluate((it) => it === document.activeElement));
 
   await card.getByRole("button", { name: "Settings" }).click();
