@@ -1,11 +1,11 @@
-import { createClient, type Session } from "@supabase/supabase-js";
+import type { Session } from "@supabase/supabase-js";
 import type { Browser } from "playwright-core";
 import { createKeyframeClient } from "../../client/index.ts";
-import type { Stack } from "../../local/stack/start-stack.ts";
 import { keptSession, launchBrowser } from "../../tools/demo/browser.ts";
 import { makeFilms, makeWebhooks, sendTests } from "../../tools/screenshots/make-data.ts";
 import type { BenchContext, Benchmark, Result } from "./benchmark.ts";
 import { type Spread, spreadOf } from "./measure.ts";
+import type { BenchStack } from "./stack.ts";
 
 const ROUNDS = 7;
 const VIEWPORT = { width: 1280, height: 800 };
@@ -18,13 +18,13 @@ export const paintBenchmark: Benchmark = {
   name: "paint",
   run: async (context) => {
     const stack = await context.openStack({ dashboard: true });
-    const browser = await launchBrowser();
     const { pages, stop } = await furnish(stack);
+    const browser = await launchBrowser();
     try {
       return await visitAll(context, browser, stack.url, pages);
     } finally {
-      await stop();
       await browser.close();
+      await stop();
     }
   },
 };
@@ -95,12 +95,11 @@ async function visit(browser: Browser, url: string, { path, shows, session }: Vi
 }
 
 /** The demo user's films and endpoints, and the pages that show them. */
-async function furnish({ url, keys, demoUser }: Stack): Promise<{ pages: Visited[]; stop: () => Promise<void> }> {
-  const supabase = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
-  const { data, error } = await supabase.auth.signInWithPassword(demoUser);
-  if (error) throw error;
-  const { session } = data;
-  const keyframe = createKeyframeClient({ url, apikey: keys.publishableKey, getToken: () => session.access_token });
+async function furnish({
+  caller: { url, apikey, token },
+  session,
+}: BenchStack): Promise<{ pages: Visited[]; stop: () => Promise<void> }> {
+  const keyframe = createKeyframeClient({ url, apikey, getToken: () => token });
   const { webhookId, stop } = await makeWebhooks(keyframe);
   const projectId = await makeFilms(keyframe);
   await sendTests(keyframe, webhookId);

@@ -1,4 +1,4 @@
-import { createClient } from "@supabase/supabase-js";
+import { createClient, type Session } from "@supabase/supabase-js";
 import postgres from "postgres";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
@@ -6,7 +6,7 @@ import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 /** A user's session: the gateway's URL, the publishable key and a token. */
 export type Caller = { url: string; apikey: string; token: string };
 
-export type BenchStack = Stack & { caller: Caller; sql: postgres.Sql };
+export type BenchStack = Stack & { caller: Caller; session: Session; sql: postgres.Sql };
 
 export type StackSettings = {
   /** How long the simulator takes for a run, in ms. Without it, only as long as it draws. */
@@ -51,7 +51,9 @@ export class BenchStacks {
     const sql = postgres(stack.databaseUrl, { max: 4, onnotice: () => undefined });
     this.#ends.push(() => sql.end({ timeout: 1 }));
     await sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 100000`;
-    return { ...stack, sql, caller: await signIn(stack) };
+    const session = await signIn(stack);
+    const caller = { url: stack.url, apikey: stack.keys.publishableKey, token: session.access_token };
+    return { ...stack, sql, caller, session };
   }
 
   /** Stops them and removes their data. */
@@ -62,9 +64,9 @@ export class BenchStacks {
 }
 
 /** A session of the demo user. */
-async function signIn({ url, keys, demoUser }: Stack): Promise<Caller> {
+async function signIn({ url, keys, demoUser }: Stack): Promise<Session> {
   const supabase = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
   const { data, error } = await supabase.auth.signInWithPassword(demoUser);
   if (error) throw error;
-  return { url, apikey: keys.publishableKey, token: data.session.access_token };
+  return data.session;
 }

@@ -46,13 +46,9 @@ async function hasAll(databaseUrl: string, project: string): Promise<boolean> {
   const versions = files.flatMap(({ name }) => /^(\d+)_.*\.sql$/.exec(name)?.[1] ?? []).sort();
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   try {
-    const applied = await sql<{ version: string }[]>`select version from supabase_migrations.schema_migrations`;
-    return (
-      applied
-        .map(({ version }) => version)
-        .sort()
-        .join() === versions.join()
-    );
+    const applied = await sql<{ version: string }[]>`
+      select version from supabase_migrations.schema_migrations order by version`;
+    return applied.map(({ version }) => version).join() === versions.join();
   } catch {
     return false; // there is no such table, or the CLI says what is wrong
   } finally {

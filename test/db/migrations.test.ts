@@ -16,7 +16,7 @@ test("docs/schema.sql → is what the migrations make (run `npm run schema` afte
   expect(await describeSchema(db.sql)).toBe(await Deno.readTextFile(join(PROJECT_ROOT, "docs/schema.sql")));
 });
 
-test("applied a second time → nothing changes, neither the schema nor what an administrator has set, nor a user's rows", async () => {
+test("a database that lacks the newest migration → gets it, and nothing else changes, neither what an administrator has set, nor a user's rows", async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = 9`;
   await db.sql`update keyframe.models set is_default = true where step = 'video' and model = 'google/veo-3.1'`;
   const world = await addWorld(db);
@@ -26,9 +26,12 @@ test("applied a second time → nothing changes, neither the schema nor what an 
     union all select m::text from keyframe.models m
     union all select l::text from keyframe_private.rate_limits l
     union all select p::text from keyframe.predictions p
+    union all select version from keyframe_private.installation
     union all select version from supabase_migrations.schema_migrations order by 1`;
   const before = [await readEverything(db.sql), await describeSchema(db.sql), await settings()];
 
+  await db.sql`delete from supabase_migrations.schema_migrations where version = (select max(version) from supabase_migrations.schema_migrations)`;
+  await db.sql`delete from keyframe_private.installation`; // which is what that migration writes
   await applyMigrations(migrationUrlOf(db.url), join(inject("stack").dataDir, "cli-home"));
 
   expect([await readEverything(db.sql), await describeSchema(db.sql), await settings()]).toEqual(before);

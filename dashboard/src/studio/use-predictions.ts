@@ -17,7 +17,7 @@ export function usePredictions(projectId: string, step: Step, enabled: boolean) 
     initialPageParam: undefined as string | undefined, // the first page has no cursor
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
     enabled,
-    staleTime: 0, // an end that is written into it makes it no newer: a read that began before may have come after that
+    staleTime: 0, // read at each opening: a state that is written into the list makes all of it look new
   });
 }
 
