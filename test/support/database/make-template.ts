@@ -31,7 +31,12 @@ export async function makeTemplate(
   return {
     url: url.href,
     drop: () =>
-      onServer(superuserUrl, (sql) => sql.unsafe(`drop database if exists ${name} with (force)`)).then(() => {}),
+      onServer(superuserUrl, async (sql) => {
+        const clones = await sql<
+          { datname: string }[]
+        >`select datname from pg_database where starts_with(datname, ${name})`;
+        for (const { datname } of clones) await sql.unsafe(`drop database ${datname} with (force)`);
+      }),
   };
 }
 

@@ -9,3 +9,13 @@ export async function untilSomebodyWaits(sql: postgres.Sql): Promise<void> {
     return waiting.length > 0;
   });
 }
+
+/** Settles when a worker's call waits for something to be due, which holds the lock that says so. Only the clone's own call has one. */
+export async function untilACallWaits(sql: postgres.Sql): Promise<void> {
+  await until("a call that waits", async () => {
+    const held = await sql`
+      select from pg_locks join pg_database on pg_database.oid = database
+      where locktype = 'advisory' and datname = current_database()`;
+    return held.count > 0;
+  });
+}

@@ -46,15 +46,10 @@ export async function startOwnStack({
 }: { ownServer?: boolean } & Partial<Pick<StackOptions, "port" | "provider">> = {}): Promise<OwnStack> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
   const database = ownServer ? undefined : await cloneTemplate();
-  const remove = async () => {
-    await database?.drop();
-    await removeData(dataDir);
-  };
   const simulator = { startDelayMs: 0, runDelayMs: 0 };
-  const start = () =>
-    startStack({ dataDir, port: 0, databaseUrl: database?.url, durable: false, simulator, ...options });
-  const stack = await (database === undefined ? start() : inTurn(database.url, dataDir, start)).catch(async (error) => {
-    await remove();
+  const start = () => startStack({ dataDir, port: 0, databaseUrl: database, durable: false, simulator, ...options });
+  const stack = await (database === undefined ? start() : inTurn(database, dataDir, start)).catch(async (error) => {
+    await removeData(dataDir);
     throw error;
   });
   const sql = connect(stack.databaseUrl);
@@ -86,7 +81,7 @@ export async function startOwnStack({
     stop: async () => {
       await sql.end({ timeout: 1 });
       await stack.stop();
-      await remove();
+      await removeData(dataDir);
     },
   };
 }
