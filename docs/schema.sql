@@ -3664,6 +3664,7 @@ begin
   insert into keyframe_private.lanes (endpoint_id)
   select o.id from unnest(endpoints) o (id)
   where not exists (select from keyframe_private.lanes l where l.endpoint_id = o.id)
+  order by o.id
   on conflict do nothing;
   return array(
     select l.endpoint_id from keyframe_private.lanes l

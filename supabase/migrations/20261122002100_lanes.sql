@@ -117,7 +117,7 @@ end
 $$;
 
 -- Locks the free ones among these lanes until the transaction ends; those that another claim has locked are skipped. Only two claims
--- that meet an endpoint for the first time at the same moment wait for each other.
+-- that meet an endpoint for the first time at the same moment wait for each other; in id order, because each walk begins elsewhere.
 create function keyframe_private.lock_free_lanes(endpoints uuid[], at timestamptz)
 returns uuid[]
 language plpgsql
@@ -129,6 +129,7 @@ begin
   insert into keyframe_private.lanes (endpoint_id)
   select o.id from unnest(endpoints) o (id)
   where not exists (select from keyframe_private.lanes l where l.endpoint_id = o.id)
+  order by o.id
   on conflict do nothing;
   return array(
     select l.endpoint_id from keyframe_private.lanes l

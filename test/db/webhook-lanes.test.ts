@@ -13,6 +13,7 @@ import {
   seedDeliveries,
   tokenOf,
 } from "../support/database/webhooks.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));
@@ -100,6 +101,19 @@ describe("one worker has the lane of an endpoint", () => {
       expect(perEndpoint(deliveries)).toEqual(new Map([[free, 3]]));
     });
   });
+});
+
+test("two claims meet the same endpoints for the first time, each in another order → one waits for the other, and neither fails", async () => {
+  const endpoints = await addEndpoints(3);
+  const lock = (ids: string[]) => db.sql<{ locked: string[] }[]>`select keyframe_private.lock_free_lanes(${ids}, now()) as locked`;
+  const { waiting } = await db.sql.begin(async (sql) => {
+    // Holds up both where they meet.
+    await sql`insert into keyframe_private.lanes (endpoint_id) values (${endpoints.toSorted()[1] ?? ""})`;
+    const claims = [endpoints.toSorted(), endpoints.toSorted().reverse()].map((ids) => lock(ids).execute());
+    await untilSomebodyWaits(db.sql, 2);
+    return { waiting: Promise.all(claims) };
+  });
+  expect((await waiting).map(([row]) => row?.locked.toSorted())).toEqual(Array(2).fill(endpoints.toSorted()));
 });
 
 describe("max_in_flight", () => {
