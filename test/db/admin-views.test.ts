@@ -158,12 +158,3 @@ describe("admin_usage", () => {
     ]);
   });
 });
-
-test("the role postgres, as Studio asks → everything, without being a superuser", async () => {
-  await seedPrediction(db.sql, world);
-  await addEndpoint(db.sql, world.owner);
-  for (const view of ["admin_queue", "admin_webhook_health", "admin_usage"]) {
-    const { count } = await db.as({ role: "postgres" }, (sql) => sql.unsafe(`select from keyframe_private.${view}`));
-    expect([view, count]).toEqual([view, 1]);
-  }
-});

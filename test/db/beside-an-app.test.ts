@@ -89,23 +89,11 @@ test("what the app creates in public afterwards → has the same default grants 
 
 test("what is added outside our three schemas → bears our name, and nothing of the app's has changed", async () => {
   const after = await readEverything(sql);
-  const ours = /^(schema|relation|column|function|type|trigger|policy|published \S+) keyframe(_worker|_private)?\b/;
   expect(before.filter((entry) => !after.includes(entry))).toEqual([]);
-  const added = after.filter((entry) => !before.includes(entry) && !ours.test(entry));
-  expect(added.map((entry) => entry.split(" ").slice(0, 4).join(" "))).toEqual(
-    [
-      "bucket keyframe-outputs f 209715200",
-      "bucket projects f 10485760",
-      "job keyframe-prune * *",
-      "job keyframe-prune-cron 17 *",
-      "job keyframe-prune-rates 23 *",
-      "job keyframe-prune-references 37 *",
-      "job keyframe-sweep 5 seconds",
-      "policy storage objects keyframe_outputs_select_owner",
-      "policy storage objects keyframe_references_insert_owner",
-      "policy storage objects keyframe_references_select_owner",
-    ].sort(),
-  );
+  const added = after.filter((entry) => !before.includes(entry));
+  expect(added.length).toBeGreaterThan(100);
+  const ours = /^(bucket projects|(\w+|policy storage objects|published \S+) keyframe)/;
+  expect(added.filter((entry) => !ours.test(entry))).toEqual([]);
 });
 
 test("removed by tools/install/remove.sql → the database is as it was before", async () => {

@@ -91,11 +91,6 @@ describe("a lease", () => {
     expect(task?.lease_token).not.toBe(lease);
   });
 
-  test("that was given back → claimed again without a failure", async () => {
-    await seedPrediction(db.sql, world, { status: "processing", columns: { lease_token: null } });
-    expect((await claim(db.sql))[0]).toMatchObject({ task: "poll", attempt: 1, failures: 0, retry_reason: null });
-  });
-
   test("that ran out max_failures times → the prediction fails with attempts_exhausted and is not handed out", async () => {
     await db.sql`update keyframe_private.settings set max_failures = 3`;
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });

@@ -43,16 +43,6 @@ describe("one update of is_default", () => {
     expect(await defaults()).toEqual(shippedBut());
   });
 
-  test("→ counts for the next prediction, and leaves those that were started alone", async () => {
-    const world = await addWorld(db);
-    const before = await start(db, world);
-    await use("first-frame", "bytedance/seedream-4");
-    const after = await start(db, world);
-    expect([before.prediction.model, after.prediction.model]).toEqual(["google/nano-banana", "bytedance/seedream-4"]);
-    const [kept] = await db.sql`select model from keyframe.predictions where id = ${before.prediction.id}`;
-    expect(kept?.model).toBe("google/nano-banana");
-  });
-
   test("of a row that gets another name at the same time → switches", async () => {
     await rolledBack(db.sql, async (sql) => {
       await sql`

@@ -61,23 +61,6 @@ describe("what is queued when predictions are deleted", () => {
     await deleteProject(second.project);
     expect(await files()).toEqual([...first, "keyframe-outputs/o/q/another.png", shared].sort());
   });
-
-  test("an account with several projects that share an image → everything, once", async () => {
-    const reference = await addReference(db, world.owner);
-    for (const name of ["a", "b", "c"]) {
-      const project = await addProject(db, world.owner);
-      await seedOutput({ ...world, project }, `${name}.png`, { reference_image_path: reference });
-    }
-    const other = await addWorld(db);
-    await seedOutput(other, "other.png");
-    await db.sql`delete from auth.users where id = ${world.owner}`;
-    expect(await files()).toEqual([
-      "keyframe-outputs/a.png",
-      "keyframe-outputs/b.png",
-      "keyframe-outputs/c.png",
-      reference,
-    ]);
-  });
 });
 
 describe("an output that may lie in Storage although its prediction did not succeed", () => {

@@ -2,7 +2,9 @@ import { beforeAll, beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, type World } from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
+import { addScene, makeRequest } from "../support/database/requests.ts";
 import { create, liftRateLimits, start } from "../support/database/user.ts";
+import { call } from "../support/database/webhooks.ts";
 
 const HASH = "a".repeat(64);
 const OTHER_HASH = "b".repeat(64);
@@ -110,4 +112,44 @@ test("pruning → takes the keys that are over, a user's and the secret key's, a
   expect(await keys()).toEqual(["young", "young"]);
   await db.sql`delete from auth.users where id = ${world.owner}`;
   expect(await keys()).toEqual(["young"]);
+});
+
+const KEY = { idempotency_key: "once", request_hash: HASH };
+
+test("rotate_webhook_secret replayed → the secret that its own rotation made; once that is over or gone → not_found, and no new one", async () => {
+  const { endpoint: endpoint_id } = await addScene(db, world.owner);
+  const rotate = (key: object = {}, overlap_hours = 24) =>
+    call<{ secret: string; replayed: boolean }>(db, world.owner, "rotate_webhook_secret", {
+      endpoint_id,
+      overlap_hours,
+      ...key,
+    });
+  const { secret } = await rotate(KEY);
+  expect((await rotate()).secret).not.toBe(secret);
+  expect(await rotate(KEY)).toMatchObject({ secret, replayed: true });
+  const [row] = await db.sql`select string_agg(k::text, ' ') as kept from keyframe_private.idempotency_keys k`;
+  expect(row?.kept).not.toContain(secret.slice("whsec_".length, -1));
+  await db.sql`update keyframe_private.webhook_secrets set expires_at = now() - interval '1 second' where expires_at is not null`;
+  expect(await codeOf(rotate(KEY))).toBe("not_found");
+  const last = await rotate({}, 0);
+  expect(await codeOf(rotate(KEY))).toBe("not_found");
+  const [live] = await db.sql`select keyframe_private.webhook_secrets_of(${endpoint_id}) as secrets`;
+  expect(live?.secrets).toEqual([last.secret]);
+});
+
+test("a replay of what is gone by now, or another user's delivery with a key that was used for an own one → not_found", async () => {
+  const [scene, theirs] = [await addScene(db, world.owner), await addScene(db, await db.addUser())];
+  await makeRequest(db, scene, "test_webhook_endpoint", KEY);
+  await db.sql`delete from keyframe.webhook_deliveries where event_type = 'webhook.test'`;
+  expect(await codeOf(makeRequest(db, scene, "test_webhook_endpoint", KEY))).toBe("not_found");
+  const other = { ...KEY, idempotency_key: "twice" };
+  await makeRequest(db, scene, "redeliver_webhook", other);
+  const foreign = { ...theirs, caller: scene.caller };
+  expect(await codeOf(makeRequest(db, foreign, "redeliver_webhook", other))).toBe("not_found");
+});
+
+test("a recovery that recovered nothing → replayed, still says 0", async () => {
+  const scene = await addScene(db, world.owner);
+  for (const replayed of [false, true])
+    expect(await makeRequest(db, scene, "recover_webhook_endpoint", KEY)).toMatchObject({ recovered: 0, replayed });
 });

@@ -111,16 +111,6 @@ describe("putting a task off", () => {
     });
   });
 
-  test("the last failure of a submit that max_failures allows → failed with that failure's code, retryable", async () => {
-    const { id, lease } = await seedPrediction(db.sql, world, { status: "queued", columns: { failures: 7 } });
-    expect(await retryLater(db.sql, id, lease, { code: "provider_unavailable" })).toBe("failed");
-    expect(await readRow(db.sql, id)).toMatchObject({
-      status: "failed",
-      error_code: "provider_unavailable",
-      error_retryable: true,
-    });
-  });
-
   test("a poll with nothing new → polled again after poll_interval, and failures before it no longer count", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, {
       status: "processing",

@@ -2,7 +2,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, type World } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
-import { addScene, addServiceScene, makeRequest, REQUESTS, WEBHOOK_REQUESTS } from "../support/database/requests.ts";
+import { addServiceScene, makeRequest, REQUESTS, WEBHOOK_REQUESTS } from "../support/database/requests.ts";
 import { create, start } from "../support/database/user.ts";
 
 // How a bucket fills and empties. What each request of the API takes and is told: test/api.
@@ -108,11 +108,6 @@ test("a changed limit → holds from the next request on; a class without a row 
   await db.sql`insert into keyframe_private.rate_limits values ('upload', 3, 0.001)`;
 });
 
-test("20 requests of one owner at once → exactly the capacity goes through", async () => {
-  const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => create(db, world.owner)));
-  expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBe(3);
-});
-
 test("rows straight through the Data API → are counted one by one like calls of the functions", async () => {
   const rows = Array.from({ length: 4 }, () => ({ title: "t", text_prompt: "p" }));
   const insert = db.as(
@@ -144,35 +139,6 @@ describe("each function that a user may call, but for health", () => {
     expect(rows.filter(({ name, keyed }) => Boolean(keyed) !== (REQUESTS[name]?.post ?? false))).toEqual([]);
     expect(rows.filter(({ volatility }) => volatility !== "v")).toEqual([]);
   });
-
-  test.each(Object.entries(REQUESTS))(
-    "%s → is refused by an empty bucket of its class, and by no other",
-    async (name, { takes }) => {
-      const scene = await addScene(db, world.owner);
-      const fill = (tokens: number, others: number) => db.sql`
-      insert into keyframe_private.rate_buckets
-      select ${world.owner}, route_class, case route_class when ${takes} then ${tokens}::int else ${others}::int end, now()
-      from keyframe_private.rate_limits
-      on conflict (owner_id, route_class) do update set tokens = excluded.tokens`;
-      await fill(0, 3);
-      expect(await codeOf(makeRequest(db, scene, name))).toBe("rate_limited");
-      await fill(1, 0);
-      if (name === "delete_project") await db.sql`delete from keyframe.predictions`; // a running one would hold it
-      expect((await makeRequest<Answer>(db, scene, name)).rate).toMatchObject({ policy: takes, remaining: 0 });
-    },
-  );
-
-  test.each(Object.keys(REQUESTS).filter((name) => REQUESTS[name]?.post))(
-    "%s replayed with no token left → the first answer's rate",
-    async (name) => {
-      const scene = await addScene(db, world.owner);
-      const key = { idempotency_key: "once", request_hash: "a".repeat(64) };
-      const { rate } = await makeRequest<Answer>(db, scene, name, key);
-      expect(await makeRequest<Answer>(db, scene, name, key)).toMatchObject({ replayed: true, rate });
-      await db.sql`update keyframe_private.rate_buckets set tokens = 0`;
-      expect((await makeRequest<Answer>(db, scene, name, key)).replayed).toBe(true);
-    },
-  );
 
   test("those of webhooks with the secret key → are not limited and return no rate", async () => {
     for (const name of Object.keys(WEBHOOK_REQUESTS)) {

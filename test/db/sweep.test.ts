@@ -199,15 +199,6 @@ describe("prune", () => {
     await db.sql.unsafe(job?.command ?? "");
     expect(await left("select command as name from cron.job_run_details where runid > 900000")).toEqual(["young"]);
   });
-
-  test("projects and predictions → are never pruned", async () => {
-    const { id } = await seedPrediction(db.sql, world, {
-      status: "succeeded",
-      columns: { created_at: new Date(0), completed_at: new Date(0) },
-    });
-    await db.sql`select keyframe_private.prune()`;
-    expect((await readRow(db.sql, id)).status).toBe("succeeded");
-  });
 });
 
 test("pg_cron → sweeps every five seconds, prunes every minute, buckets, its own records and unused images every hour", async () => {

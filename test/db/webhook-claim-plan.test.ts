@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { plansOf } from "../support/database/plans.ts";
-import { addEndpoint, exchange, resultOf, seedDeliveries } from "../support/database/webhooks.ts";
+import { addEndpoint, exchange, seedDeliveries } from "../support/database/webhooks.ts";
 
 // 100,000 delivered, 10,000 due at one endpoint, and a few at ten others.
 
@@ -43,18 +43,6 @@ test("a claim among 100,000 delivered and 10,000 due → goes through the index 
   for (const plan of claims) expect(plan).toContain("webhook_deliveries_due_idx");
   for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_deliveries");
   expect(plans.filter((plan) => plan.includes("lanes_pkey")).length).toBeGreaterThan(0);
-});
-
-test("recording a batch of 36 in it → finds each by its key", async () => {
-  const { deliveries } = await exchange(db.sql);
-  const results = deliveries.map((delivery) => resultOf(delivery, { status_code: 200 }));
-  let recorded = 0;
-  const plans = await plansOf(db.url, async (sql) => {
-    ({ recorded } = await exchange(sql, { results, maxLanes: 0 }));
-  });
-  expect(recorded).toBe(36);
-  expect(plans.some((plan) => plan.includes("webhook_deliveries_pkey"))).toBe(true);
-  for (const plan of plans) expect(plan).not.toContain("Seq Scan on webhook_deliveries");
 });
 
 test("the sweep over it → finds due ones through the index", async () => {

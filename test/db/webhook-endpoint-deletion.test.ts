@@ -78,11 +78,6 @@ describe("an endpoint with deliveries that were sent, failed and wait", () => {
     },
   );
 
-  test.each(["read_webhook_delivery", "redeliver_webhook"])("then %s of what it leaves → not_found", async (name) => {
-    await remove(scene.endpoint);
-    expect(await codeOf(makeRequest(db, scene, name))).toBe("not_found");
-  });
-
   test.each(["test_webhook_endpoint", "redeliver_webhook"])(
     "then %s with the key of one before → not_found",
     async (name) => {

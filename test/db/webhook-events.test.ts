@@ -57,12 +57,6 @@ describe("a new project", () => {
     expect(await receivers()).toEqual([]);
   });
 
-  test("several in one insert through the Data API → one event each", async () => {
-    const rows = ["a", "b", "c"].map((title) => ({ title, text_prompt: "p" }));
-    await db.as({ role: "authenticated", sub: world.owner }, (sql) => sql`insert into keyframe.projects ${sql(rows)}`);
-    expect(await types()).toEqual(Array(3).fill("project.created"));
-  });
-
   test("changed or deleted later → no further event, and the one there is stays", async () => {
     const project = await addProject(db, world.owner);
     await db.sql`update keyframe.projects set title = 'Another' where id = ${project}`;

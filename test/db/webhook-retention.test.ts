@@ -42,15 +42,6 @@ test("more than a batch → the oldest go first, no more than the batch, the res
   expect([await prune(2), await prune(2), await prune(2)]).toEqual([2, 1, 0]);
 });
 
-test("a retention that an administrator has set → holds with the next run", async () => {
-  const young = await addEvent(1);
-  await addEvent(8);
-  await db.sql`update keyframe_private.settings set webhook_retention = '7 days'`;
-  await db.sql`select keyframe_private.prune()`;
-  expect((await left())?.events).toEqual([young]);
-  await db.sql`update keyframe_private.settings set webhook_retention = default`;
-});
-
 describe("a recovery that reaches back to the end of the retention, and meets the pruning", () => {
   let owner: string;
   beforeEach(async () => {

@@ -70,12 +70,6 @@ describe("a receiver that always answers 500", () => {
       from (select extract(epoch from keyframe_private.next_delivery_attempt(2, 500, null, now()) - now()) as wait from generate_series(1, 500)) w`;
     expect(row).toEqual({ different: true, above: true, below: true, spread: true });
   });
-
-  test("an administrator's shorter schedule → holds from the next attempt on", async () => {
-    await db.sql`update keyframe_private.settings set webhook_retry_schedule = '{10 seconds,10 seconds}'`;
-    expect((await waitsOf(await seedAt(START), { status_code: 500 })).length).toBe(2);
-    await db.sql`update keyframe_private.settings set webhook_retry_schedule = default`;
-  });
 });
 
 test("2xx → delivered at once; every other status, and no answer → tried again, and the row says why", async () => {

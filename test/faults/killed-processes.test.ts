@@ -101,22 +101,6 @@ test("generate killed in the middle of a copy into Storage → copied again, no 
   await until("the half file is gone", async () => (await storedFiles()).halves === 0);
 });
 
-test("replicate-webhook killed as callbacks come → the prediction ends once", async () => {
-  await stack.setRunDelay(700);
-  const { made, prompt } = await start();
-  await killAndAwaitRestart(stack, "keyframe-replicate-webhook");
-  await expectOneSuccess(made, prompt);
-});
-
-test("the gateway, and with it Auth, REST and Storage, killed during a run → the prediction ends once", async () => {
-  await stack.setRunDelay(700);
-  const { made, prompt } = await start();
-  await untilRow("the run is on its way", made, ({ status }) => status !== "queued");
-  await killAndAwaitRestart(stack, "gateway");
-  await letLeaseRunOut(stack.sql, made.predictionId);
-  await expectOneSuccess(made, prompt);
-});
-
 test("the gateway killed in the middle of a copy into Storage → copied again", async () => {
   const { made, prompt } = await start("output_slow=1500");
   await until("some of the file has arrived", async () => (await storedFiles()).halves > 0);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { readRow } from "../support/database/calls.ts";
-import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { addReference, start, type Wanted } from "../support/database/user.ts";
 
@@ -11,11 +11,8 @@ beforeEach(async () => {
   world = await addWorld(db);
 });
 
-const frame = (
-  step: "first-frame" | "last-frame" = "first-frame",
-  status: "succeeded" | "storing" = "succeeded",
-  of = world,
-) => seedPrediction(db.sql, of, { step, status });
+const frame = (step: "first-frame" | "last-frame" = "first-frame") =>
+  seedPrediction(db.sql, world, { step, status: "succeeded" });
 
 /** The code of the refusal; also makes sure that it left no row and took no token. */
 async function refusalCode(wanted: Wanted): Promise<string> {
@@ -45,29 +42,6 @@ async function withModel(step: string, model: string, work: () => Promise<void>)
     await use(before?.model);
   }
 }
-
-test("another user's project, or reference → not_found, word for word as for one that never was", async () => {
-  const other = await addWorld(db);
-  const theirs = await addReference(db, other.owner);
-  for (const [foreign, absent] of [
-    [{ project: other.project }, { project: crypto.randomUUID() }],
-    [{ reference: theirs }, { reference: `projects/${crypto.randomUUID()}.png` }],
-  ] as [Wanted, Wanted][]) {
-    expect(await refusalCode(foreign)).toBe("not_found");
-    expect(await refusalOf(start(db, world, foreign))).toEqual(await refusalOf(start(db, world, absent)));
-  }
-});
-
-test("frames of the wrong step or of another project of the owner → not_found; one that has not succeeded → frame_not_ready", async () => {
-  const elsewhere = await frame("first-frame", "succeeded", { ...world, project: await addProject(db, world.owner) });
-  const [first, last] = [await frame(), await frame("last-frame")];
-  for (const firstFrame of [elsewhere.id, last.id]) {
-    expect(await refusalCode({ step: "video", firstFrame })).toBe("not_found");
-  }
-  expect(await refusalCode({ step: "video", lastFrame: first.id })).toBe("not_found");
-  const storing = await frame("last-frame", "storing");
-  expect(await refusalCode({ step: "video", lastFrame: storing.id })).toBe("frame_not_ready");
-});
 
 test("a reference path that is no projects/<file_name> → invalid_request", async () => {
   for (const reference of [
@@ -142,4 +116,31 @@ test("no default model for a step → an error of ours, nothing is inserted", as
   await frame();
   expect(await refusalOf(start(db, world, { step: "video" }))).toMatchObject({ sqlstate: "P0001" });
   await db.sql`update keyframe.models set is_default = true where step = 'video' and model = 'kwaivgi/kling-v2.1'`;
+});
+
+test("owner, prompt and model of a first frame; a prompt and a reference of its own are kept", async () => {
+  expect(await readRow(db.sql, (await start(db, world)).prediction.id)).toMatchObject({
+    ...{ owner_id: world.owner, project_id: world.project, step: "first-frame", status: "queued", attempt: 0 },
+    ...{ prompt: "A harbour at dawn, fog, one red boat", model: "google/nano-banana" },
+    ...{ reference_image_path: null, progress: null },
+  });
+  const own = { prompt: "The boat leaves", reference: await addReference(db, world.owner) };
+  const row = await readRow(db.sql, (await start(db, world, own)).prediction.id);
+  expect([row.prompt, row.reference_image_path]).toEqual([own.prompt, own.reference]);
+});
+
+test("the answer → has what the API sends, and nothing else of the row", async () => {
+  const { prediction } = await start(db, world);
+  expect(Object.keys(prediction).join(" ")).toBe(
+    "id project_id step status model attempt progress prompt reference_image_path first_frame_prediction_id " +
+      "last_frame_prediction_id duration_seconds queue_position error_code error_message error_retryable output_path " +
+      "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds " +
+      "created_at started_at completed_at",
+  );
+});
+
+test("an administrator's insert without a caller → belongs to the project's owner", async () => {
+  const [row] =
+    await db.sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame') returning owner_id`;
+  expect(row?.owner_id).toBe(world.owner);
 });
