@@ -221,7 +221,7 @@ test.each([
     ["'{{5}}'", "'{{5,10},{5,10}}'", "'{null}'", "'{5,null}'"],
   ],
 ])(
-  "an address that is none, or a list that is nested, has a gap or does not end, in %s → refused",
+  "a list in %s that is nested, has a gap or does not end, or an address that is none → refused",
   async (_column, statement, values) => {
     for (const value of values) {
       await rolledBack(db.sql, async (sql) => {

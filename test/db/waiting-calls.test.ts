@@ -40,11 +40,14 @@ const CALLS = {
 describe.each(Object.entries(CALLS))("%s", (_name, { makeDue, call }) => {
   test("nothing due → comes back empty when its time is up", async () => {
     // On a busy machine a slow check can end the wait before its time (keyframe_private.wait_for_due), but not each time.
-    const calls = [];
-    for (let time = 0; time < 5; time++) calls.push(await timed(call(200)));
-    expect(calls.flatMap(({ answer }) => answer)).toEqual([]);
-    expect(Math.max(...calls.map(({ ms }) => ms))).toBeGreaterThan(150);
-    expect(Math.min(...calls.map(({ ms }) => ms))).toBeLessThan(LONG_MS);
+    let longest = 0;
+    for (let time = 0; time < 5 && longest <= 150; time++) {
+      const { ms, answer } = await timed(call(200));
+      expect(answer).toEqual([]);
+      expect(ms).toBeLessThan(LONG_MS);
+      longest = Math.max(longest, ms);
+    }
+    expect(longest).toBeGreaterThan(150);
   });
 
   test("something is due already → no wait", async () => {
@@ -73,10 +76,11 @@ describe.each(Object.entries(CALLS))("%s", (_name, { makeDue, call }) => {
   });
 
   test("a second call that would wait → comes back at once: one connection is enough for waiting", async () => {
-    const first = call(1_000);
+    const first = call(LONG_MS);
     await untilACallWaits(db.sql);
     expect((await timed(call(LONG_MS))).ms).toBeLessThan(LONG_MS / 2);
-    expect(await first).toEqual([]);
+    const id = await makeDue(new Date(Date.now() - 1_000));
+    expect(await first).toMatchObject([{ id }]);
   });
 });
 
@@ -108,12 +112,13 @@ test("with results → they are recorded without a wait", async () => {
 
 test("the heartbeat → is not delayed by the wait of the call that recorded it", async () => {
   await exchange(db.sql, { heartbeatMs: 60_000 });
-  const waiting = exchange(db.sql, { heartbeatMs: 60_000, waitMs: 1_000 });
+  const waiting = exchange(db.sql, { heartbeatMs: 60_000, waitMs: LONG_MS });
   await untilACallWaits(db.sql);
   // The row is not locked: another claim records its heartbeat too.
   await exchange(db.sql, { heartbeatMs: 0 });
   const [row] =
     await db.sql`select alive_until = '-infinity' as ended from keyframe_private.worker_heartbeats where function_name = 'deliver'`;
   expect(row?.ended).toBe(true);
-  await waiting;
+  await seedDeliveries(db.sql, endpoint, 1);
+  expect((await waiting).deliveries).toHaveLength(1);
 });
