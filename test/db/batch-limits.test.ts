@@ -130,3 +130,25 @@ test("sixteen endpoints have something due, two lanes are wanted → two are tak
     }
   });
 });
+
+test("no function compares with a limited subquery by in: = any (array(…)) runs it once, whatever the plan", async () => {
+  const functions = await db.sql<{ name: string; source: string }[]>`
+    select oid::regprocedure::text as name, prosrc as source from pg_proc
+    where pronamespace::regnamespace::text like 'keyframe%'`;
+  expect(functions.length).toBeGreaterThan(80);
+  const limited = functions.filter(({ source }) => subqueriesAfterIn(source).some((text) => /\blimit\b/i.test(text)));
+  expect(limited.map(({ name }) => name)).toEqual([]);
+});
+
+/** The text of each `in (select …)`, to its closing parenthesis. */
+function subqueriesAfterIn(source: string): string[] {
+  return [...source.matchAll(/\bin\s*\(\s*select\b/gi)].map(({ index }) => {
+    const from = source.indexOf("(", index);
+    let depth = 0;
+    for (let at = from; at < source.length; at++) {
+      if (source[at] === "(") depth++;
+      if (source[at] === ")" && --depth === 0) return source.slice(from, at);
+    }
+    return source.slice(from);
+  });
+}

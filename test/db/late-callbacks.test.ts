@@ -170,6 +170,18 @@ describe("a prediction that ends before its run does", () => {
     expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
     expect(await runsToCancel(db.sql)).toEqual([run]);
   });
+
+  test.each([
+    ["failed", "provider_failed"],
+    ["canceled", "provider_canceled"],
+    ["aborted", "provider_aborted"],
+    ["succeeded", "provider_no_output"],
+  ])("the provider itself said %s (%s) → nothing to cancel", async (status, code) => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    await providerSays(db.sql, { id, run: run ?? "", status, outputUrl: null });
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: code, error_retryable: true });
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  });
 });
 
 describe("asking the provider to cancel a run", () => {

@@ -52,6 +52,14 @@ describe("only the holder of the lane can record", () => {
     expect((await record(deliveries.map((held) => resultOf(held, { status_code: 200 })))).recorded).toBe(1);
   });
 
+  test("the same result sent twice (the first answer was lost) → counts once", async () => {
+    const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
+    const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
+    expect((await exchange(db.sql, { results, held: [] })).recorded).toBe(1);
+    expect((await exchange(db.sql, { results, held: [] })).recorded).toBe(0);
+    expect((await attemptsOf(id)).length).toBe(1);
+  });
+
   test("a delivery that an administrator gave up while it was sent → stays given up, the result is dropped, its lane is free", async () => {
     const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const { deliveries } = await exchange(db.sql);
