@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, complete, fail, makeDue, providerSays, readRow, retryLater } from "../support/database/calls.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
-import { rolledBack } from "../support/database/rolled-back.ts";
 import { addEndpoint, clearWebhooks } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
@@ -45,16 +44,6 @@ describe("a new project", () => {
     expect([...rows]).toEqual([
       { status: "pending", attempts: 0, due: true, event_type: "project.created", same_owner: true },
     ]);
-  });
-
-  test("that is rolled back → takes its event and deliveries with it", async () => {
-    await addEndpoint(db.sql, world.owner);
-    await rolledBack(db.sql, async (sql) => {
-      await sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${world.owner}, 't', 'p')`;
-      expect((await sql`select from keyframe.webhook_deliveries`).count).toBe(1);
-    });
-    expect(await events()).toEqual([]);
-    expect(await receivers()).toEqual([]);
   });
 
   test("changed or deleted later → no further event, and the one there is stays", async () => {

@@ -205,11 +205,6 @@ const tried = (at: Date, status: "pending" | "delivered" | "exhausted", last_err
 const delivered = (at: Date) => tried(at, "delivered", null);
 
 describe("webhook_health", () => {
-  test("an endpoint that was sent nothing → no hours and no last attempt", async () => {
-    await seedDeliveries(db.sql, endpoint, 2);
-    expect(await read()).toEqual({ endpoint_id: endpoint, last: null, hours: [] });
-  });
-
   test("deliveries as the sender records them → each once, as what became of it, with the last attempt", async () => {
     await seedDeliveries(db.sql, endpoint, 2);
     await sendNext(db.sql, { status_code: 204 });
