@@ -76,9 +76,7 @@ test("a client of supabase-js with the secret key → lists them, as an administ
 
 test.each<[string, () => Record<string, string>]>([
   ["a guessed key", () => ({ apikey: "sb_secret_0000000000000000000000_00000000" })],
-  ["the key with its last character changed", () => ({ apikey: `${inject("stack").secretKey.slice(0, -1)}~` })],
   ["a guessed key beside a good session", () => ({ apikey: "sb_secret_guess", authorization: `Bearer ${user.token}` })],
-  ["a guessed key as Authorization", () => ({ authorization: "Bearer sb_secret_guess" })],
   ["the publishable key", () => ({ apikey: inject("stack").publishableKey })],
   [
     "the right key beside a broken session",
