@@ -247,7 +247,7 @@ test("an Idempotency-Key on PATCH and DELETE, which end where they ended before 
 
 // One instance of the function reads one upload of an account at a time, so the second goes to another instance, as the hosted
 // platform runs several.
-test("an upload that an equal one overtakes on the way to Storage → 201 for both, one file", async () => {
+test("an upload that an equal one overtakes on the way to Storage → 201 for both, one file; another image with that key → 422", async () => {
   const user = await signUp();
   const onItsWay = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
@@ -276,4 +276,6 @@ test("an upload that an equal one overtakes on the way to Storage → 201 for bo
   ]);
   expect(late.data).toEqual(quick.data);
   expect(await sql`select from storage.objects where bucket_id = 'projects' and owner_id = ${user.id}`).toHaveLength(1);
+  const other = await user.call("/api/projects/reference-images", { body: await drawImage(), headers });
+  expect(other.error?.code).toBe("idempotency_mismatch");
 });

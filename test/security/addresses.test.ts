@@ -12,7 +12,7 @@ import { signUp } from "../support/api/user.ts";
 const sql = openDatabase();
 const words = (text: string) => text.trim().split(/\s+/);
 
-/** Loopback in IPv4 and IPv6, by name, behind another host, and without https: what a stack on this machine may permit. */
+/** Loopback in IPv4 and IPv6, by name, and without https: what a stack on this machine permits. */
 const LOOPBACK = words(`
   https://127.0.0.1:8443/ https://127.1:8443/ https://2130706433:8443/ https://0x7f.1:8443/ https://0177.0.0.01:8443/ https://127.0.0.1.:8443/
   https://１２７.0.0.1:8443/ https://127。0。0。1:8443/ https://①②⑦.0.0.①:8443/ https://127%2e0%2e0%2e1:8443/ https://[::1]:8443/
