@@ -4,7 +4,6 @@ import { footprint, openDatabase } from "../support/api/database.ts";
 import { readReply } from "../support/api/envelope.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { listDeliveries, register, SILENT } from "../support/api/webhooks.ts";
-import { drawImage } from "../support/media/images.ts";
 import { rawExchange } from "../support/security/raw.ts";
 
 const sql = openDatabase();
@@ -137,8 +136,6 @@ test.each<[what: string, json: unknown, paths: string[]]>([
     { description: "", ownerId: "x", owner_id: "x", id: "x" },
     ["ownerId", "owner_id", "id"],
   ],
-  ["a field that is the service's", { description: "", createdAt: "2020-01-01T00:00:00Z" }, ["createdAt"]],
-  ["a name in another case", { description: "", Title: "b" }, ["Title"]],
   [
     "names that every object has",
     JSON.parse('{"description": "", "__proto__": {}, "constructor": {}, "toString": 1}'),
@@ -146,18 +143,14 @@ test.each<[what: string, json: unknown, paths: string[]]>([
   ],
   ["an empty title", { title: "" }, ["title"]],
   ["a title of 201 characters", { title: "x".repeat(201) }, ["title"]],
-  ["a title of 201 emoji", { title: "🎬".repeat(201) }, ["title"]],
   ["an empty textPrompt", { textPrompt: "" }, ["textPrompt"]],
   ["a textPrompt of 4001 characters", { textPrompt: "x".repeat(4001) }, ["textPrompt"]],
   ["a description of 4001 characters", { description: "x".repeat(4001) }, ["description"]],
-  ["NUL in a title and a textPrompt", { title: "a\0b", textPrompt: "\0" }, ["title", "textPrompt"]],
-  ["a title of spaces", { title: "   " }, ["title"]],
-  ["a title of zero-width characters", { title: "\u200b\u2060\ufeff" }, ["title"]],
-  ["a title with a terminal escape", { title: "\u001b[2JHarbour" }, ["title"]],
-  ["a title of two lines", { title: "Harbour\nat dawn" }, ["title"]],
-  ["a title that turns what follows it", { title: "Harbour\u202e" }, ["title"]],
-  ["a textPrompt of line breaks", { textPrompt: "\n\n" }, ["textPrompt"]],
-  ["a description with a terminal escape", { description: "\u009b2J" }, ["description"]],
+  [
+    "two lines as title, and no visible character",
+    { title: "Harbour\nat dawn", textPrompt: "\n" },
+    ["title", "textPrompt"],
+  ],
   ["halves of characters", { title: "a\ud83c", description: "\udfac" }, ["title", "description"]],
 ])(
   "POST and PATCH of a project with %s → 400 that names the field, and nothing changed",
@@ -182,16 +175,19 @@ test.each<[what: string, json: unknown, path: string]>([
   ]);
 });
 
+// Which characters a text may have: test/db/texts.test.ts.
 test.each([
-  ["200 emoji: characters count, not UTF-16 units", { title: "🎬".repeat(200) }],
-  ["4000 emoji as textPrompt and as description", { textPrompt: "🎬".repeat(4000), description: "🎞".repeat(4000) }],
   [
-    "text that looks like SQL and HTML",
-    { title: "'); drop table projects; --", textPrompt: "<script>alert(1)</script>" },
+    "4000 emoji as textPrompt and as description: characters count, not UTF-16 units",
+    { title: "🎬".repeat(200), textPrompt: "🎬".repeat(4000), description: "🎞".repeat(4000) },
   ],
-  ["lines and tabs in textPrompt and description", { textPrompt: "A harbour\n\tat dawn", description: "One\r\ntwo" }],
-  ["joiners in Persian, Hindi and emoji", { title: "می\u200cخواهم क्\u200dष 👩‍👩‍👧 🏴󠁧󠁢󠁷󠁬󠁳󠁿" }],
-  ["text from right to left, and with combining marks", { title: "מִגְדַּלּוֹר", textPrompt: "e\u0301 👩‍👩‍👧" }],
+  [
+    "text that looks like SQL and HTML, joiners, combining marks, lines and tabs",
+    {
+      title: "'); drop table projects; -- می\u200cخواهم क्\u200dष 👩‍👩‍👧 מִגְדַּלּוֹר",
+      textPrompt: "<script>alert(1)</script>\n\tat dawn, e\u0301",
+    },
+  ],
 ])("POST of a project with %s → 201, and back comes what was sent", async (_name, fields) => {
   const { status, data } = await user.post("/api/projects", { ...GOOD, ...fields });
   expect([status, data]).toEqual([201, expect.objectContaining({ ...GOOD, description: "", ...fields })]);
@@ -208,79 +204,28 @@ test.each([
   ["video", { durationSeconds: 5.5 }, "durationSeconds"],
   ["video", { durationSeconds: "5" }, "durationSeconds"],
   ["video", { firstFramePredictionId: "latest" }, "firstFramePredictionId"],
-  ["video", { model: "google/veo-3.1" }, "model"],
-  ["video", { prompt: "" }, "prompt"],
   ["video", { prompt: "x".repeat(4001) }, "prompt"],
-  ["video", { prompt: null }, "prompt"],
   ["video", { status: "succeeded" }, "status"],
   ["cancel", {}, "predictionId"],
-  ["cancel", { predictionId: "latest" }, "predictionId"],
 ])("POST %s with %j → 400 that names %s, and nothing changed", async (step, fields, path) => {
   const options = { method: "POST", json: { projectId, ...fields } };
   expect(await refused(`/api/projects/generate/${step}`, options)).toEqual([400, "invalid_request", [path]]);
 });
 
 test.each([
-  "projects/../keyframe-outputs/a.png",
-  "projects/..",
-  "projects/a..png",
-  "../projects/a.png",
-  "projects/%2e%2e/a.png",
-  "projects/a/b.png",
-  "projects//a.png",
-  "projects/",
-  "/projects/a.png",
-  "./projects/a.png",
-  "keyframe-outputs/a.png",
-  "Projects/a.png",
-  "a.png",
-  "projects/a.png?x=1",
-  "projects/a b.png",
-  "projects/a.png\n",
-  "projects/a.png\0",
-  "projects/.hidden.png",
-  "projects\\a.png",
-  "projects/ä.png",
-  `projects/${"a".repeat(201)}`,
-  "https://example.com/a.png",
-  "data:image/png;base64,iVBORw0KGgo=",
-  "",
-  7,
-  null,
+  ..."projects/../keyframe-outputs/a.png projects/.. projects/a..png ../projects/a.png projects/%2e%2e/a.png projects/a/b.png".split(
+    " ",
+  ),
+  ..."projects//a.png projects/ /projects/a.png ./projects/a.png keyframe-outputs/a.png Projects/a.png a.png".split(
+    " ",
+  ),
+  ..."projects/a.png?x=1 projects/.hidden.png projects\\a.png projects/ä.png https://example.com/a.png".split(" "),
+  ...["projects/a b.png", "projects/a.png\n", "projects/a.png\0", `projects/${"a".repeat(201)}`, "", 7, null],
   ["projects/a.png"],
 ])("the reference %j → 400 that names it, and nothing changed", async (referenceImagePath) => {
-  for (const step of ["first-frame", "last-frame"]) {
-    const options = { method: "POST", json: { projectId, referenceImagePath } };
-    const bad = [400, "invalid_request", ["referenceImagePath"]];
-    expect(await refused(`/api/projects/generate/${step}`, options)).toEqual(bad);
-  }
-});
-
-test("another user's image, or one of that name in the other bucket → 404, word for word as for one that never was", async () => {
-  const stranger = await signUp();
-  const name = `${crypto.randomUUID()}.png`;
-  const { url, secretKey } = inject("stack");
-  const stored = await fetch(`${url}/storage/v1/object/keyframe-outputs/${name}`, {
-    method: "POST",
-    headers: { apikey: secretKey, authorization: `Bearer ${secretKey}`, "content-type": "image/png" },
-    body: await drawImage(),
-  });
-  expect(stored.status).toBe(200);
-  const paths = [await stranger.upload(await drawImage()), `projects/${name}`, `projects/${crypto.randomUUID()}.png`];
-  const before = await everything();
-  for (const [path, method, json] of [
-    ["/api/projects/generate/first-frame", "POST", { projectId }],
-    ["/api/projects/generate/last-frame", "POST", { projectId }],
-    [`/api/projects/${projectId}`, "PATCH", {}],
-  ] as const) {
-    const replies = await Promise.all(
-      paths.map((referenceImagePath) => user.call(path, { method, json: { ...json, referenceImagePath } })),
-    );
-    expect(replies.map(({ status, error }) => [status, error?.message])).toEqual(
-      replies.map(() => [404, replies[2]?.error?.message]),
-    );
-  }
-  expect(await everything()).toEqual(before);
+  const options = { method: "POST", json: { projectId, referenceImagePath } };
+  const bad = [400, "invalid_request", ["referenceImagePath"]];
+  expect(await refused("/api/projects/generate/first-frame", options)).toEqual(bad);
 });
 
 const encode = (text: string) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -292,7 +237,7 @@ const LISTS = () => [
 ];
 
 test.each([
-  ...["0", "101", "-1", "1.5", "abc", "", "1e1", "0x1", " 1"].map((value) => ["limit", value]),
+  ...["0", "101", "abc"].map((value) => ["limit", value]), // others: test/unit/contract-bodies.test.ts
   ...["", "x", "%%%%", ID, "A".repeat(5000)].map((value) => ["cursor", value]),
   ["cursor", encode(`2026-13-01T00:00:00+00:00 ${ID}`)],
   ["cursor", encode("2026-01-01T00:00:00+00:00")],
@@ -338,14 +283,8 @@ test.each<[path: () => string, name: string]>([
 });
 
 test.each([
-  ["an event there is not", { eventTypes: ["project.created", "project.deleted"] }, "eventTypes.1"],
   ["an event without subscriptions", { eventTypes: ["webhook.test"] }, "eventTypes.0"],
-  ["no address", { url: "" }, "url"],
-  ["half an address", { url: "hooks.example.com" }, "url"],
   ["another protocol", { url: "ftp://hooks.example.com/" }, "url"],
-  ["a password in the address", { url: "https://me:word@hooks.example.com/" }, "url"],
-  ["a fragment in the address", { url: "https://hooks.example.com/#here" }, "url"],
-  ["a space in the address", { url: "https://hooks.example.com/a b" }, "url"],
   ["a description of 501 characters", { description: "🎬".repeat(501) }, "description"],
   ["another user as owner", { ownerId: null }, "ownerId"],
 ])(
@@ -360,8 +299,9 @@ test.each([
 );
 
 test.each([
-  ...[-1, 73, 0.5, "24", null].map((overlapHours) => ["secret/rotate", { overlapHours }, "overlapHours"] as const),
-  ...[undefined, "yesterday", "2026-01-01", 0].map((since) => ["recover", { since }, "since"] as const),
+  ["secret/rotate", { overlapHours: 73 }, "overlapHours"],
+  ["recover", {}, "since"],
+  ["recover", { since: "2026-01-01" }, "since"],
 ])("POST %s with %j → 400 that names %s, and nothing changed", async (rest, json, path) => {
   const options = { method: "POST", json };
   expect(await refused(`/api/webhooks/${webhookId}/${rest}`, options)).toEqual([400, "invalid_request", [path]]);

@@ -165,15 +165,6 @@ test("one key for two steps with equal bodies → 422: the path belongs to the r
   expect((await user.post("/api/projects/generate/last-frame", body, key)).error?.code).toBe("idempotency_mismatch");
 });
 
-test("the same image twice with one key → one file; another image → 422", async () => {
-  const headers = { "content-type": "image/png", ...freshKey() };
-  const upload = (body: BodyInit) => scene.user.call("/api/projects/reference-images", { body, headers });
-  const image = await drawImage();
-  const [first, second] = [await upload(image), await upload(image)];
-  expect([second.status, replayed(second), second.data]).toEqual([201, "true", first.data]);
-  expect((await upload(await drawImage())).error?.code).toBe("idempotency_mismatch");
-});
-
 test("a start repeated after its end → 202 with the finished prediction and its output, one run at the provider", async () => {
   const { user, projectId } = scene;
   const [key, body] = [freshKey(), { projectId, prompt: uniquePrompt() }];
@@ -201,7 +192,6 @@ test("a request that was refused does not use its key up → the same key works 
 });
 
 test.each([
-  ["of 1 character", "k", 201],
   ["of 255 characters", "k".repeat(255), 201],
   ["with every kind of visible character", "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~", 201],
   ["that is empty", "", 400],
@@ -257,7 +247,7 @@ test("an Idempotency-Key on PATCH and DELETE, which end where they ended before 
 
 // One instance of the function reads one upload of an account at a time, so the second goes to another instance, as the hosted
 // platform runs several.
-test("an upload that an equal one overtakes on the way to Storage → 201 for both, one file", async () => {
+test("an upload that an equal one overtakes on the way to Storage → 201 for both, one file; another image with that key → 422", async () => {
   const user = await signUp();
   const onItsWay = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
@@ -286,4 +276,6 @@ test("an upload that an equal one overtakes on the way to Storage → 201 for bo
   ]);
   expect(late.data).toEqual(quick.data);
   expect(await sql`select from storage.objects where bucket_id = 'projects' and owner_id = ${user.id}`).toHaveLength(1);
+  const other = await user.call("/api/projects/reference-images", { body: await drawImage(), headers });
+  expect(other.error?.code).toBe("idempotency_mismatch");
 });

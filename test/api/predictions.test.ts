@@ -151,47 +151,15 @@ describe("starting and reading", () => {
   });
 });
 
-describe("refusing to start", () => {
-  let user: User; // nothing of whom is under way
-  let projectId: string;
-  beforeAll(async () => {
-    user = await signUp();
-    projectId = await user.createProject();
-  });
-
-  async function refusal(step: string, body: Record<string, unknown>) {
-    const before = await footprint(sql, user.id);
-    const { status, error } = await user.post(`/api/projects/generate/${step}`, body);
-    expect(await footprint(sql, user.id)).toEqual(before);
-    return [status, error?.code, ...(error?.message.match(/5 or 10 seconds/) ?? [])];
-  }
-
-  test("a video without a first frame that succeeded, or a frame named that runs, failed or was canceled → 409 frame_not_ready", async () => {
-    const own = await user.createProject();
-    const notReady = [409, "frame_not_ready"];
-    expect(await refusal("video", { projectId: own })).toEqual(notReady);
-    const failing = await user.start("first-frame", { projectId: own, prompt: uniquePrompt("[[fault:failed]]") });
-    const frames = [await user.finish(failing)];
-    for (const _ of ["runs", "canceled"]) frames.push(await startStuck(sql, user, "first-frame", own));
-    await cancel(user, frames[2] as Prediction);
-    expect(await refusal("video", { projectId: own })).toEqual(notReady);
-    for (const { predictionId: firstFramePredictionId } of frames) {
-      expect(await refusal("last-frame", { projectId: own, firstFramePredictionId })).toEqual(notReady);
-      expect(await refusal("video", { projectId: own, firstFramePredictionId })).toEqual(notReady);
-    }
-    const [{ predictionId = "" } = {}] = frames.slice(1);
-    const notFound = [404, "not_found"];
-    expect(await refusal("video", { projectId: own, lastFramePredictionId: predictionId })).toEqual(notFound);
-    expect(await refusal("last-frame", { projectId, firstFramePredictionId: predictionId })).toEqual(notFound);
-    await cancel(user, frames[1] as Prediction);
-  });
-
-  test("a duration the model does not make → 422 unsupported_input with those it makes, before any charge", async () => {
-    const own = await user.createProject();
-    await user.finish(await user.start("first-frame", { projectId: own }));
-    const unsupported = [422, "unsupported_input", "5 or 10 seconds"];
-    expect(await refusal("video", { projectId: own, durationSeconds: 7 })).toEqual(unsupported);
-  });
+test("a duration the model does not make → 422 unsupported_input with those it makes, before any charge", async () => {
+  const one = await signUp(); // nothing of whom is under way
+  const own = await one.createProject();
+  await one.finish(await one.start("first-frame", { projectId: own }));
+  const before = await footprint(sql, one.id);
+  const { status, error } = await one.post("/api/projects/generate/video", { projectId: own, durationSeconds: 7 });
+  expect([status, error?.code]).toEqual([422, "unsupported_input"]);
+  expect(error?.message).toContain("5 or 10 seconds");
+  expect(await footprint(sql, one.id)).toEqual(before);
 });
 
 describe("cancelling", () => {

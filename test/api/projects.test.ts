@@ -218,19 +218,6 @@ describe("what its predictions are made of", () => {
     expect((await video({ lastFramePredictionId })).lastFramePredictionId).toBe(lastFramePredictionId);
   });
 
-  test("PATCH selected to a frame of another project, or that failed → 404, 409", async () => {
-    const other = await user.createProject();
-    const failed = await user.finish(await user.start("first-frame", { projectId: other, prompt: fails() }));
-    for (const [frame, code] of [
-      [older, "not_found"],
-      [failed, "frame_not_ready"],
-    ] as const) {
-      const json = { selected: { "first-frame": frame.predictionId } };
-      const { error } = await user.call(`/api/projects/${other}`, { method: "PATCH", json });
-      expect(error?.code).toBe(code);
-    }
-  });
-
   test("PATCH referenceImagePath → kept with the project until null", async () => {
     const referenceImagePath = await user.upload(await drawImage());
     expect((await changeProject(user, projectId, { referenceImagePath })).referenceImagePath).toBe(referenceImagePath);

@@ -84,41 +84,7 @@ test("a request that is refused for another reason → costs no token", async ()
   expect(taken).toEqual([0, 0, 0, 0, 0]);
 });
 
-test("80 reads at once with 50 tokens left → 50 are answered, 30 are refused", async () => {
-  const id = scene.user.id;
-  await fillBuckets(sql, id);
-  // Nothing comes back meanwhile: the clock of this bucket begins later.
-  await sql`
-    insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
-    values (${id}, 'read', 50, now() + interval '50 seconds')`;
-  const replies = await Promise.all(Array.from({ length: 80 }, () => request("readWebhook", scene)));
-  expect(replies.filter(({ status }) => status === 200)).toHaveLength(50);
-  expect(replies.filter(({ status }) => status === 429)).toHaveLength(30);
-});
-
-test("an administrator's update of keyframe_private.rate_limits → holds from the next request on, without a deploy", async () => {
-  const id = scene.user.id;
-  await fillBuckets(sql, id);
-  const policy = async () => (await request("readProject", scene)).headers.get("ratelimit-policy");
-  /** Ten thousand seconds ago so many tokens were missing that 20 per second do not make up for them, but 20.1 do. */
-  const runDry = () => sql`
-    insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
-    values (${id}, 'read', -200500, now() - interval '10000 seconds')
-    on conflict (owner_id, route_class) do update set tokens = excluded.tokens, refilled_at = excluded.refilled_at`;
-  expect(await policy()).toBe('"read";q=1200;w=60');
-  await runDry();
-  expect((await request("readProject", scene)).status).toBe(429);
-  // Raised by so little that nobody else notices.
-  await sql`update keyframe_private.rate_limits set capacity = 1201, per_second = 20.1 where route_class = 'read'`;
-  try {
-    await runDry();
-    expect(await policy()).toBe('"read";q=1201;w=60');
-  } finally {
-    await sql`update keyframe_private.rate_limits set capacity = 1200, per_second = 20 where route_class = 'read'`;
-  }
-  expect(await policy()).toBe('"read";q=1200;w=60');
-});
-
+// How tokens are counted and come back, and what a changed limit does: test/db/rate-limits.test.ts.
 test("the secret key → no limit, and no RateLimit headers", async () => {
   const { status, headers } = await asProject().call("/api/webhooks");
   expect([status, headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([200, null, null]);

@@ -35,29 +35,6 @@ test("POST with the secret key → a service-wide endpoint, which its list shows
   expect(ofUser.map((one) => one.webhookId)).toEqual([own.webhookId]);
 });
 
-test("a user reads nothing of it by the Data API either", async () => {
-  const { webhookId } = await registerServiceWide();
-  await project.post(`/api/webhooks/${webhookId}/test`, {});
-  for (const table of ["webhook_endpoints", "webhook_deliveries", "webhook_events"]) {
-    expect([table, (await user.supabase.from(table).select("*").is("owner_id", null)).data]).toEqual([table, []]);
-  }
-});
-
-test("it gets the events of all users; a user's own endpoint that user's alone", async () => {
-  const wide = await registerServiceWide({ eventTypes: ["project.created"] });
-  const other = await signUp();
-  const own = await register(other, { eventTypes: ["project.created"] });
-  const projects = [await user.createProject(), await other.createProject()];
-  const heard = async (webhookId: string) => {
-    const rows = await sql<{ project_id: string }[]>`
-      select v.project_id from keyframe.webhook_deliveries d join keyframe.webhook_events v on v.id = d.event_id
-      where d.endpoint_id = ${webhookId}`;
-    return rows.map((row) => row.project_id).filter((id) => projects.includes(id));
-  };
-  expect((await heard(wide.webhookId)).sort()).toEqual([...projects].sort());
-  expect(await heard(own.webhookId)).toEqual(projects.slice(1));
-});
-
 test("twenty is the limit of an owner, not of the project", async () => {
   for (let count = 0; count < 21; count++) await registerServiceWide({ enabled: false });
 });
@@ -76,9 +53,7 @@ test("a client of supabase-js with the secret key → lists them, as an administ
 
 test.each<[string, () => Record<string, string>]>([
   ["a guessed key", () => ({ apikey: "sb_secret_0000000000000000000000_00000000" })],
-  ["the key with its last character changed", () => ({ apikey: `${inject("stack").secretKey.slice(0, -1)}~` })],
   ["a guessed key beside a good session", () => ({ apikey: "sb_secret_guess", authorization: `Bearer ${user.token}` })],
-  ["a guessed key as Authorization", () => ({ authorization: "Bearer sb_secret_guess" })],
   ["the publishable key", () => ({ apikey: inject("stack").publishableKey })],
   [
     "the right key beside a broken session",

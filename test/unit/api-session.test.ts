@@ -78,7 +78,7 @@ test("a token past its exp → says it has expired, to the second", async () => 
   expect(await verify(`Bearer ${await sessionToken(ISSUER, { exp: seconds + 1 })}`)).toMatchObject({ ownerId: OWNER });
 });
 
-// Claims and signatures that are wrong, on the running stack: test/api/session-tokens.test.ts, test/security/tokens.test.ts.
+// Claims and signatures that are wrong, on the running stack: test/security/tokens.test.ts.
 describe("where the shared key is set, too → refused", () => {
   test.each([
     ["another issuer", { iss: "https://other.supabase.co/auth/v1" }],

@@ -6,7 +6,7 @@ import type { User } from "./user.ts";
 import { dataOf } from "./webhooks.ts";
 
 // As the contract has it, and nothing more: a field that leaks out of the row fails the test.
-const exactPrediction = z.strictObject(prediction.shape);
+export const exactPrediction = z.strictObject(prediction.shape);
 export const exactProject = z.strictObject(project.shape);
 const latest = z.strictObject(
   Object.fromEntries(STEPS.map((step) => [step, exactPrediction.nullable()])) as Record<

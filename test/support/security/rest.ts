@@ -42,16 +42,3 @@ function errorIn(text: string): { code?: string; message?: string } {
  */
 export const isDenied = ({ code, message }: RestReply): boolean =>
   code === "428C9" || (code === "42501" && message.startsWith("permission denied"));
-
-/** Does `work` for each item, some at a time, and gives the results in the items' order. */
-export async function inParallel<Item, Result>(items: Item[], work: (item: Item) => Promise<Result>, atOnce = 8) {
-  const results: Result[] = [];
-  const waiting = items.map((item, index) => ({ item, index }));
-  const worker = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      results[next.index] = await work(next.item);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  return results;
-}

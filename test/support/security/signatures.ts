@@ -11,14 +11,18 @@ const keyOf = (secret: string) => Uint8Array.fromBase64(secret.slice("whsec_".le
 const digest = (key: Uint8Array | string, text: string, hash = "sha256") => createHmac(hash, key).update(text).digest();
 
 /** The signature of these parts, as Standard Webhooks has it, without its version. */
-export const signatureOf = (secret: string, id: string, seconds: number | string, body: string): string =>
+const signatureOf = (secret: string, id: string, seconds: number | string, body: string): string =>
   digest(keyOf(secret), `${id}.${seconds}.${body}`).toString("base64");
 
-export const lines = (id: string | number, time: string | number, signature: string): string[] => [
+const lines = (id: string, time: string | number, signature: string): string[] => [
   `webhook-id: ${id}`,
   `webhook-timestamp: ${time}`,
   `webhook-signature: ${signature}`,
 ];
+
+/** The header lines of a genuine sender. */
+export const signed = ({ secret, id, seconds, body }: Genuine): string[] =>
+  lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`);
 
 type Make = (genuine: Genuine) => Forged;
 
@@ -34,13 +38,20 @@ const timed =
     lines: lines(id, sent(seconds), `v1,${signatureOf(secret, id, signed(seconds), body)}`),
   });
 
+/** Well signed under an id of this shape. */
+const named =
+  (id: string): Make =>
+  (genuine) => ({ lines: signed({ ...genuine, id }) });
+
+/** The genuine lines, changed or with more. */
+const sent =
+  (change: (given: string[], genuine: Genuine) => string[]): Make =>
+  (genuine) => ({ lines: change(signed(genuine), genuine) });
+
 /** The genuine headers, and another body. */
 const withBody =
   (change: (body: string) => string | Uint8Array): Make =>
-  ({ secret, id, seconds, body }) => ({
-    lines: lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`),
-    body: change(body),
-  });
+  (genuine) => ({ lines: signed(genuine), body: change(genuine.body) });
 
 const signedWith =
   (sign: (genuine: Genuine, text: string) => string): Make =>
@@ -62,7 +73,7 @@ function flipped(body: string, at: number): Uint8Array {
 
 /** Each is refused with 401 wherever a signature is asked for. */
 export const FORGERIES: Record<string, Make> = {
-  "no signature": ({ id, seconds }) => ({ lines: lines(id, seconds, "").slice(0, 2) }),
+  "no signature": sent((given) => given.slice(0, 2)),
   // Versions and spellings of the right signature
   "version v2": written((signature) => `v2,${signature}`),
   "version v1a": written((signature) => `v1a,${signature}`),
@@ -83,9 +94,7 @@ export const FORGERIES: Record<string, Make> = {
   "one character more": written((signature) => `v1,${signature}A`),
   "a name behind it": written((signature) => `v1,${signature};q=1`),
   "in quotation marks": written((signature) => `"v1,${signature}"`),
-  "two hundred wrong ones": () => ({
-    lines: lines("msg_1", Math.floor(Date.now() / 1000), Array(200).fill(`v1,${WRONG}`).join(" ")),
-  }),
+  "two hundred wrong ones": written(() => Array(200).fill(`v1,${WRONG}`).join(" ")),
   // Other keys and hashes
   "HMAC with SHA-1": signedWith(({ secret }, text) => digest(keyOf(secret), text, "sha1").toString("base64")),
   "HMAC with SHA-512": signedWith(({ secret }, text) => digest(keyOf(secret), text, "sha512").toString("base64")),
@@ -118,45 +127,20 @@ export const FORGERIES: Record<string, Make> = {
   "another second than the signed one": timed(same, (now) => now - 1),
   "two times in one header": timed(same, (now) => `${now}, ${now}`),
   // Identifiers
-  "another id": ({ secret, id, seconds, body }) => ({
-    lines: lines(`${id}x`, seconds, `v1,${signatureOf(secret, id, seconds, body)}`),
-  }),
+  "another id": sent(([id, ...rest]) => [`${id}x`, ...rest]),
   "an id that takes the time with it": ({ secret, id, seconds, body }) => ({
     lines: lines(`${id}.${seconds}`, seconds, `v1,${signatureOf(secret, id, seconds, `${seconds}.${body}`)}`),
   }),
-  "an id of 300 characters, well signed": ({ secret, seconds, body }) => {
-    const long = "m".repeat(300);
-    return { lines: lines(long, seconds, `v1,${signatureOf(secret, long, seconds, body)}`) };
-  },
-  "an id with a space, well signed": ({ secret, seconds, body }) => ({
-    lines: lines("msg 1", seconds, `v1,${signatureOf(secret, "msg 1", seconds, body)}`),
-  }),
-  "an empty id, well signed": ({ secret, seconds, body }) => ({
-    lines: lines("", seconds, `v1,${signatureOf(secret, "", seconds, body)}`),
-  }),
+  "an id of 300 characters, well signed": named("m".repeat(300)),
+  "an id with a space, well signed": named("msg 1"),
+  "an empty id, well signed": named(""),
   // Headers twice
-  "the signature twice, the right one first": ({ secret, id, seconds, body }) => ({
-    lines: [...lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`), `webhook-signature: v1,${WRONG}`],
-  }),
-  "the signature twice, the right one last": ({ secret, id, seconds, body }) => ({
-    lines: [`webhook-signature: v1,${WRONG}`, ...lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`)],
-  }),
-  "the time twice": ({ secret, id, seconds, body }) => ({
-    lines: [...lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`), `webhook-timestamp: ${seconds + 1}`],
-  }),
-  "the id twice": ({ secret, id, seconds, body }) => ({
-    lines: [...lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`), "webhook-id: msg_other"],
-  }),
-  "the headers of another product": ({ secret, id, seconds, body }) => ({
-    lines: [
-      `svix-id: ${id}`,
-      `svix-timestamp: ${seconds}`,
-      `svix-signature: v1,${signatureOf(secret, id, seconds, body)}`,
-    ],
-  }),
-  "in cookies": ({ secret, id, seconds, body }) => ({
-    lines: [`cookie: ${lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`).join("; ")}`],
-  }),
+  "the signature twice, the right one first": sent((given) => [...given, `webhook-signature: v1,${WRONG}`]),
+  "the signature twice, the right one last": sent((given) => [`webhook-signature: v1,${WRONG}`, ...given]),
+  "the time twice": sent((given, { seconds }) => [...given, `webhook-timestamp: ${seconds + 1}`]),
+  "the id twice": sent((given) => [...given, "webhook-id: msg_other"]),
+  "the headers of another product": sent((given) => given.map((line) => line.replace("webhook-", "svix-"))),
+  "in cookies": sent((given) => [`cookie: ${given.join("; ")}`]),
   // Bodies: one byte, or what some reader takes for the same
   "its first byte changed": withBody((body) => flipped(body, 0)),
   "a byte in the middle changed": withBody((body) => flipped(body, 0.5)),
@@ -169,11 +153,8 @@ export const FORGERIES: Record<string, Make> = {
   "twice the same": withBody((body) => body + body),
   "another object": withBody(() => '{"id":"mine","status":"succeeded"}'),
   nothing: withBody(() => ""),
-  "a form": ({ secret, id, seconds, body }) => ({
-    lines: [
-      ...lines(id, seconds, `v1,${signatureOf(secret, id, seconds, body)}`),
-      "content-type: application/x-www-form-urlencoded",
-    ],
-    body: `payload=${encodeURIComponent(body)}`,
+  "a form": (genuine) => ({
+    lines: [...signed(genuine), "content-type: application/x-www-form-urlencoded"],
+    body: `payload=${encodeURIComponent(genuine.body)}`,
   }),
 };
