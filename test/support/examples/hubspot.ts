@@ -4,8 +4,8 @@ import { serveHttp } from "../../../local/simulator/serve-http.ts";
 type Kind = "contacts" | "deals";
 export type HubSpotRequest = { method: string; path: string; body: string };
 
-/** Instead of the ordinary answer: a refusal, nothing being done; or the work is done and its answer is lost or never comes. */
-export type Whim = { refuse: number; headers?: Record<string, string> } | "lose the answer" | "hang" | undefined;
+/** Instead of the ordinary answer: a refusal, nothing being done; or the work is done and its answer is lost. */
+export type Whim = { refuse: number; headers?: Record<string, string> } | "lose the answer" | undefined;
 
 export type HubSpotObject = { id: string; properties: Record<string, string>; contacts: string[] };
 
@@ -83,7 +83,6 @@ export async function startHubSpot() {
     if (typeof mood === "object") return refuse(mood.refuse, "not now", "RATE_LIMITS", mood.headers);
     const done = answer(request, incoming.headers.get("authorization"));
     if (mood === "lose the answer") connection.drop();
-    if (mood === "hang") await connection.closed;
     return done;
   }, 0);
 
