@@ -178,25 +178,15 @@ describe("lines of JSON instead of HubSpot", () => {
     await sync.start(environment);
     const [project] = await createProjects(maker, 1);
     const [story] = await delivered(1);
-    const lines = (await Deno.readTextFile(file))
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line));
-    expect(lines).toEqual([
-      { webhookId: "first" },
-      {
-        webhookId: story?.event_id,
-        at: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
-        contact: { ownerId: maker.userId },
-        deal: {
-          projectId: project,
-          ownerId: maker.userId,
-          title: "Harbour 1",
-          textPrompt: "A harbour at dawn, Häfen 🎬",
-          description: "",
-        },
-      },
-    ]);
+    const [torn, line, ...more] = (await Deno.readTextFile(file)).trimEnd().split("\n");
+    expect([torn, more]).toEqual(['{"webhookId":"first"}', []]);
+    const fields = { title: "Harbour 1", textPrompt: "A harbour at dawn, Häfen 🎬", description: "" };
+    expect(JSON.parse(line ?? "")).toEqual({
+      webhookId: story?.event_id,
+      at: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
+      contact: { ownerId: maker.userId },
+      deal: { projectId: project, ownerId: maker.userId, ...fields },
+    });
   });
 });
 

@@ -3,7 +3,6 @@ import { createRandom } from "../../lab/chaos/random.ts";
 import { requireEmpty } from "../../lab/chaos/faults.ts";
 import { FAULT_NAMES, pairPrompt, planFaults, planPrompt } from "../../lab/chaos/plan.ts";
 import { readChaosArguments } from "../../lab/chaos/read-chaos-arguments.ts";
-import { type StorageFault, withStorageFault } from "../../local/platform/storage-faults.ts";
 import { directives, faultNames, unknownDirective } from "../../local/simulator/faults.ts";
 
 const MINUTE = 60_000;
@@ -54,21 +53,4 @@ describe("the command line", () => {
     const used = requireEmpty(inject("stack").databaseUrl);
     await expect(used).rejects.toThrow(/has been used.*drop it and create it anew/);
   });
-});
-
-test("Storage that refuses or is full → what was to be stored is not; switched off, it is", async () => {
-  const file = await Deno.makeTempFile();
-  const address = "http://127.0.0.1/storage/v1/object/projects/a.png";
-  const answers = async (fault: StorageFault) => {
-    await Deno.writeTextFile(file, JSON.stringify(fault));
-    const ask = (request: Request) => withStorageFault(file, request, async () => new Response("Storage's own"));
-    const both = [new Request(address, { method: "POST", body: "bytes" }), new Request(address)];
-    return (await Promise.all(both.map(ask))).map(({ status }) => status);
-  };
-  expect(await answers({ fault: "refuses" })).toEqual([503, 503]);
-  expect(await answers({ fault: "full" })).toEqual([500, 200]);
-  expect(await answers({ fault: "slow", ms: 1 })).toEqual([200, 200]);
-  await Deno.remove(file);
-  const request = new Request(address, { method: "POST", body: "bytes" });
-  expect((await withStorageFault(file, request, async () => new Response())).status).toBe(200);
 });
