@@ -138,29 +138,16 @@ test("no secret → named in one line, exit 1", async () => {
   await sync.stop();
 });
 
-describe("what is read of an event", () => {
-  test("every body of docs/receive-webhooks.md → the part that it describes; a test describes none", () => {
-    const read = documentedBodies.map((body) => readEvent(JSON.parse(body)));
-    expect(read.map((one) => one && { part: one.part, fields: one.fields })).toEqual([
-      {
-        part: "project",
-        fields: { title: "Harbour", textPrompt: "A harbour at dawn, fog, one red boat", description: "" },
-      },
-      { part: "video", fields: { video: "succeeded" } },
-      {
-        part: "first-frame",
-        fields: { firstFrame: "failed: The provider refused the input: the prompt was flagged." },
-      },
-      null,
-    ]);
-  });
-
-  test("a type and fields of the future → nothing, and no harm", () => {
-    expect(readEvent({ type: "project.sold", data: {} })).toBeNull();
-    const [created = "{}"] = documentedBodies;
-    const known = JSON.parse(created);
-    expect(readEvent({ ...known, later: 1, data: { ...known.data, later: 2 } })).toEqual(readEvent(known));
-  });
+test("every body of docs/receive-webhooks.md → the part that it describes; fields of the future do no harm; a test or a type of the future → nothing", () => {
+  const bodies = documentedBodies.map((body) => JSON.parse(body));
+  const read = bodies.map((body) => readEvent({ ...body, later: 1, data: { ...body.data, later: 2 } }));
+  expect(read.map((one) => one && [one.part, one.fields])).toEqual([
+    ["project", { title: "Harbour", textPrompt: "A harbour at dawn, fog, one red boat", description: "" }],
+    ["video", { video: "succeeded" }],
+    ["first-frame", { firstFrame: "failed: The provider refused the input: the prompt was flagged." }],
+    null,
+  ]);
+  expect(readEvent({ type: "project.sold", data: {} })).toBeNull();
 });
 
 test("README.md → names every variable that is read", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
-import { webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
+import { delivery, webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
 import { answers } from "../support/receiver/habits.ts";
@@ -10,6 +10,7 @@ import {
   hasFailed,
   isDelivered,
   letRetriesComeDue,
+  readStories,
   untilStories,
 } from "../support/receiver/story.ts";
 import { connect } from "../support/stack/own-stack.ts";
@@ -114,5 +115,16 @@ describe.concurrent("signed events", () => {
     const [story] = await expectSoundDeliveries(sql, webhookId, receiver);
     expect(story?.told).toEqual([...[1, 2, 3].map((attempt) => `${attempt} 503 http_status`), "4 200"]);
     expect(new Set(arrivals.map(({ id, body }) => id + body)).size).toBe(1);
+  });
+
+  test("a test, and its delivery sent again → to that endpoint alone, with the same webhook-id", async () => {
+    const { receiver, maker, webhookId } = await listen();
+    const beside = await register(maker, `${receiver.url}/beside`);
+    const sent = await maker.call(delivery, "POST", `/api/webhooks/${webhookId}/test`);
+    await untilStories(sql, webhookId, "the test is delivered", 1, isDelivered);
+    await maker.call(delivery, "POST", `/api/webhooks/deliveries/${sent.deliveryId}/redeliver`);
+    await untilStories(sql, webhookId, "it is delivered again", 1, ({ told }) => told.join() === "1 204,2 204");
+    expect(receiver.arrivals.map(({ id }) => id)).toEqual(Array(2).fill(sent.eventId));
+    expect(await readStories(sql, beside.webhookId)).toEqual([]);
   });
 });

@@ -73,6 +73,7 @@ test("a model that is gone, without a version, or without a record where there i
 
 test.each<[string, Response | Error, string]>([
   ["401", new Response("{}", { status: 401 }), "refuses the token (401): check KEYFRAME_REPLICATE_API_TOKEN"],
+  ["403", new Response("{}", { status: 403 }), "refuses the token (403)"],
   ["429", new Response("{}", { status: 429 }), "answered 429: try again later"],
   ["500", new Response("no", { status: 500 }), "answered 500: try again later"],
   ["a redirect", new Response(null, { status: 302, headers: { location: "/x" } }), "answered 302"],

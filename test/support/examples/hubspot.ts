@@ -34,8 +34,6 @@ export async function startHubSpot() {
   const isUnique = (kind: Kind, name: string) => properties[kind].get(name)?.isUnique === true;
 
   function create(kind: Kind, given: Record<string, string>, associations: { to: { id: string } }[]): Response {
-    const wrong = Object.keys(given).find((name) => !properties[kind].has(name));
-    if (wrong !== undefined) return refuse(400, `Property "${wrong}" does not exist`);
     if (kind === "contacts" && !OWN.contacts.some((name) => given[name])) return refuse(400, "A contact needs a name");
     if (kind === "deals" && !given.dealstage) return refuse(400, "A deal needs a stage");
     const taken = Object.entries(given).find(
@@ -64,13 +62,13 @@ export async function startHubSpot() {
       return Response.json(body, { status: 201 });
     }
     const { properties: given = {}, associations = [] } = body;
+    const wrong = Object.keys(given).find((name) => !properties[kind].has(name));
+    if (wrong !== undefined) return refuse(400, `Property "${wrong}" does not exist`);
     if (key === undefined) return create(kind, given, associations);
     const idProperty = url.searchParams.get("idProperty") ?? "";
     if (!isUnique(kind, idProperty)) return refuse(400, `${idProperty} is not a unique property`);
     const found = objects[kind].find((one) => one.properties[idProperty] === decodeURIComponent(key));
     if (!found) return refuse(404, "resource not found", "OBJECT_NOT_FOUND");
-    const wrong = Object.keys(given).find((name) => !properties[kind].has(name));
-    if (wrong !== undefined) return refuse(400, `Property "${wrong}" does not exist`);
     if (request.method === "PATCH") Object.assign(found.properties, given);
     return Response.json(found);
   }

@@ -161,16 +161,14 @@ export class DeployPlatform {
 
 /** The settings of a hosted project as far as the CLI needs them; as of a new one, with a few an owner chose. */
 function remoteConfig(settings: DeployPlatform["api"]) {
-  const auth = { site_url: "https://film.example.com", disable_signup: true, mailer_autoconfirm: false, jwt_exp: 1800 };
-  const declared = { external_anonymous_users_enabled: false };
-  const pool = { db_pool_acquisition_timeout: 10, db_pool_max_lifetime: 1800, db_pool_max_idletime: 30, db_pool: null };
-  return {
-    data: {
-      type: "project_config",
-      id: PROJECT,
-      attributes: { database: { major_version: 17 }, auth: { ...auth, ...declared }, api: { ...settings, ...pool } },
-    },
+  const auth = {
+    site_url: "https://film.example.com",
+    mailer_autoconfirm: false,
+    external_anonymous_users_enabled: false,
   };
+  const pool = { db_pool_acquisition_timeout: 10, db_pool_max_lifetime: 1800, db_pool_max_idletime: 30, db_pool: null };
+  const attributes = { database: { major_version: 17 }, auth, api: { ...settings, ...pool } };
+  return { data: { type: "project_config", id: PROJECT, attributes } };
 }
 
 /** The command lines of the processes that this one started, and of theirs. Linux only; elsewhere none are seen. */
