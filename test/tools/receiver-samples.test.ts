@@ -76,7 +76,14 @@ describe("the guide's sample takes what is genuine and refuses the rest", () => 
   test("Deno, with the version of package.json, type-checked", async () => {
     expect(documentedSample("deno")).toContain(`npm:standardwebhooks@${standardwebhooks}`);
     await expectToVerify(
-      await run("deno", "receiver.ts", Deno.execPath(), ["run", "--check", "--no-prompt", "-EN", "--cached-only"]),
+      await run("deno", "receiver.ts", Deno.execPath(), [
+        "run",
+        "--quiet",
+        "--check",
+        "--no-prompt",
+        "-EN",
+        "--cached-only",
+      ]),
     );
   });
 
