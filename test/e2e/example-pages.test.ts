@@ -6,6 +6,7 @@ import { launchBrowser } from "../../tools/demo/browser.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { promptWith } from "../support/film/film-maker.ts";
 import { drawImage } from "../support/media/images.ts";
+import { runProgram } from "../support/tools/run-command.ts";
 import { until } from "../support/until.ts";
 
 // examples/browser-page and examples/vite-react in a real browser, served as their READMEs say, against the running stack.
@@ -31,11 +32,10 @@ afterAll(async () => {
 /** Runs a server until the tests end, and opens the page that it serves on a free port. */
 async function openServed(...args: string[]): Promise<void> {
   const port = String(freePort());
-  const options = { cwd: ROOT, stdin: "null", stdout: "null" } as const;
-  const server = new Deno.Command(Deno.execPath(), { args: [...args, "--port", port], ...options }).spawn();
+  const server = runProgram(Deno.execPath(), [...args, "--port", port]);
   ends.push(async () => {
     server.kill("SIGTERM");
-    await server.status;
+    await server.ended;
   });
   const address = `http://127.0.0.1:${port}/`;
   await until(

@@ -1,11 +1,11 @@
-import { createServer, type Server, type Socket } from "node:net";
+import type { ServerResponse } from "node:http";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connectionsLeft, RUNNER, usableConnections } from "../../lab/chaos/connections.ts";
 import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-process.ts";
-import { openPool } from "../../local/platform/open-pool.ts";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
+import { startFlowReceiver } from "../support/receiver/receiver.ts";
 import { until } from "../support/until.ts";
 
 // What the chaos run calls a connection left behind, each made once: of a stack that has nothing else to do.
@@ -34,100 +34,59 @@ async function leftNow(): Promise<string[]> {
 const untilLeft = (line: RegExp) => until(String(line), async () => (await leftNow()).some((left) => line.test(left)));
 const untilNothingIsLeft = () => until("nothing is left", async () => (await leftNow()).length === 0);
 
-test("a stack that has just started → its gateway can use the connections that its pool is made of, and nothing is left", async () => {
-  const made = openPool({
-    databaseUrl: stack.databaseUrl,
-    publicUrl: stack.url,
-    liteSecret: stack.keys.liteJwtSecret,
-    publishableKey: stack.keys.publishableKey,
-    secretKey: stack.keys.secretKey,
-    storageFolder: dataDir,
-    sendMail: () => undefined,
-  });
-  expect(pool).toBe(made.connection.driver.options.max);
-  await made.connection.driver.end();
+test("a client of Postgres that was not ended → it is named, until it ends", async () => {
   await untilNothingIsLeft();
-});
-
-test.for([
-  ["a client of Postgres that was not ended", "forgotten", /^forgotten: 1 connections to Postgres .*kept may be 0/],
-  ["one more of a kind that the stack has itself", "pg_net worker", /^pg_net worker: 3 connections .*kept may be 2/],
-] as const)("%s → it is named, until it ends", async ([, application_name, line]) => {
-  const forgotten = postgres(stack.databaseUrl, { max: 1, connection: { application_name } });
+  const forgotten = postgres(stack.databaseUrl, { max: 1, connection: { application_name: "forgotten" } });
   await forgotten`select 1`;
-  await untilLeft(line);
+  await untilLeft(/^forgotten: 1 connections to Postgres .*kept may be 0/);
   await forgotten.end();
   await untilNothingIsLeft();
 });
 
 test("a connection of the gateway's pool that a request does not give back → one less can be used", async () => {
-  const taken = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
   const given = Promise.withResolvers<void>();
   // While another user holds the table, a request for it holds its connection.
   const lock = sql.begin(async (other) => {
     await other`lock table keyframe.projects in access exclusive mode`;
-    const headers = {
-      apikey: stack.keys.secretKey,
-      authorization: `Bearer ${stack.keys.secretKey}`,
-      "accept-profile": "keyframe",
-    };
-    const asked = fetch(`${stack.url}/rest/v1/projects?select=id&limit=1`, { headers }).then((r) => r.body?.cancel());
-    await until("the request waits", async () => {
-      const waits = await other`select from pg_locks where not granted and relation = 'keyframe.projects'::regclass`;
-      return waits.length > 0;
-    });
-    taken.resolve();
+    locked.resolve();
     await given.promise;
-    return asked;
   });
-  await taken.promise;
+  await locked.promise;
+  const headers = { apikey: stack.keys.secretKey, "accept-profile": "keyframe" };
+  const asked = fetch(`${stack.url}/rest/v1/projects?select=id&limit=1`, { headers }).then((r) => r.body?.cancel());
+  await until("the request waits", async () => {
+    const waits = await sql`select from pg_locks where not granted and relation = 'keyframe.projects'::regclass`;
+    return waits.length > 0;
+  });
   expect(await usableConnections({ stack, sql })).toBe(pool - 1);
   given.resolve();
-  await await lock;
+  await Promise.all([lock, asked]);
   expect(await usableConnections({ stack, sql })).toBe(pool);
 });
 
-/** A receiver that answers at once, with more than anybody's buffers hold, and never hangs up by itself. */
-async function openReceiver() {
-  const sockets = new Set<Socket>();
-  const server: Server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on("error", () => undefined);
-    socket.once("data", () =>
-      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 90000000\r\n\r\n${"x".repeat(60_000_000)}`),
-    );
-  });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The receiver has no port.");
-  return {
-    port: address.port,
-    closeKeptConnections: () => {
-      for (const socket of sockets) socket.end();
-    },
-    close: () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  };
-}
-
 test("a function with a connection whose answer it never read → it is named, also when the receiver has hung up", async () => {
-  const receiver = await openReceiver();
+  const sockets: ServerResponse["socket"][] = [];
+  // More than anybody's buffers hold; the receiver does not hang up by itself.
+  const receiver = await startFlowReceiver((response) => {
+    sockets.push(response.socket);
+    response.writeHead(200, { "content-length": 90_000_000 }).write("x".repeat(60_000_000));
+  });
+  const { port } = new URL(receiver.url);
   const module = `${dataDir}/leak.js`;
-  await Deno.writeTextFile(module, `globalThis.kept = await fetch("http://127.0.0.1:${receiver.port}/");`);
-  const left = new RegExp(`^another deliver: 1 connections to port ${receiver.port} `);
+  await Deno.writeTextFile(module, `globalThis.kept = await fetch("${receiver.url}");`);
+  const left = new RegExp(`^another deliver: 1 connections to port ${port} `);
   let other: SecondProcess | undefined;
   try {
     other = await startSecondProcess({ stack, dataDir }, "keyframe-deliver", { preload: [module] });
     stack.children.set("another deliver", other.child);
     await untilLeft(left);
-    receiver.closeKeptConnections();
+    for (const socket of sockets) socket?.end();
     await untilLeft(left);
   } finally {
     stack.children.delete("another deliver");
     await other?.stop();
-    receiver.close();
+    await receiver.close();
   }
   await untilNothingIsLeft();
 });

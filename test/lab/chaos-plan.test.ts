@@ -1,9 +1,8 @@
 import { describe, expect, inject, test } from "vitest";
 import { createRandom } from "../../lab/chaos/random.ts";
 import { requireEmpty } from "../../lab/chaos/faults.ts";
-import { FAULT_NAMES, pairPrompt, planFaults, planPrompt } from "../../lab/chaos/plan.ts";
+import { pairPrompt, planFaults, planPrompt } from "../../lab/chaos/plan.ts";
 import { readChaosArguments } from "../../lab/chaos/read-chaos-arguments.ts";
-import { type StorageFault, withStorageFault } from "../../local/platform/storage-faults.ts";
 import { directives, faultNames, unknownDirective } from "../../local/simulator/faults.ts";
 
 const MINUTE = 60_000;
@@ -12,13 +11,6 @@ describe("the plan of a run", () => {
   test("the same seed → the same plan, another seed → another", () => {
     expect(planFaults(7, MINUTE)).toEqual(planFaults(7, MINUTE));
     expect(planFaults(8, MINUTE)).not.toEqual(planFaults(7, MINUTE));
-  });
-
-  test.for([20_000, 15 * MINUTE])("of %d ms → every fault, within the run, in order of time", (durationMs) => {
-    const plan = planFaults(3, durationMs);
-    expect(new Set(plan.map(({ fault }) => fault))).toEqual(new Set(FAULT_NAMES));
-    expect(plan.every(({ atMs, forMs }) => atMs >= 0 && atMs < durationMs && forMs > 0)).toBe(true);
-    expect(plan.map(({ atMs }) => atMs)).toEqual(plan.map(({ atMs }) => atMs).toSorted((a, b) => a - b));
   });
 
   test("ten thousand prompts → every fault of the simulator, none misspelt, and a good half without one", () => {
@@ -54,21 +46,4 @@ describe("the command line", () => {
     const used = requireEmpty(inject("stack").databaseUrl);
     await expect(used).rejects.toThrow(/has been used.*drop it and create it anew/);
   });
-});
-
-test("Storage that refuses or is full → what was to be stored is not; switched off, it is", async () => {
-  const file = await Deno.makeTempFile();
-  const address = "http://127.0.0.1/storage/v1/object/projects/a.png";
-  const answers = async (fault: StorageFault) => {
-    await Deno.writeTextFile(file, JSON.stringify(fault));
-    const ask = (request: Request) => withStorageFault(file, request, async () => new Response("Storage's own"));
-    const both = [new Request(address, { method: "POST", body: "bytes" }), new Request(address)];
-    return (await Promise.all(both.map(ask))).map(({ status }) => status);
-  };
-  expect(await answers({ fault: "refuses" })).toEqual([503, 503]);
-  expect(await answers({ fault: "full" })).toEqual([500, 200]);
-  expect(await answers({ fault: "slow", ms: 1 })).toEqual([200, 200]);
-  await Deno.remove(file);
-  const request = new Request(address, { method: "POST", body: "bytes" });
-  expect((await withStorageFault(file, request, async () => new Response())).status).toBe(200);
 });

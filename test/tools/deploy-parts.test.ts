@@ -126,7 +126,6 @@ test("functions of which one starts late → each is asked once, api for its hea
 });
 
 test.each<[string, string, Response]>([
-  ["dies at its start", "keyframe-generate", Response.json({ code: "BOOT_ERROR" }, { status: 503 })],
   ["is not deployed", "keyframe-deliver", Response.json({ code: "NOT_FOUND" }, { status: 404 })],
   ["is kept by the platform for those with a token", "keyframe-deliver", Response.json({ code: 401 }, { status: 401 })],
   ["cannot reach the database", "api/health", Response.json({ code: "unavailable" }, { status: 503 })],

@@ -3,10 +3,6 @@ import type { ModelRow } from "../../tools/models-check/read-rows.ts";
 import type { FieldSchema, InputSchema } from "../../local/simulator/model-schemas.ts";
 import { imageRow, inputOf, linesOf, videoRow } from "./models-check-fixture.ts";
 
-test("right rows → no findings", () => {
-  expect([...linesOf(imageRow()), ...linesOf(videoRow())]).toEqual([]);
-});
-
 test("a finding → one line with step, model, column, what both say and what to do", () => {
   expect(linesOf(videoRow({ durations: [5, 7] }))).toEqual([
     "video  kwaivgi/kling-v2.1  durations: the row says 7; the schema says duration takes one of 5, 10. Take 7 out of durations.",
@@ -96,10 +92,6 @@ test.each<[string, ModelRow, string]>([
   ],
 ])("%s → a finding", (_name, row, line) => {
   expect(linesOf(row)).toContainEqual(expect.stringContaining(line));
-});
-
-test("an extra, and another value of it for the last frame → no finding", () => {
-  expect(linesOf(videoRow({ extras: { mode: "standard" } }))).toEqual([]);
 });
 
 const of = (schema: Partial<InputSchema>): InputSchema => ({ fields: {}, required: [], ...schema });

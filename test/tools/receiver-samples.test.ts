@@ -1,5 +1,4 @@
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
+import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import {
   BODY,
@@ -11,65 +10,46 @@ import {
   SECRET,
   status,
 } from "./receiver-fixture.ts";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+import { type Running, runProgram } from "../support/tools/run-command.ts";
 
-const root = new URL("../../", import.meta.url).pathname;
 const folder = await Deno.makeTempDir({ prefix: "kf-receiver-samples-" });
-const children: Deno.ChildProcess[] = [];
+const running: Running[] = [];
 
 // What a reader who installed the library has in the folder: so the samples run as they stand, without the network.
-await Deno.symlink(`${root}node_modules`, `${folder}/node_modules`);
+await Deno.symlink(join(PROJECT_ROOT, "node_modules"), `${folder}/node_modules`);
+const packageJson = await Deno.readTextFile(join(PROJECT_ROOT, "package.json"));
+const { standardwebhooks } = JSON.parse(packageJson).dependencies;
 await Deno.writeTextFile(
   `${folder}/package.json`,
-  JSON.stringify({ type: "module", dependencies: { standardwebhooks: await readVersion() } }),
+  JSON.stringify({ type: "module", dependencies: { standardwebhooks } }),
 );
 
 afterAll(async () => {
-  for (const child of children) child.kill("SIGKILL");
-  await Promise.all(children.map((child) => child.status));
+  for (const sample of running) sample.kill("SIGKILL");
+  await Promise.all(running.map(({ ended }) => ended));
   await Deno.remove(folder, { recursive: true });
 });
 
-async function readVersion(): Promise<string> {
-  return JSON.parse(await Deno.readTextFile(`${root}package.json`)).dependencies.standardwebhooks;
-}
-
-/** Starts a sample of the guide as its reader would. Its lines come one by one; the first one names the port. */
+/** Starts a sample of the guide as its reader would. Its first line names the port. */
 async function run(sample: string, file: string, command: string, args: string[]) {
   await Deno.writeTextFile(`${folder}/${file}`, documentedSample(sample));
-  const child = new Deno.Command(command, {
-    args: [...args, file],
-    cwd: folder,
-    env: { WEBHOOK_SECRET: SECRET, PORT: "0" },
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  children.push(child);
-  const lines = linesOf(child);
-  const port = (await lines()).match(/^port (\d+)$/)?.[1];
-  return { url: `http://127.0.0.1:${port}/webhooks/keyframe`, lines };
+  const started = runProgram(command, [...args, `${folder}/${file}`], { WEBHOOK_SECRET: SECRET, PORT: "0" });
+  running.push(started);
+  await started.printed("\n");
+  const port = /^port (\d+)$/m.exec(started.output())?.[1];
+  return { url: `http://127.0.0.1:${port}/webhooks/keyframe`, printed: started.printed };
 }
 
-/** What a process prints, line by line. Throws when it has ended. */
-function linesOf(process: Deno.ChildProcess): () => Promise<string> {
-  const complaints = new Response(process.stderr).text();
-  const lines = createInterface({ input: Readable.from(process.stdout) })[Symbol.asyncIterator]();
-  return async () => {
-    const { done, value } = await lines.next();
-    if (done) throw new Error(`It ended: ${await complaints}`);
-    return value;
-  };
-}
-
-async function succeeds(command: string, args: string[]): Promise<boolean> {
-  return await new Deno.Command(command, { args, stdout: "null", stderr: "null" }).output().then(
-    ({ success }) => success,
+const succeeds = (command: string, args: string[]) =>
+  runProgram(command, args).ended.then(
+    ({ code }) => code === 0,
     () => false,
   );
-}
 
 /** What every sample must do: take what is genuine, whatever its type, refuse the rest, and live on. */
 async function expectToVerify(sample: Awaited<ReturnType<typeof run>>): Promise<void> {
-  const { url, lines } = sample;
+  const { url, printed } = sample;
   const refused: Delivery[] = [
     { secrets: [OTHER_SECRET] },
     { sentBody: BODY.replace("dawn", "dusk") },
@@ -84,7 +64,7 @@ async function expectToVerify(sample: Awaited<ReturnType<typeof run>>): Promise<
   for (const body of [BODY, ...documentedBodies]) {
     const id = crypto.randomUUID();
     expect(await status(deliver(url, { id, body, secrets: [OTHER_SECRET, SECRET] }))).toBe(204);
-    expect(await lines()).toBe(`received ${id} ${JSON.parse(body).type}`);
+    await printed(`received ${id} ${JSON.parse(body).type}\n`);
   }
 }
 
@@ -93,10 +73,17 @@ describe("the guide's sample takes what is genuine and refuses the rest", () => 
     await expectToVerify(await run("node", "receiver.mjs", "node", []));
   });
 
-  test("Deno, with the version of package.json", async () => {
-    expect(documentedSample("deno")).toContain(`npm:standardwebhooks@${await readVersion()}`);
+  test("Deno, with the version of package.json, type-checked", async () => {
+    expect(documentedSample("deno")).toContain(`npm:standardwebhooks@${standardwebhooks}`);
     await expectToVerify(
-      await run("deno", "receiver.ts", Deno.execPath(), ["run", "--no-prompt", "-EN", "--cached-only"]),
+      await run("deno", "receiver.ts", Deno.execPath(), [
+        "run",
+        "--quiet",
+        "--check",
+        "--no-prompt",
+        "-EN",
+        "--cached-only",
+      ]),
     );
   });
 
@@ -111,15 +98,6 @@ describe("the guide's sample takes what is genuine and refuses the rest", () => 
     }
     await expectToVerify(await run("python", "receiver.py", "python3", []));
   });
-});
-
-test("the guide's Deno sample type-checks", async () => {
-  await Deno.writeTextFile(`${folder}/check.ts`, documentedSample("deno"));
-  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["check", "--cached-only", "check.ts"],
-    cwd: folder,
-  }).output();
-  expect([success, new TextDecoder().decode(stderr)]).toEqual([true, expect.anything()]);
 });
 
 function loudly(skip: (note: string) => never, reason: string): never {

@@ -63,18 +63,14 @@ describe("a request that is not genuine is refused and not shown", () => {
     await answer.body?.cancel();
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
   });
-
-  test("four minutes old → 204", async () => {
-    expect(await status(deliver(start().url, { at: minutesFromNow(-4) }))).toBe(204);
-  });
 });
 
 describe("several secrets", () => {
   test.each([
-    ["old and new, the receiver has the old one", [OTHER_SECRET], [OTHER_SECRET, SECRET]],
-    ["old and new, the receiver has the new one", [SECRET], [OTHER_SECRET, SECRET]],
-    ["the second of the receiver's", [SECRET, OTHER_SECRET], [OTHER_SECRET]],
-  ])("signed with %s → 204", async (_, secrets, signedWith) => {
+    [[OTHER_SECRET], [OTHER_SECRET, SECRET]],
+    [[SECRET], [OTHER_SECRET, SECRET]],
+    [[SECRET, OTHER_SECRET], [OTHER_SECRET]],
+  ])("the receiver has %j, signed with %j → 204", async (secrets, signedWith) => {
     expect(await status(deliver(start({ secrets }).url, { secrets: signedWith }))).toBe(204);
   });
 

@@ -4,8 +4,8 @@ import { serveHttp } from "../../../local/simulator/serve-http.ts";
 type Kind = "contacts" | "deals";
 export type HubSpotRequest = { method: string; path: string; body: string };
 
-/** Instead of the ordinary answer: a refusal, nothing being done; or the work is done and its answer is lost or never comes. */
-export type Whim = { refuse: number; headers?: Record<string, string> } | "lose the answer" | "hang" | undefined;
+/** Instead of the ordinary answer: a refusal, nothing being done; or the work is done and its answer is lost. */
+export type Whim = { refuse: number; headers?: Record<string, string> } | "lose the answer" | undefined;
 
 export type HubSpotObject = { id: string; properties: Record<string, string>; contacts: string[] };
 
@@ -34,8 +34,6 @@ export async function startHubSpot() {
   const isUnique = (kind: Kind, name: string) => properties[kind].get(name)?.isUnique === true;
 
   function create(kind: Kind, given: Record<string, string>, associations: { to: { id: string } }[]): Response {
-    const wrong = Object.keys(given).find((name) => !properties[kind].has(name));
-    if (wrong !== undefined) return refuse(400, `Property "${wrong}" does not exist`);
     if (kind === "contacts" && !OWN.contacts.some((name) => given[name])) return refuse(400, "A contact needs a name");
     if (kind === "deals" && !given.dealstage) return refuse(400, "A deal needs a stage");
     const taken = Object.entries(given).find(
@@ -64,13 +62,13 @@ export async function startHubSpot() {
       return Response.json(body, { status: 201 });
     }
     const { properties: given = {}, associations = [] } = body;
+    const wrong = Object.keys(given).find((name) => !properties[kind].has(name));
+    if (wrong !== undefined) return refuse(400, `Property "${wrong}" does not exist`);
     if (key === undefined) return create(kind, given, associations);
     const idProperty = url.searchParams.get("idProperty") ?? "";
     if (!isUnique(kind, idProperty)) return refuse(400, `${idProperty} is not a unique property`);
     const found = objects[kind].find((one) => one.properties[idProperty] === decodeURIComponent(key));
     if (!found) return refuse(404, "resource not found", "OBJECT_NOT_FOUND");
-    const wrong = Object.keys(given).find((name) => !properties[kind].has(name));
-    if (wrong !== undefined) return refuse(400, `Property "${wrong}" does not exist`);
     if (request.method === "PATCH") Object.assign(found.properties, given);
     return Response.json(found);
   }
@@ -83,7 +81,6 @@ export async function startHubSpot() {
     if (typeof mood === "object") return refuse(mood.refuse, "not now", "RATE_LIMITS", mood.headers);
     const done = answer(request, incoming.headers.get("authorization"));
     if (mood === "lose the answer") connection.drop();
-    if (mood === "hang") await connection.closed;
     return done;
   }, 0);
 

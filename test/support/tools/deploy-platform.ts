@@ -1,7 +1,6 @@
 import postgres from "postgres";
 import { sha256Hex } from "../../../tools/deploy/migrations.ts";
 import { DeployedFunctions, readUpload, type Uploaded } from "./deploy-functions.ts";
-import { type ApiSettings, remoteConfig } from "./deploy-remote-config.ts";
 
 export const PROJECT = "abcdefghijklmnopqrst";
 export const REPLICATE_TOKEN = "r8_4b1f0e2d3c4b5a69788796a5b4c3d2e1f0";
@@ -16,7 +15,7 @@ export class DeployPlatform {
   uploads: Uploaded[] = [];
   secrets = new Map<string, string>();
   functions = new DeployedFunctions();
-  api: ApiSettings = {
+  api = {
     db_schema: "public,graphql_public,app",
     db_extra_search_path: "public, extensions",
     max_rows: 1000,
@@ -84,10 +83,10 @@ export class DeployPlatform {
       case "GET /billing/addons":
         return Response.json({ selected_addons: [], available_addons: [] });
       case `GET /v2/projects/${PROJECT}/config`:
-        return Response.json(remoteConfig(PROJECT, this.api));
+        return Response.json(remoteConfig(this.api));
       case "PATCH /postgrest":
         Object.assign(this.api, await request.json());
-        return Response.json(remoteConfig(PROJECT, this.api).data.attributes.api);
+        return Response.json(remoteConfig(this.api).data.attributes.api);
       case "GET /api-keys":
         return Response.json([{ id: "1", name: "default", type: "publishable", api_key: "sb_publishable_of_film" }]);
       case "GET /secrets":
@@ -158,6 +157,18 @@ export class DeployPlatform {
     );
     this.leaks.push(...lines.filter((line) => secrets.some((secret) => line.includes(secret))));
   }
+}
+
+/** The settings of a hosted project as far as the CLI needs them; as of a new one, with a few an owner chose. */
+function remoteConfig(settings: DeployPlatform["api"]) {
+  const auth = {
+    site_url: "https://film.example.com",
+    mailer_autoconfirm: false,
+    external_anonymous_users_enabled: false,
+  };
+  const pool = { db_pool_acquisition_timeout: 10, db_pool_max_lifetime: 1800, db_pool_max_idletime: 30, db_pool: null };
+  const attributes = { database: { major_version: 17 }, auth, api: { ...settings, ...pool } };
+  return { data: { type: "project_config", id: PROJECT, attributes } };
 }
 
 /** The command lines of the processes that this one started, and of theirs. Linux only; elsewhere none are seen. */
