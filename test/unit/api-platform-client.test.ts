@@ -2,27 +2,24 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { createDatabase } from "../../supabase/functions/api/rows/database.ts";
 import { createDeadlines, createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
-import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
 import { serveKeptAlive } from "./generate-fixture.ts";
 
 const URL_OF_PROJECT = "https://p.example";
-type Sent = { path: string; authorization: string | null; apikey: string | null };
+type Sent = { authorization: string | null; apikey: string | null };
 
-/** The API's database and storage, and what reached the platform, which answers the first request last. */
+/** The API's database, and what reached the platform, which answers the first request last. */
 function setUp(count: number) {
   const sent: Sent[] = [];
   const all = Promise.withResolvers<void>();
-  const platform: typeof fetch = async (input, init) => {
+  const platform: typeof fetch = async (_input, init) => {
     const headers = new Headers(init?.headers);
-    const { pathname } = new URL(String(input));
-    sent.push({ path: pathname, authorization: headers.get("authorization"), apikey: headers.get("apikey") });
+    sent.push({ authorization: headers.get("authorization"), apikey: headers.get("apikey") });
     if (sent.length === count) all.resolve();
     await all.promise;
-    return pathname.startsWith("/rest") ? Response.json(headers.get("authorization")) : Response.json([]);
+    return Response.json(headers.get("authorization"));
   };
   const client = createPlatformClient(URL_OF_PROJECT, "sb_publishable_x", platform);
-  const settings = { supabaseUrl: URL_OF_PROJECT, clientUrl: URL_OF_PROJECT, now: () => new Date(0) };
-  return { database: createDatabase(client), storage: createStorage(client, settings), sent };
+  return { database: createDatabase(client), sent };
 }
 
 test("calls of several callers at once through the one client → each with its own caller's token, and none with another's", async () => {
@@ -36,19 +33,6 @@ test("calls of several callers at once through the one client → each with its 
   expect(sent.map(({ apikey }) => apikey)).toEqual(
     tokens.map((token) => (token === "sb_secret_x" ? token : "sb_publishable_x")),
   );
-});
-
-test("signed addresses for several callers at once → each with its own caller's token", async () => {
-  const { storage, sent } = setUp(3);
-  await Promise.all(
-    ["token-a", "token-b", "token-c"].map((token) => storage.signGenerated(["a/b.png"], { ownerId: token, token })),
-  );
-  expect(sent.map(({ authorization }) => authorization)).toEqual([
-    "Bearer token-a",
-    "Bearer token-b",
-    "Bearer token-c",
-  ]);
-  expect(new Set(sent.map(({ path }) => path))).toEqual(new Set(["/storage/v1/object/sign/keyframe-outputs"]));
 });
 
 test.each([

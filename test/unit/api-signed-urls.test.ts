@@ -139,12 +139,8 @@ test("an address that Storage signed → valid until its token ends, whatever th
 });
 
 test.each([
-  ["no token", "/object/sign/keyframe-outputs/x.png"],
-  ["a token that is no JWT", "/object/sign/keyframe-outputs/x.png?token=abc"],
-  ["a token that is not base64", "/object/sign/keyframe-outputs/x.png?token=a.b.c"],
-  ["a payload that is not JSON", address("exp")],
-  ["a token without an end", address("{}")],
-  ["an end that is no time", address('{"exp":"soon"}')],
-])("%s → nobody knows until when", (_what, url) => {
+  ...["/object/sign/keyframe-outputs/x.png", "/x.png?token=abc", "/x.png?token=a.b.c"],
+  ...["exp", "{}", '{"exp":"soon"}'].map(address),
+])("%s → nobody knows until when", (url) => {
   expect(signedUntil(url)).toBeNull();
 });
