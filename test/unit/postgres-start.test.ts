@@ -93,10 +93,8 @@ test("a first start, also after an interrupted one → a superuser's address on 
     listens: "127.0.0.1",
   });
   expect(await checkGivenPostgres(url)).toEqual({ major: 17, isUsed: false });
-});
 
-test("a given address with a wrong password, or of no superuser → refused with its code", async () => {
-  const { url } = await startCopy();
+  // As an address that is given to a stack: a wrong password and an ordinary role are refused.
   const given = new URL(url);
   given.password = "wrong";
   await expect(checkGivenPostgres(given.href)).rejects.toMatchObject({ code: "given_unreachable" });
@@ -149,25 +147,17 @@ test("the starter is killed → Postgres shuts down by itself", async () => {
   expect(await query(next.url, "select n from kept")).toEqual([{ n: 1 }]);
 });
 
-test("a second start on the same data → data_in_use, the first goes on; after it, a pid file with another program's process is no obstacle", async () => {
-  const { url, stop } = await startCopy();
+test("a second start on the same data → data_in_use, the first goes on; its port taken → port_busy; a pid file with another program's process is no obstacle", async () => {
+  const { url, port, stop } = await startCopy();
   await expect(startPostgres({ dataDir })).rejects.toMatchObject({ code: "data_in_use" });
   expect(await query(url, "select 1 as n")).toEqual([{ n: 1 }]);
   await stop();
+  const listener = Deno.listen({ hostname: "127.0.0.1", port });
+  const busy = { code: "port_busy", message: expect.stringContaining(String(port)) };
+  await expect(start({ port })).rejects.toMatchObject(busy);
+  listener.close();
   await Deno.writeTextFile(join(dataDir, "postmaster.pid"), `${Deno.pid}\n${dataDir}\n`);
   expect(await query((await start()).url, "select 1 as n")).toEqual([{ n: 1 }]);
-});
-
-test("a port that is taken → port_busy, with its number", async () => {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  // A TCP listener's address is a network address, never a path.
-  const { port } = listener.addr as Deno.NetAddr;
-  await copyMade();
-  await expect(start({ port })).rejects.toMatchObject({
-    code: "port_busy",
-    message: expect.stringContaining(String(port)),
-  });
-  listener.close();
 });
 
 test.each<[string, string, () => Promise<unknown>, RegExp]>([
