@@ -1,10 +1,13 @@
-import { createServer, type Socket } from "node:net";
+import https from "node:https";
+import { createServer, type Server, type Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { onTestFinished } from "vitest";
 import { createLog } from "../../shared/platform/log.ts";
 import { createAttempt } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
 import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
 import type { Delivery } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import { createPost, type PostSettings } from "../../supabase/functions/keyframe-deliver/send/post.ts";
+import { makeCertificate } from "./deliver-certificate.ts";
 
 export const SECRET = `whsec_${btoa("a".repeat(32))}`;
 export const EVENT = "5d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a05";
@@ -69,14 +72,38 @@ export async function receive(answer: (socket: Socket, request: string) => void)
       answer(socket, request);
     });
   });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const port = await listen(server);
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
+  return { port, requests, connections: () => connections };
+}
+
+/** A receiver that answers with the name it was asked for in the handshake and in the request. */
+export async function receiveSecurely(host = "hooks.test", until?: string) {
+  const certificate = await makeCertificate(host, until);
+  let connections = 0;
+  const server = https.createServer(certificate, (request, response) => {
+    const { servername } = request.socket as TLSSocket; // node types the socket of both protocols alike
+    response.end(`${servername} ${request.headers.host}`);
+  });
+  server.on("secureConnection", () => {
+    connections += 1;
+  });
+  const port = await listen(server);
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port, ca: certificate.cert, connections: () => connections };
+}
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("The receiver has no port.");
-  return { port: address.port, requests, connections: () => connections };
+  return address.port;
 }
 
 /** An answer in full. */

@@ -57,27 +57,17 @@ test("the request → path, host, headers and body exactly as documented, and no
   });
 });
 
-test.each([
-  ["has no secret", []],
-  ["has a secret that cannot be read", ["whsec_ä"]],
-])(
-  "an endpoint that %s → a failed attempt and a line in the log, and nobody is connected to",
-  async (_what, secrets) => {
-    const receiver = await receive((socket) => socket.write(answer("200 OK")));
-    const lines: string[] = [];
-    const result = await makeAttempt({ lines })(delivery(`http://hooks.test:${receiver.port}/`, { secrets }));
-    expect(result).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      {
-        level: "error",
-        event: "delivery_not_signed",
-        deliveryId: delivery("").id,
-        endpointId: delivery("").endpointId,
-      },
-    ]);
-    expect(receiver.connections()).toBe(0);
-  },
-);
+test("an endpoint that has a secret that cannot be read → a failed attempt and a line in the log, and nobody is connected to", async () => {
+  const receiver = await receive((socket) => socket.write(answer("200 OK")));
+  const lines: string[] = [];
+  const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets: ["whsec_ä"] });
+  expect(await makeAttempt({ lines })(given)).toMatchObject({ status_code: null, error: "connection" });
+  const { id: deliveryId, endpointId } = given;
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: "error", event: "delivery_not_signed", deliveryId, endpointId },
+  ]);
+  expect(receiver.connections()).toBe(0);
+});
 
 test("an origin that the client refuses → a failed attempt, no rejection", async () => {
   const post = createPost({ lookup: createCheckedLookup(resolveHere, { allowLocal: true }) });
@@ -87,15 +77,10 @@ test("an origin that the client refuses → a failed attempt, no rejection", asy
 
 describe("an answer's status", () => {
   test.each<[string, string | null]>([
-    ["200 OK", null],
-    ["202 Accepted", null],
     ["299 Fine", null],
     ["300 Multiple Choices", "redirect"],
-    ["304 Not Modified", "redirect"],
     ["400 Bad Request", "http_status"],
-    ["404 Not Found", "http_status"],
     ["410 Gone", "http_status"],
-    ["500 Internal Server Error", "http_status"],
     ["503 Service Unavailable", "http_status"],
   ])("%s → %s", async (status, error) => {
     const { result } = await attemptAt((socket) => socket.write(answer(status)));

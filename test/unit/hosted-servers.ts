@@ -1,8 +1,6 @@
 import { createCanvas } from "@napi-rs/canvas";
 import { onTestFinished } from "vitest";
 import { runHosted } from "../support/hosted/deno.ts";
-import { makeCertificate } from "./deliver-certificate.ts";
-import { answer } from "./deliver-fixture.ts";
 
 /** A database that is there and answers each call with what it is given. */
 export function serveDatabase(call: (name: string, given: unknown) => unknown): string {
@@ -11,27 +9,6 @@ export function serveDatabase(call: (name: string, given: unknown) => unknown): 
   );
   onTestFinished(() => server.shutdown());
   return `http://127.0.0.1:${server.addr.port}`;
-}
-
-/** A TLS receiver by Deno's own server, which answers each request with 200. */
-export async function receiveSecurely(): Promise<{ port: number; ca: string; connections(): number }> {
-  const certificate = await makeCertificate("hooks.test");
-  const listener = Deno.listenTls({ hostname: "127.0.0.1", port: 0, ...certificate });
-  onTestFinished(() => listener.close());
-  let connections = 0;
-  const serve = async (connection: Deno.TlsConn) => {
-    await connection.handshake();
-    connections += 1;
-    for await (const chunk of connection.readable) {
-      if (new TextDecoder().decode(chunk).endsWith("}")) {
-        await connection.write(new TextEncoder().encode(answer("200 OK", "ok")));
-      }
-    }
-  };
-  void (async () => {
-    for await (const connection of listener) serve(connection).catch(() => {});
-  })();
-  return { port: listener.addr.port, ca: certificate.cert, connections: () => connections };
 }
 
 /** A picture of noise, several hundred kilobytes. */
