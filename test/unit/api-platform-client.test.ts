@@ -1,7 +1,8 @@
-import { expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { createDatabase } from "../../supabase/functions/api/rows/database.ts";
 import { createDeadlines, createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
+import { PREDICTION, PROJECT, predictionRow, rate, signedFiles, startApi, succeededFields } from "./api-fixture.ts";
 import { serveKeptAlive } from "./generate-fixture.ts";
 
 const URL_OF_PROJECT = "https://p.example";
@@ -61,4 +62,41 @@ test("calls of the same tenth of the patience → one signal, which leaves the l
   });
   expect(signals.map((signal) => signals.indexOf(signal))).toEqual([0, 0, 2, 2]);
   expect(timeout.mock.calls).toEqual([[11_000], [11_000]]);
+});
+
+describe("connections to the platform", async () => {
+  let refuses = false;
+  const api = await startApi((request) => {
+    if (refuses) return Response.json({ code: "PGRST000", message: "away" }, { status: 503 });
+    return request.path.startsWith("/storage/")
+      ? signedFiles(request)
+      : Response.json({ prediction: predictionRow(succeededFields), rate });
+  });
+  afterAll(api.stop);
+  beforeEach(() => {
+    refuses = false;
+    api.seen.length = 0;
+  });
+
+  const read = () => api.call(`/api/projects/generate/first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`);
+  const start = () => api.post("/api/projects/generate/first-frame", { projectId: PROJECT });
+  const connections = () => new Set(api.seen.map(({ connection }) => connection)).size;
+
+  test("requests one after the other, each with a call of PostgREST and one of Storage, then refused ones → one connection to the platform", async () => {
+    for (let round = 0; round < 20; round++) {
+      expect([(await read()).status, (await start()).status]).toEqual([200, 202]);
+    }
+    refuses = true; // refusals are read to their end, too
+    for (let round = 0; round < 20; round++) expect((await (round % 2 ? read : start)()).status).toBe(503);
+    expect([api.seen.length, connections()]).toEqual([100, 1]);
+  });
+
+  test("8 at a time → 8 connections at most", async () => {
+    const worker = async () => {
+      for (let round = 0; round < 8; round++) expect((await read()).status).toBe(200);
+    };
+    await Promise.all(Array.from({ length: 8 }, worker));
+    expect(api.seen.length).toBe(128);
+    expect(connections()).toBeLessThanOrEqual(8);
+  });
 });

@@ -46,7 +46,8 @@ test("an RS256 token of a key in the JWKS → its owner", async () => {
   expect(await verifier(`Bearer ${token}`)).toMatchObject({ ownerId: OWNER });
 });
 
-test("an HS256 token of the shared key → its owner only where that key is set", async () => {
+test("an HS256 token of the shared key → its owner only where that key is set, beside those of the JWKS", async () => {
+  expect(await verifyBoth(`Bearer ${await sessionToken(ISSUER)}`)).toMatchObject({ ownerId: OWNER });
   const token = await signHs256(SHARED_KEY);
   expect(await verifyBoth(`Bearer ${token}`)).toMatchObject({ ownerId: OWNER, token });
   expect(await refusal(`Bearer ${token}`)).toMatch("not valid");
@@ -62,7 +63,8 @@ test("an oct key within the JWKS is not taken for HS256 (supabase start lists on
   expect(await verifier(`Bearer ${await sessionToken(ISSUER)}`)).toMatchObject({ ownerId: OWNER });
 });
 
-test("a token past its exp → says it has expired, to the second", async () => {
+test("no token → says it is missing; one past its exp → says it has expired, to the second", async () => {
+  expect(await refusal(null)).toMatch("missing");
   const seconds = NOW.getTime() / 1000;
   expect(await refusal(`Bearer ${await sessionToken(ISSUER, { exp: seconds })}`)).toMatch("expired");
   expect(await verify(`Bearer ${await sessionToken(ISSUER, { exp: seconds + 1 })}`)).toMatchObject({ ownerId: OWNER });

@@ -69,6 +69,11 @@ test.each<[string, z.ZodType, { good: unknown[]; bad: unknown[] }]>([
   for (const value of bad) expect([value, schema.safeParse(value).success]).toEqual([value, false]);
 });
 
+test("an identifier that is missing, and one of another shape → said apart", () => {
+  const said = (value: unknown) => id.safeParse(value, { error: () => "Is required." }).error?.issues[0]?.message;
+  expect([said("x"), said(undefined)]).toEqual(["Must be a UUID.", "Is required."]);
+});
+
 test("an event named twice → counts once", () => {
   const eventTypes = ["project.created", "generation.failed", "project.created"];
   expect(changeWebhookBody.parse({ eventTypes }).eventTypes).toEqual(["project.created", "generation.failed"]);

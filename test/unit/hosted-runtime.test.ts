@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { createCanvas } from "@napi-rs/canvas";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
 import { claimPort } from "../../local/network.ts";
@@ -9,7 +10,6 @@ import { bootHosted, HOSTED_SECRET, runHosted } from "../support/hosted/deno.ts"
 import type { HostedPosts } from "../support/hosted/posts.ts";
 import { until } from "../support/until.ts";
 import { answer, delivery, receive, receiveSecurely } from "./deliver-fixture.ts";
-import { drawNoise, serveDatabase, serveFiles } from "./hosted-servers.ts";
 
 if (hostedDenoMissing !== undefined) {
   console.warn(`NOT RUN: the functions on the hosted platform's Deno. ${hostedDenoMissing}.`);
@@ -20,6 +20,48 @@ const post = (posts: Partial<HostedPosts> & { urls: string[] }) =>
   runHosted("test/support/hosted/posts.ts", "keyframe-deliver", "anywhere", [
     JSON.stringify({ resolvesTo: ["127.0.0.1"], allowLocal: true, ...posts } satisfies HostedPosts),
   ]);
+
+/** A database that is there and answers each call with what it is given. */
+function serveDatabase(call: (name: string, given: unknown) => unknown): string {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) =>
+    Response.json(call(new URL(request.url).pathname.replace("/rest/v1/rpc/", ""), await request.json()) ?? null),
+  );
+  onTestFinished(() => server.shutdown());
+  return `http://127.0.0.1:${server.addr.port}`;
+}
+
+/** A picture of noise, several hundred kilobytes. */
+async function drawNoise(): Promise<Uint8Array<ArrayBuffer>> {
+  const canvas = createCanvas(480, 270);
+  const context = canvas.getContext("2d");
+  const pixels = context.createImageData(480, 270);
+  for (let i = 0; i < pixels.data.length; i += 60_000) {
+    pixels.data.set(crypto.getRandomValues(new Uint8Array(Math.min(60_000, pixels.data.length - i))), i);
+  }
+  context.putImageData(pixels, 0, 0);
+  return new Uint8Array(await canvas.encode("png"));
+}
+
+/** Storage that keeps what was uploaded whole, and a file server beside it. */
+function serveFiles(source: (request: Request) => Response) {
+  const stored: Uint8Array[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+    if (request.method === "GET") return source(request);
+    const bytes = await request.bytes().catch(() => null);
+    if (bytes !== null) stored.push(bytes);
+    return Response.json({ Key: "a/b.png" });
+  });
+  onTestFinished(() => server.shutdown());
+  const host = `127.0.0.1:${server.addr.port}`;
+  const copy = () =>
+    runHosted(
+      "test/support/hosted/store.ts",
+      "keyframe-generate",
+      [host],
+      [`http://${host}/out.png`, `http://${host}`],
+    );
+  return { stored, copy };
+}
 
 async function expectUnsignedRefused(url: string): Promise<void> {
   const response = await fetch(url, { method: "POST", body: "{}" });
