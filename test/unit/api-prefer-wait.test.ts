@@ -1,9 +1,9 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { pause } from "../../shared/platform/pause.ts";
 import { holdAnswer, readWait } from "../../supabase/functions/api/http/hold-answer.ts";
-import { createClock } from "./api-clock.ts";
 import {
   failedBody,
+  NOW,
   PREDICTION,
   PROJECT,
   predictionRow,
@@ -14,6 +14,32 @@ import {
 } from "./api-fixture.ts";
 
 // Held answers by a clock of the test's own, and what fails meanwhile. On the running stack: test/api/prefer-wait.test.ts.
+
+/** A clock that stands until somebody sleeps, and then goes on at once. `pauses` are the sleeps so far, in milliseconds. */
+function createClock() {
+  let at = NOW.getTime();
+  const pauses: number[] = [];
+  let onSleep = () => {};
+  return {
+    pauses,
+    now: () => new Date(at),
+    /** As the real one: an aborted sleep is over at once. */
+    sleep: async (ms: number, signal: AbortSignal) => {
+      if (signal.aborted) return;
+      pauses.push(ms);
+      onSleep();
+      if (!signal.aborted) at += ms;
+    },
+    /** Milliseconds since the clock was made. */
+    elapsed: () => at - NOW.getTime(),
+    advance: (ms: number) => {
+      at += ms;
+    },
+    whenSleeping: (then: () => void) => {
+      onSleep = then;
+    },
+  };
+}
 
 type Row = ReturnType<typeof predictionRow>;
 const running = { status: "processing", queue_position: null, attempt: 1 };

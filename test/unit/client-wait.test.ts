@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { GenerationError, hasEnded, mustSucceed } from "../../client/index.ts";
-import { type Prediction, predictionStatus } from "../../shared/contract/predictions.ts";
+import { type Prediction, prediction, predictionStatus } from "../../shared/contract/predictions.ts";
 import { SAMPLE_PREDICTION } from "../../shared/contract/samples.ts";
 import { breakOff, predictionWith, REF, refusal, type Turn, useScriptedServer } from "../support/client/server.ts";
 
@@ -251,7 +251,7 @@ test("hasEnded → of the contract's states, the three that are final", () => {
 });
 
 test("mustSucceed of what succeeded → the same", () => {
-  const made = predictionWith({ ...SAMPLE_PREDICTION, status: "succeeded" });
+  const made = prediction.parse(SAMPLE_PREDICTION);
   expect(mustSucceed(made)).toEqual(made);
 });
 
@@ -263,8 +263,8 @@ test.each<[Partial<Prediction>, object, string]>([
   [{ status: "canceled" }, { code: "canceled" }, "no reason given"],
   [{ status: "processing" }, { code: "processing" }, "no reason given"],
 ])("mustSucceed of %j → GenerationError with its code, sentence and retryable", (fields, thrown, sentence) => {
-  const prediction = predictionWith(fields);
+  const ended = predictionWith(fields);
   const message = `video ${fields.status}: ${sentence}`;
-  expect(() => mustSucceed(prediction)).toThrow(GenerationError);
-  expect(() => mustSucceed(prediction)).toThrow(expect.objectContaining({ message, prediction, ...thrown }));
+  expect(() => mustSucceed(ended)).toThrow(GenerationError);
+  expect(() => mustSucceed(ended)).toThrow(expect.objectContaining({ message, prediction: ended, ...thrown }));
 });

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { createLog } from "../../shared/platform/log.ts";
 import { createWorker } from "../../shared/worker/worker.ts";
-import type {
-  AttemptResult,
-  Delivery,
-  ExchangeLimits,
-  HeldLane,
+import {
+  type AttemptResult,
+  createExchange,
+  type Delivery,
+  type ExchangeLimits,
+  type HeldLane,
 } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import {
   createLanes,
@@ -319,3 +320,23 @@ test("the answer of a claim gets lost → the lanes it took expire; what it rele
   expect(deliver.recorded.size).toBe(80);
   expect([...deliver.startedAt.values()].every((starts) => starts.length === 1)).toBe(true);
 });
+
+const EXCHANGE = { maxLanes: 100, leaseSeconds: 15, heartbeatMs: 300, waitMs: 100 };
+
+test("an exchange → the limits go to the database by their names", async () => {
+  const calls: unknown[] = [];
+  const exchange = createExchange(async (...call) => {
+    calls.push(call);
+    return { recorded: 0, lanes: [], ended: ["e2"] };
+  });
+  expect(await exchange([], [], EXCHANGE)).toEqual({ lanes: [], ended: ["e2"] });
+  const limits = { max_lanes: 100, lease_seconds: 15, heartbeat_ms: 300, wait_ms: 100 };
+  expect(calls).toEqual([["exchange_deliveries", { results: [], held: [], ...limits }]]);
+});
+
+test.each([null, [], { lanes: [{ endpoint_id: "e1" }], ended: [] }])(
+  "the database answers %j → rejected",
+  async (odd) => {
+    await expect(createExchange(async () => odd)([], [], EXCHANGE)).rejects.toThrow();
+  },
+);

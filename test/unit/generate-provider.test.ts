@@ -117,6 +117,11 @@ test.each([
   expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: null });
 });
 
+test("whose a file is that the provider no longer has → nobody's", async () => {
+  const { provider } = answering(() => Response.json({ detail: "no" }, { status: 404 }));
+  expect(await provider.uploadedFor("https://api.replicate.com/v1/files/abc", never())).toBeNull();
+});
+
 test("create answered with a redirect → not followed, the token goes nowhere else", async () => {
   const { provider, requests } = answering((request) => Response.redirect(new URL("/v1/elsewhere", request.url)));
   expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: 302 });

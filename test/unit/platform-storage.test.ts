@@ -43,15 +43,6 @@ const refusal = (error: unknown) => {
   return { status, statusCode, message };
 };
 
-test("the same path twice → 409 Duplicate; with upsert by a role that may → replaced", async () => {
-  const { files, name } = await uploaded("first");
-  const again = await files.upload(name, new TextEncoder().encode("second"), text);
-  expect(refusal(again.error).statusCode).toBe("409");
-  const service = platform.client(SECRET_KEY).storage.from("pictures");
-  expect((await service.upload(name, new TextEncoder().encode("third"), { ...text, upsert: true })).error).toBeNull();
-  expect(await (await service.download(name)).data?.text()).toBe("third");
-});
-
 test("a signed address → the file with type, length and ETag, or a part of it, for any caller, without a key", async () => {
   const { files, name } = await uploaded();
   const { data } = await files.createSignedUrl(name, 60);
