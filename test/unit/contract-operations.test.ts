@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { z } from "zod";
 import { errorsOf, type Operation } from "../../shared/contract/operations/operation.ts";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
 
@@ -7,8 +8,16 @@ import { OPERATIONS, type OperationId } from "../../shared/contract/operations/i
 const ALL: [string, Operation][] = Object.entries(OPERATIONS);
 
 describe.each(ALL)("%s", (_id, operation) => {
-  const { method, body, status, waits, tagged, bodyMayBeEmpty } = operation;
+  const { method, path, query, body, examples, status, waits, tagged, bodyMayBeEmpty } = operation;
   const json = body === "image" ? undefined : body;
+
+  test("unknown fields are refused, in the path, the query and the body", () => {
+    const [example] = examples;
+    const accepts = (schema: z.ZodType | undefined, given: unknown) =>
+      schema?.safeParse({ ...Object(given), unknown: "x" }).success ?? false;
+    const accepted = [accepts(path, example.path), accepts(query, example.query), accepts(json, example.body)];
+    expect(accepted).toEqual([false, false, false]);
+  });
 
   test("only a POST or a PATCH takes a body, every POST does; an empty one counts as {} only where {} is enough", () => {
     expect(body !== undefined).toBe(method === "POST" || method === "PATCH");

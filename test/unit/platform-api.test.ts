@@ -77,6 +77,11 @@ describe("Auth and credentials", () => {
     expect(keys[0].d).toBeUndefined();
   });
 
+  test("no apikey, or an unknown one → 401", async () => {
+    const without = await fetch(`${platform.url}/rest/v1/notes`);
+    expect([without.status, (await rest("notes", { apikey: "sb_publishable_other" })).status]).toEqual([401, 401]);
+  });
+
   test.each([
     ["that has expired", { exp: 1_000 }, "PGRST303"],
     ["of another issuer", { iss: "https://elsewhere.example/auth/v1" }, "PGRST301"],

@@ -39,8 +39,7 @@ async function health(): Promise<number> {
 /** Pastes what the welcome shows into a shell and returns what that prints. */
 async function paste(): Promise<string> {
   const command = /^ +TOKEN=[\s\S]*?"description":""}'$/m.exec(stack.output())?.[0] ?? "the welcome has no command";
-  const curl = `curl() { "${Deno.execPath()}" run -A "${join(import.meta.dirname ?? "", "stack-curl.ts")}" "$@"; }`;
-  const shell = new Deno.Command("/bin/sh", { args: ["-c", `${curl}\n${command}`] });
+  const shell = new Deno.Command("/bin/sh", { args: ["-c", command] });
   return new TextDecoder().decode((await shell.output()).stdout);
 }
 
