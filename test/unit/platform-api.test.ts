@@ -80,6 +80,7 @@ describe("Auth and credentials", () => {
   test("no apikey, or an unknown one → 401", async () => {
     const without = await fetch(`${platform.url}/rest/v1/notes`);
     expect([without.status, (await rest("notes", { apikey: "sb_publishable_other" })).status]).toEqual([401, 401]);
+    expect((await fetch(`${platform.url}/auth/v1/settings`)).status).toBe(401);
   });
 
   test.each([
