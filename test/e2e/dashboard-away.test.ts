@@ -25,7 +25,7 @@ async function atProjects(): Promise<Visit> {
 const follow = (page: Page, name: string) => page.getByRole("banner").getByRole("link", { name, exact: true }).click();
 const gone = (page: Page, text: string) => page.getByText(text).waitFor({ state: "hidden" });
 
-// test/unit/dashboard-passing.test.ts has the failures that count as away.
+// test/unit/dashboard-session.test.ts has the failures that count as away.
 test("a service that does not answer → a banner, and what was read stays; when it is back all goes on by itself", async () => {
   const { page } = await atProjects();
   await page.route(API, (route) => route.abort());

@@ -1,8 +1,7 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isCurrent, readTag, tagOf } from "../../supabase/functions/api/http/entity-tag.ts";
 import { predictionRow as schema } from "../../supabase/functions/api/rows/map-prediction.ts";
-import { createClock } from "./api-clock.ts";
-import { NOW, PREDICTION, PROJECT, predictionRow, startApi, succeededFields } from "./api-fixture.ts";
+import { NOW, PREDICTION, PROJECT, predictionRow, succeededFields } from "./api-fixture.ts";
 
 const HOUR = 3_600_000;
 const rowOf = (fields: Record<string, unknown> = {}) =>
@@ -81,20 +80,4 @@ describe("If-None-Match", () => {
       expect(performance.now() - began).toBeLessThan(2000); // a search that goes back and forth takes many seconds
     },
   );
-});
-
-test("304 of one that has ended → no Retry-After, and the rest of the headers as with 200", async () => {
-  const api = await startApi(() => Response.json({ prediction: predictionRow(failed), rate: null }), {
-    clock: createClock(),
-  });
-  onTestFinished(api.stop);
-  const read = async (tag: string) => {
-    const path = `/api/projects/generate/first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`;
-    const response = await api.call(path, { headers: { "if-none-match": tag } });
-    const { "x-request-id": _, "content-type": __, ...headers } = Object.fromEntries(response.headers);
-    return { status: response.status, headers };
-  };
-  const first = await read("");
-  expect([first.status, "retry-after" in first.headers]).toEqual([200, false]);
-  expect(await read(first.headers.etag ?? "")).toEqual({ status: 304, headers: first.headers });
 });

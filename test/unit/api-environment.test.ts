@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { z } from "zod";
-import { readEnvironment, supabaseSecretKeys, webhookSecret } from "../../shared/platform/environment.ts";
+import { readEnvironment } from "../../shared/platform/environment.ts";
 import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
+import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
 
 const good: Record<string, string> = {
   SUPABASE_URL: "http://127.0.0.1:54321/",
@@ -60,16 +60,20 @@ test("only the variables of the schema are asked for", () => {
   ]);
 });
 
-test("secret keys and signing secrets of the other functions", () => {
-  const schema = z.object({ SUPABASE_SECRET_KEYS: supabaseSecretKeys, KEYFRAME_KICK_SECRET: webhookSecret });
-  const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-  expect(
-    readEnvironment(schema, (name) => (name === "KEYFRAME_KICK_SECRET" ? secret : '{"default":"sb_secret_x"}')),
-  ).toEqual({
-    SUPABASE_SECRET_KEYS: "sb_secret_x",
-    KEYFRAME_KICK_SECRET: secret,
-  });
-  expect(() => readEnvironment(schema, () => "whsec_short")).toThrow(
-    /SUPABASE_SECRET_KEYS is wrong .*KEYFRAME_KICK_SECRET is wrong/,
-  );
+test.each([
+  [{ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "" }, false],
+  [{ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "0" }, false],
+  [{ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1" }, true],
+  [{ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "true" }, "KEYFRAME_ALLOW_LOCAL_WEBHOOKS is wrong (must be 0 or 1)"],
+  [{ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: " 1" }, "KEYFRAME_ALLOW_LOCAL_WEBHOOKS is wrong (must be 0 or 1)"],
+  [{ KEYFRAME_KICK_SECRET: "whsec_short" }, "KEYFRAME_KICK_SECRET is wrong"],
+])("deliver: %j → local receivers allowed or not, or refused: %s", (change, outcome) => {
+  const source: Record<string, string> = { ...good, KEYFRAME_KICK_SECRET: `whsec_${btoa("a".repeat(32))}`, ...change };
+  const readDeliver = () => readEnvironment(deliverEnvironment, (name) => source[name]);
+  if (typeof outcome === "string") expect(readDeliver).toThrow(outcome);
+  else
+    expect(readDeliver()).toMatchObject({
+      SUPABASE_SECRET_KEYS: "sb_secret_x",
+      KEYFRAME_ALLOW_LOCAL_WEBHOOKS: outcome,
+    });
 });

@@ -1,28 +1,26 @@
-import { expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { createDatabase } from "../../supabase/functions/api/rows/database.ts";
 import { createDeadlines, createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
-import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
+import { PREDICTION, PROJECT, predictionRow, rate, signedFiles, startApi, succeededFields } from "./api-fixture.ts";
 import { serveKeptAlive } from "./generate-fixture.ts";
 
 const URL_OF_PROJECT = "https://p.example";
-type Sent = { path: string; authorization: string | null; apikey: string | null };
+type Sent = { authorization: string | null; apikey: string | null };
 
-/** The API's database and storage, and what reached the platform, which answers the first request last. */
+/** The API's database, and what reached the platform, which answers the first request last. */
 function setUp(count: number) {
   const sent: Sent[] = [];
   const all = Promise.withResolvers<void>();
-  const platform: typeof fetch = async (input, init) => {
+  const platform: typeof fetch = async (_input, init) => {
     const headers = new Headers(init?.headers);
-    const { pathname } = new URL(String(input));
-    sent.push({ path: pathname, authorization: headers.get("authorization"), apikey: headers.get("apikey") });
+    sent.push({ authorization: headers.get("authorization"), apikey: headers.get("apikey") });
     if (sent.length === count) all.resolve();
     await all.promise;
-    return pathname.startsWith("/rest") ? Response.json(headers.get("authorization")) : Response.json([]);
+    return Response.json(headers.get("authorization"));
   };
   const client = createPlatformClient(URL_OF_PROJECT, "sb_publishable_x", platform);
-  const settings = { supabaseUrl: URL_OF_PROJECT, clientUrl: URL_OF_PROJECT, now: () => new Date(0) };
-  return { database: createDatabase(client), storage: createStorage(client, settings), sent };
+  return { database: createDatabase(client), sent };
 }
 
 test("calls of several callers at once through the one client → each with its own caller's token, and none with another's", async () => {
@@ -36,19 +34,6 @@ test("calls of several callers at once through the one client → each with its 
   expect(sent.map(({ apikey }) => apikey)).toEqual(
     tokens.map((token) => (token === "sb_secret_x" ? token : "sb_publishable_x")),
   );
-});
-
-test("signed addresses for several callers at once → each with its own caller's token", async () => {
-  const { storage, sent } = setUp(3);
-  await Promise.all(
-    ["token-a", "token-b", "token-c"].map((token) => storage.signGenerated(["a/b.png"], { ownerId: token, token })),
-  );
-  expect(sent.map(({ authorization }) => authorization)).toEqual([
-    "Bearer token-a",
-    "Bearer token-b",
-    "Bearer token-c",
-  ]);
-  expect(new Set(sent.map(({ path }) => path))).toEqual(new Set(["/storage/v1/object/sign/keyframe-outputs"]));
 });
 
 test.each([
@@ -77,4 +62,41 @@ test("calls of the same tenth of the patience → one signal, which leaves the l
   });
   expect(signals.map((signal) => signals.indexOf(signal))).toEqual([0, 0, 2, 2]);
   expect(timeout.mock.calls).toEqual([[11_000], [11_000]]);
+});
+
+describe("connections to the platform", async () => {
+  let refuses = false;
+  const api = await startApi((request) => {
+    if (refuses) return Response.json({ code: "PGRST000", message: "away" }, { status: 503 });
+    return request.path.startsWith("/storage/")
+      ? signedFiles(request)
+      : Response.json({ prediction: predictionRow(succeededFields), rate });
+  });
+  afterAll(api.stop);
+  beforeEach(() => {
+    refuses = false;
+    api.seen.length = 0;
+  });
+
+  const read = () => api.call(`/api/projects/generate/first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`);
+  const start = () => api.post("/api/projects/generate/first-frame", { projectId: PROJECT });
+  const connections = () => new Set(api.seen.map(({ connection }) => connection)).size;
+
+  test("requests one after the other, each with a call of PostgREST and one of Storage, then refused ones → one connection to the platform", async () => {
+    for (let round = 0; round < 20; round++) {
+      expect([(await read()).status, (await start()).status]).toEqual([200, 202]);
+    }
+    refuses = true; // refusals are read to their end, too
+    for (let round = 0; round < 20; round++) expect((await (round % 2 ? read : start)()).status).toBe(503);
+    expect([api.seen.length, connections()]).toEqual([100, 1]);
+  });
+
+  test("8 at a time → 8 connections at most", async () => {
+    const worker = async () => {
+      for (let round = 0; round < 8; round++) expect((await read()).status).toBe(200);
+    };
+    await Promise.all(Array.from({ length: 8 }, worker));
+    expect(api.seen.length).toBe(128);
+    expect(connections()).toBeLessThanOrEqual(8);
+  });
 });

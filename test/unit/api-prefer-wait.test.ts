@@ -1,7 +1,9 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { createClock } from "./api-clock.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import { holdAnswer, readWait } from "../../supabase/functions/api/http/hold-answer.ts";
 import {
   failedBody,
+  NOW,
   PREDICTION,
   PROJECT,
   predictionRow,
@@ -11,8 +13,33 @@ import {
   succeededFields,
 } from "./api-fixture.ts";
 
-// Held answers by a clock of the test's own, and what fails meanwhile. How long is waited: api-hold-answer.test.ts; on the running
-// stack: test/api/prefer-wait.test.ts.
+// Held answers by a clock of the test's own, and what fails meanwhile. On the running stack: test/api/prefer-wait.test.ts.
+
+/** A clock that stands until somebody sleeps, and then goes on at once. `pauses` are the sleeps so far, in milliseconds. */
+function createClock() {
+  let at = NOW.getTime();
+  const pauses: number[] = [];
+  let onSleep = () => {};
+  return {
+    pauses,
+    now: () => new Date(at),
+    /** As the real one: an aborted sleep is over at once. */
+    sleep: async (ms: number, signal: AbortSignal) => {
+      if (signal.aborted) return;
+      pauses.push(ms);
+      onSleep();
+      if (!signal.aborted) at += ms;
+    },
+    /** Milliseconds since the clock was made. */
+    elapsed: () => at - NOW.getTime(),
+    advance: (ms: number) => {
+      at += ms;
+    },
+    whenSleeping: (then: () => void) => {
+      onSleep = then;
+    },
+  };
+}
 
 type Row = ReturnType<typeof predictionRow>;
 const running = { status: "processing", queue_position: null, attempt: 1 };
@@ -147,26 +174,32 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     expect(JSON.parse(api.log.at(-1) ?? "")).toMatchObject({ level: "info", status: 200 });
   });
 
-  test("the project is deleted → 404", async () => {
-    readFails = (nth) => (nth === 2 ? refusal("not_found") : undefined);
+  test.each<[string, () => Response, number, string]>([
+    ["the project is deleted", () => refusal("not_found"), 404, "not_found"],
+    ["it has another shape", () => Response.json({ prediction: {} }), 500, "internal"],
+  ])("%s → %s", async (_what, answer, status, code) => {
+    readFails = (nth) => (nth === 2 ? answer() : undefined);
     const response = await read({ prefer: "wait=25" });
-    expect([response.status, (await failedBody(response)).error.code]).toEqual([404, "not_found"]);
+    expect([response.status, (await failedBody(response)).error.code, reads]).toEqual([status, code, 2]);
   });
 
-  test("the caller goes → nothing more is asked", async () => {
+  test("the caller goes, or has gone before → nothing more is asked", async () => {
     const gone = new AbortController();
     clock.whenSleeping(() => {
       if (clock.pauses.length === 2) gone.abort();
     });
     await read({ prefer: "wait=25" }, { signal: gone.signal });
     expect([reads, clock.pauses.length]).toEqual([2, 2]);
+    await read({ prefer: "wait=25" }, { signal: gone.signal });
+    expect([reads, clock.pauses.length]).toEqual([3, 2]);
   });
 
   test("it has ended already, and the caller has it → 304 at once", async () => {
     rowAt = () => predictionRow(succeededFields);
     const tag = (await read({})).headers.get("etag") ?? "";
     const response = await read({ prefer: "wait=25", "if-none-match": tag });
-    expect([response.status, response.headers.get("preference-applied"), clock.pauses]).toEqual([304, "wait=25", []]);
+    const told = ["preference-applied", "retry-after"].map((name) => response.headers.get(name));
+    expect([response.status, told, clock.pauses]).toEqual([304, ["wait=25", null], []]);
   });
 });
 
@@ -174,4 +207,69 @@ test("the first read is refused for its rate → 429 at once, however long the c
   readFails = ENDS_THE_WAIT[0]?.[1] ?? (() => undefined);
   const response = await read({ prefer: "wait=25" });
   expect([response.status, reads, clock.pauses]).toEqual([429, 1, []]);
+});
+
+describe("holding", () => {
+  /** Holds an answer that never changes. Each look takes `lookMs`. */
+  async function hold(seconds: number, lookMs = 0) {
+    const clock = createClock();
+    let looks = 0;
+    const readAgain = async () => {
+      clock.advance(lookMs);
+      looks += 1;
+      return looks;
+    };
+    const { signal } = new AbortController();
+    expect(await holdAnswer(0, { seconds, readAgain, isDone: () => false, signal }, clock)).toBe(looks);
+    return { looks, elapsed: clock.elapsed(), pauses: clock.pauses };
+  }
+
+  test("no change → the last state, when the time is up and not later", async () => {
+    expect(await hold(3)).toEqual({ looks: 6, elapsed: 3000, pauses: [200, 300, 450, 675, 1000, 375] });
+  });
+
+  test("the longest wait, 25 seconds → 28 reads, so as many tokens of the caller", async () => {
+    expect(await hold(25)).toMatchObject({ looks: 28, elapsed: 25_000 });
+  });
+
+  test("looks that are slow count in the wait, and there are fewer of them", async () => {
+    const { looks, elapsed } = await hold(10, 4000);
+    expect([looks, elapsed < 15_000]).toEqual([3, true]);
+  });
+});
+
+describe("Prefer", () => {
+  test.each<[number, (string | null)[]]>([
+    [1, ["wait=1"]],
+    [25, ["wait=25", "wait=26", "wait=86400", "wait=99999999999999999999", `wait=${"9".repeat(400)}`]],
+    [5, ["WAIT=5", "wait = 5", 'wait="5"', "wait=05", " wait=5 ", "return=minimal;foo, wait=5;bar=baz"]],
+    [5, ["respond-async, wait=5", "wait=5, respond-async", "wait=5, wait=9"]], // the first that is understood counts
+    [9, ["foo=bar, wait=9, wait=5"]],
+    [0, [null, "", "wait", "wait=", "wait=0", "wait=00", "wait=-1", "wait=+1", "wait=1.5", "wait=1e1", "wait=0x10"]],
+    [0, ["wait=ten", "wait=5s", "wait=٥", "await=5", "no-wait=5", "wait5", "wait:5", "foo wait=5", "foo; wait=5"]],
+    [0, ["wait=5 6"]],
+  ])("waits %i seconds: %j", (seconds, given) => {
+    for (const prefer of given) expect([prefer, readWait(prefer)]).toEqual([prefer, seconds]);
+  });
+
+  test.each([",", " ", "wait=", ",wait=1x", "9", ", ", ",wait=9 ", '"', "wait"])(
+    "64 KiB of %j → looked through in no time",
+    (piece) => {
+      const filler = piece.repeat(65_536 / piece.length);
+      const began = performance.now();
+      for (const prefer of [filler, `wait=1${filler}x`, `wait${filler}x`, `,${filler}x`]) {
+        expect(readWait(prefer)).toBeLessThanOrEqual(25);
+      }
+      expect(performance.now() - began).toBeLessThan(2000); // a search that goes back and forth takes many seconds
+    },
+  );
+});
+
+test("a pause that is aborted meanwhile, or before, or of 0 milliseconds → over at once", async () => {
+  const gone = new AbortController();
+  const asleep = pause(600_000, gone.signal);
+  gone.abort();
+  await asleep;
+  await pause(600_000, gone.signal);
+  await pause(0, new AbortController().signal);
 });

@@ -30,8 +30,6 @@ describe("the project's secret key → the service role, for the webhook paths a
 describe("a wrong key → refused, never taken for none, and not repeated", () => {
   test.each<Given>([
     { apikey: "sb_secret_guess" },
-    { authorization: "Bearer sb_secret_guess" },
-    { apikey: KEY.slice(0, -1) },
     { apikey: `${KEY}x` },
     { apikey: "sb_secret_" },
     { apikey: KEY, authorization: "Bearer sb_secret_guess" },

@@ -29,16 +29,11 @@ test("two metrics, one with labels → help, type and samples, each line ended",
   );
 });
 
-test("a label with a quote, a backslash and a line end → escaped, so that it stays one line and one label", () => {
-  const text = prometheusText([
-    { name: "a", help: "h", samples: [{ labels: { b: 'say "x\\n"\n{c="d"} 1' }, value: 1 }] },
-  ]);
-  expect(text.split("\n").at(2)).toBe(String.raw`a{b="say \"x\\n\"\n{c=\"d\"} 1"} 1`);
-});
-
-test("a help with a backslash and a line end → escaped; quotes stay", () => {
-  const text = prometheusText([{ name: "a", help: 'one\ntwo \\ "three"', samples: [{ value: 1 }] }]);
-  expect(text.split("\n").at(0)).toBe(String.raw`# HELP a one\ntwo \\ "three"`);
+test("quote, backslash and line end, in a label or a help → escaped, so that each stays one line; a help's quotes stay", () => {
+  const samples = [{ labels: { b: 'say "x\\n"\n{c="d"} 1' }, value: 1 }];
+  const [help, , sample] = prometheusText([{ name: "a", help: 'one\ntwo \\ "three"', samples }]).split("\n");
+  expect(help).toBe(String.raw`# HELP a one\ntwo \\ "three"`);
+  expect(sample).toBe(String.raw`a{b="say \"x\\n\"\n{c=\"d\"} 1"} 1`);
 });
 
 test.each([
@@ -52,9 +47,10 @@ test.each([
 });
 
 test("a sample without a value → left out; a metric without any → nothing at all", () => {
+  const [a, b] = [{ job: "a" }, { job: "b" }];
   const samples = [
-    { labels: { job: "a" }, value: null },
-    { labels: { job: "b" }, value: 2 },
+    { labels: a, value: null },
+    { labels: b, value: 2 },
   ];
   expect(prometheusText([{ name: "x", help: "h", samples }])).toBe('# HELP x h\n# TYPE x gauge\nx{job="b"} 2\n');
   expect(prometheusText([{ name: "x", help: "h", samples: samples.slice(0, 1) }])).toBe("");

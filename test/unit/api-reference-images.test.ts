@@ -64,12 +64,6 @@ test("a replay whose first request was cut off before it stored → stores the f
   expect(api.seen.at(-1)?.path).toMatch("/storage/");
 });
 
-test("Storage away → 503 unavailable", async () => {
-  stored = { status: 503, body: { message: "away" } };
-  const response = await upload();
-  expect([response.status, (await failedBody(response)).error.code]).toEqual([503, "unavailable"]);
-});
-
 test("more bytes than Content-Length says → 413 whatever frames them, and nothing is stored", async () => {
   const response = await upload({ "content-length": String(png.length - 1) });
   expect([response.status, (await failedBody(response)).error.code]).toEqual([413, "payload_too_large"]);

@@ -17,8 +17,6 @@ const verifyBoth = createSessionVerifier({
 const claims = { iss: ISSUER, aud: "authenticated", role: "authenticated", sub: OWNER, exp: NOW.getTime() / 1000 + 60 };
 const signHs256 = (key: string, header = {}, payload: Record<string, unknown> = claims) =>
   new SignJWT(payload).setProtectedHeader({ alg: "HS256", ...header }).sign(new TextEncoder().encode(key));
-const part = (value: unknown) =>
-  btoa(JSON.stringify(value)).replace(/=+$/, "").replaceAll("+", "-").replaceAll("/", "_");
 
 async function refusal(authorization: string | null, verifier = verify): Promise<string> {
   const error = await verifier(authorization).then(
@@ -48,13 +46,10 @@ test("an RS256 token of a key in the JWKS → its owner", async () => {
   expect(await verifier(`Bearer ${token}`)).toMatchObject({ ownerId: OWNER });
 });
 
-test("an HS256 token of the shared key → its owner only where that key is set", async () => {
+test("an HS256 token of the shared key → its owner only where that key is set, beside those of the JWKS", async () => {
+  expect(await verifyBoth(`Bearer ${await sessionToken(ISSUER)}`)).toMatchObject({ ownerId: OWNER });
   const token = await signHs256(SHARED_KEY);
-  expect(await verifyBoth(`Bearer ${token}`)).toEqual({
-    ownerId: OWNER,
-    token,
-    expiresAt: new Date(claims.exp * 1000),
-  });
+  expect(await verifyBoth(`Bearer ${token}`)).toMatchObject({ ownerId: OWNER, token });
   expect(await refusal(`Bearer ${token}`)).toMatch("not valid");
   expect(await refusal(`Bearer ${await signHs256("another-key-of-more-than-32-characters")}`, verifyBoth)).toMatch(
     "not valid",
@@ -68,11 +63,8 @@ test("an oct key within the JWKS is not taken for HS256 (supabase start lists on
   expect(await verifier(`Bearer ${await sessionToken(ISSUER)}`)).toMatchObject({ ownerId: OWNER });
 });
 
-test("no Authorization header → says it is missing", async () => {
+test("no token → says it is missing; one past its exp → says it has expired, to the second", async () => {
   expect(await refusal(null)).toMatch("missing");
-});
-
-test("a token past its exp → says it has expired, to the second", async () => {
   const seconds = NOW.getTime() / 1000;
   expect(await refusal(`Bearer ${await sessionToken(ISSUER, { exp: seconds })}`)).toMatch("expired");
   expect(await verify(`Bearer ${await sessionToken(ISSUER, { exp: seconds + 1 })}`)).toMatchObject({ ownerId: OWNER });
@@ -92,22 +84,11 @@ describe("where the shared key is set, too → refused", () => {
       "not valid",
     );
   });
-  test("alg none", async () => {
-    await refusal(`Bearer ${part({ alg: "none", typ: "JWT" })}.${part(claims)}.`, verifyBoth);
-    await refusal(`Bearer ${part({ alg: "none", kid: "key-1" })}.${part(claims)}.AAAA`, verifyBoth);
-  });
   test("HS256 signed with the public key, as PEM and as JWK", async () => {
     for (const key of [await exportSPKI(keys.publicKey), JSON.stringify(publicJwk), publicJwk.x ?? ""]) {
       await refusal(`Bearer ${await signHs256(key, { kid: "key-1" })}`, verifyBoth);
     }
   });
-});
-
-test("a JWKS without keys → every token is refused", async () => {
-  await refusal(
-    `Bearer ${await sessionToken(ISSUER)}`,
-    createSessionVerifier({ jwks: { keys: [] }, issuers: [ISSUER], now }),
-  );
 });
 
 test("the refusal does not repeat what was sent", async () => {

@@ -132,19 +132,15 @@ const part = (text: string) => btoa(text).replaceAll("+", "-").replaceAll("/", "
 const address = (payload: string) => `/object/sign/keyframe-outputs/x.png?token=${part("{}")}.${part(payload)}.c2ln`;
 
 test("an address that Storage signed → valid until its token ends, whatever the time is here", () => {
-  const payload = JSON.stringify({ url: "keyframe-outputs/x?>.png", iat: 1_700_000_000, exp: 1_700_003_600 });
+  const payload = JSON.stringify({ url: "keyframe-outputs/~~~~~?????.png", iat: 1_700_000_000, exp: 1_700_003_600 });
   for (const more of ["", "&download="]) {
     expect(signedUntil(address(payload) + more)).toEqual(new Date("2023-11-14T23:13:20Z"));
   }
 });
 
 test.each([
-  ["no token", "/object/sign/keyframe-outputs/x.png"],
-  ["a token that is no JWT", "/object/sign/keyframe-outputs/x.png?token=abc"],
-  ["a token that is not base64", "/object/sign/keyframe-outputs/x.png?token=a.b.c"],
-  ["a payload that is not JSON", address("exp")],
-  ["a token without an end", address("{}")],
-  ["an end that is no time", address('{"exp":"soon"}')],
-])("%s → nobody knows until when", (_what, url) => {
+  ...["/object/sign/keyframe-outputs/x.png", "/x.png?token=abc", "/x.png?token=a.b.c"],
+  ...["exp", "{}", '{"exp":"soon"}'].map(address),
+])("%s → nobody knows until when", (url) => {
   expect(signedUntil(url)).toBeNull();
 });

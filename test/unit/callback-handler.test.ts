@@ -58,15 +58,6 @@ test("a signed callback → one SQL call with what it says, and 200", async () =
   ]);
 });
 
-test("a failed run → its own words without addresses", async () => {
-  const { calls } = await send(async () => "recorded", {
-    ...RUN,
-    ...{ status: "failed", error: "no https://x.test/?t=1 there" },
-  });
-  const said = { provider_status: "failed", error_message: "no [address] there", progress: null };
-  expect(calls[0]?.[1]).toMatchObject(said);
-});
-
 test.each(["unchanged", "duplicate", "ended", "stale"])(
   "the database says %s → 200, it is settled",
   async (outcome) => {

@@ -67,17 +67,14 @@ test.each<[what: string, turn: Turn, status: number]>([
   expect(error).toMatchObject({ code: "not_an_envelope", status, requestId: "r-2" });
 });
 
-test.each<[what: string, turn: Turn]>([
+test.each<[what: string, turn: Turn, options?: object]>([
   ["an answer that breaks off", breakOff],
   ["a connection that is cut", (response) => response.destroy()],
-])("%s → network, no status", async (_, turn) => {
-  const error = await refused(turn);
+  ["nothing that listens", hang, { url: "http://127.0.0.1:1" }],
+])("%s → network, no status", async (_, turn, options) => {
+  const error = await refused(turn, options);
   expect(error).toMatchObject({ code: "network", status: null, requestId: null });
   expect(error.message).toContain("GET /projects/p");
-});
-
-test("nothing listens → network", async () => {
-  expect(await refused(hang, { url: "http://127.0.0.1:1" })).toMatchObject({ code: "network", status: null });
 });
 
 test("no answer in time → network, and the request is given up", async () => {

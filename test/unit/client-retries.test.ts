@@ -39,22 +39,15 @@ test.each<[what: string, turn: Turn]>([
   expect([server.seen.length, server.time.pauses]).toEqual([1, []]);
 });
 
-test("POST: 503, a lost answer, 429, then 201 → one key and one body in all four", async () => {
-  server.play(away, breakOff, refusal(429, "rate_limited"), { status: 201, data: { ...REF } });
+test("POST: a gateway that gives up, a lost answer, 429, then 201 → one key and one body in all four: found again, not made twice", async () => {
+  const gaveUp: Turn = { status: 524, text: "<h1>524</h1>" };
+  server.play(gaveUp, breakOff, refusal(429, "rate_limited"), { status: 201, data: { ...REF } });
   await server.client().createProject(project);
   expect(server.seen).toHaveLength(4);
   expect(new Set(server.seen.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
   expect(new Set(server.seen.map(({ body }) => new TextDecoder().decode(body)))).toEqual(
     new Set([JSON.stringify(project)]),
   );
-});
-
-test("generate: the gateway gives up on a start that was committed → found again by its key, no second paid run", async () => {
-  const body = { projectId: REF.projectId };
-  server.play({ status: 524, text: "<h1>524</h1>" }, { status: 202, data: { ...REF } });
-  expect(await server.client().generate("video", body)).toEqual({ ...REF });
-  const keys = server.seen.map(({ headers }) => headers["idempotency-key"]);
-  expect([keys.length, new Set(keys).size]).toEqual([2, 1]);
 });
 
 test("an upload that is cut → the same bytes again, with the same key", async () => {

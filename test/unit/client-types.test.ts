@@ -41,18 +41,12 @@ describe("what does not fit the contract does not compile", () => {
 
   test("bodies and queries of the others", () => {
     later(() => keyframe.createProject({ title: "a", textPrompt: "b" }));
-    // @ts-expect-error the prompt is missing
-    later(() => keyframe.createProject({ title: "a" }));
     // @ts-expect-error there is no such field
     later(() => keyframe.changeProject(projectId, { name: "a" }));
     // @ts-expect-error a page is asked for by number
     later(() => keyframe.listProjects({ limit: "5" }));
-    // @ts-expect-error nothing else can be included
-    later(() => keyframe.listProjects({ include: "webhooks" }));
     // @ts-expect-error there is no such event
     later(() => keyframe.webhooks.create({ url: "https://a.example", eventTypes: ["project.deleted"] }));
-    // @ts-expect-error there is no such state of a delivery
-    later(() => keyframe.webhooks.deliveries(projectId, { status: "failed" }));
     // @ts-expect-error a stream could not be sent twice
     later(() => keyframe.uploadReferenceImage(new ReadableStream()));
     // @ts-expect-error a read makes nothing, so it has no key

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import type { Prediction } from "../../shared/contract/predictions.ts";
+import { GenerationError, hasEnded, mustSucceed } from "../../client/index.ts";
+import { type Prediction, prediction, predictionStatus } from "../../shared/contract/predictions.ts";
+import { SAMPLE_PREDICTION } from "../../shared/contract/samples.ts";
 import { breakOff, predictionWith, REF, refusal, type Turn, useScriptedServer } from "../support/client/server.ts";
 
 const server = await useScriptedServer();
@@ -241,4 +243,28 @@ test("onProgress throws → waitFor rejects with that, and asks no more", async 
   };
   await expect(server.client().waitFor(REF, { onProgress })).rejects.toThrow(RangeError);
   expect(server.left()).toBe(1);
+});
+
+test("hasEnded → of the contract's states, the three that are final", () => {
+  const final = predictionStatus.options.filter((status) => hasEnded(predictionWith({ status })));
+  expect(final).toEqual(["succeeded", "failed", "canceled"]);
+});
+
+test("mustSucceed of what succeeded → the same", () => {
+  const made = prediction.parse(SAMPLE_PREDICTION);
+  expect(mustSucceed(made)).toEqual(made);
+});
+
+const failed = (retryable: boolean) => ({ code: "provider_failed", message: "The model said no.", retryable });
+
+test.each<[Partial<Prediction>, object, string]>([
+  [{ status: "failed", error: failed(true) }, { code: "provider_failed", retryable: true }, "The model said no."],
+  [{ status: "failed", error: failed(false) }, { code: "provider_failed", retryable: false }, "The model said no."],
+  [{ status: "canceled" }, { code: "canceled" }, "no reason given"],
+  [{ status: "processing" }, { code: "processing" }, "no reason given"],
+])("mustSucceed of %j → GenerationError with its code, sentence and retryable", (fields, thrown, sentence) => {
+  const ended = predictionWith(fields);
+  const message = `video ${fields.status}: ${sentence}`;
+  expect(() => mustSucceed(ended)).toThrow(GenerationError);
+  expect(() => mustSucceed(ended)).toThrow(expect.objectContaining({ message, prediction: ended, ...thrown }));
 });

@@ -15,11 +15,8 @@ describe.each(ALL)("%s", (_id, operation) => {
     const [example] = examples;
     const accepts = (schema: z.ZodType | undefined, given: unknown) =>
       schema?.safeParse({ ...Object(given), unknown: "x" }).success ?? false;
-    expect([accepts(path, example.path), accepts(query, example.query), accepts(json, example.body)]).toEqual([
-      false,
-      false,
-      false,
-    ]);
+    const accepted = [accepts(path, example.path), accepts(query, example.query), accepts(json, example.body)];
+    expect(accepted).toEqual([false, false, false]);
   });
 
   test("only a POST or a PATCH takes a body, every POST does; an empty one counts as {} only where {} is enough", () => {

@@ -1,7 +1,8 @@
-import { AuthApiError, AuthRetryableFetchError, AuthWeakPasswordError } from "@supabase/auth-js";
+import { AuthApiError, AuthWeakPasswordError } from "@supabase/auth-js";
 import { describe, expect, test } from "vitest";
+import { KeyframeError, type KeyframeErrorCode } from "../../client/index.ts";
+import { isPassing } from "../../dashboard/src/app/query-client.ts";
 import { authSentence } from "../../dashboard/src/session/use-auth-form.ts";
-import { checkEmail, checkNewPassword, checkPassword } from "../../dashboard/src/session/use-auth-form.ts";
 import { readLink } from "../../dashboard/src/session/start-session.ts";
 
 describe("what the link of a mail brought", () => {
@@ -26,14 +27,8 @@ describe("what the link of a mail brought", () => {
 
 describe("what Auth refused, in words", () => {
   test.each([
-    [
-      "a wrong password",
-      new AuthApiError("Invalid login credentials", 400, "invalid_credentials"),
-      /Wrong email or password/,
-    ],
     ["an unconfirmed address", new AuthApiError("Email not confirmed", 400, "email_not_confirmed"), /not confirmed/],
     ["too many mails", new AuthApiError("x", 429, "over_email_send_rate_limit"), /Wait a few minutes/],
-    ["no answer", new AuthRetryableFetchError("Failed to fetch", 0), /Cannot reach/],
     [
       "a refusal that is new to us",
       new AuthApiError("Captcha is missing.", 400, "captcha_failed"),
@@ -50,15 +45,23 @@ describe("what Auth refused, in words", () => {
   });
 });
 
-test.each([
-  ["someone@example.com", null],
-  ["someone", "Enter an email address."],
-  ["", "Enter an email address."],
-])("the address %j → %j", (email, said) => {
-  expect(checkEmail(email)).toBe(said);
+test.each<[code: KeyframeErrorCode, status: number | null, passes: boolean]>([
+  ["network", null, true],
+  ["no_token", null, true],
+  ["unavailable", 500, true],
+  ["rate_limited", 429, true],
+  ["not_an_envelope", 502, true],
+  ["not_an_envelope", 524, true],
+  ["not_an_envelope", 546, true],
+  ["not_an_envelope", 200, false],
+  ["not_an_envelope", 404, false],
+  ["internal", 500, false],
+  ["not_found", 404, false],
+  ["unauthorized", 401, false],
+])("a read that ended with %s (%s) → asked for again for as long as the page is open: %s", (code, status, passes) => {
+  expect(isPassing(new KeyframeError(code, "No.", { status }))).toBe(passes);
 });
 
-test("a password → any to sign in with, six characters to set", () => {
-  expect([checkPassword(""), checkPassword("x")]).toEqual(["Enter your password.", null]);
-  expect([checkNewPassword("12345"), checkNewPassword("123456")]).toEqual(["Use at least 6 characters.", null]);
+test("an error of the page itself → not asked for again", () => {
+  expect(isPassing(new TypeError("no such field"))).toBe(false);
 });

@@ -1,9 +1,6 @@
-import https from "node:https";
-import type { TLSSocket } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Resolve } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
-import { makeCertificate } from "./deliver-certificate.ts";
-import { answer, delivery, makeAttempt, receive } from "./deliver-fixture.ts";
+import { answer, delivery, makeAttempt, receive, receiveSecurely } from "./deliver-fixture.ts";
 
 /** A delivery to a receiver of this machine, by a name. */
 const to = ({ port }: { port: number }, scheme = "http") => delivery(`${scheme}://hooks.test:${port}/`);
@@ -73,14 +70,6 @@ describe("where a connection goes", () => {
 });
 
 describe("connections that stay open", () => {
-  test("one delivery after the other → one connection", async () => {
-    const receiver = await ok();
-    const attempt = makeAttempt();
-    for (let i = 0; i < 3; i++) expect((await attempt(to(receiver))).status_code).toBe(200);
-    expect(receiver.connections()).toBe(1);
-    expect(receiver.requests).toHaveLength(3);
-  });
-
   test("room for one idle connection, two receivers → one of them is connected to again", async () => {
     const [first, second] = [await ok(), await ok()];
     const attempt = makeAttempt({ maxIdle: 1 });
@@ -147,27 +136,6 @@ describe("connections that stay open", () => {
 });
 
 describe("https", () => {
-  /** A receiver that answers with the name it was asked for in the handshake and in the request. */
-  async function receiveSecurely(host: string, until?: string) {
-    const certificate = await makeCertificate(host, until);
-    let connections = 0;
-    const server = https.createServer(certificate, (request, response) => {
-      const { servername } = request.socket as TLSSocket; // node types the socket of both protocols alike
-      response.end(`${servername} ${request.headers.host}`);
-    });
-    server.on("secureConnection", () => {
-      connections += 1;
-    });
-    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const address = server.address();
-    if (address === null || typeof address === "string") throw new Error("The receiver has no port.");
-    return { port: address.port, ca: certificate.cert, connections: () => connections };
-  }
-
   test("a certificate for the name → delivered, the handshake and the request carry the name", async () => {
     const { port, ca } = await receiveSecurely("hooks.test");
     const result = await makeAttempt({ ca })(delivery(`https://hooks.test:${port}/`));
@@ -212,11 +180,5 @@ describe("https", () => {
     void listener.accept().then(behave);
     const result = await makeAttempt()(delivery(`https://hooks.test:${listener.addr.port}/`));
     expect(result).toMatchObject({ status_code: null, error: "connection" });
-  });
-
-  test("a handshake that never ends → timeout", async () => {
-    const receiver = await receive(() => {});
-    const attempt = makeAttempt({ timeoutMs: 150 });
-    expect(await attempt(delivery(`https://hooks.test:${receiver.port}/`))).toMatchObject({ error: "timeout" });
   });
 });

@@ -20,64 +20,52 @@ const drip = (socket: Socket, first: string, piece = first) => {
   socket.on("close", () => clearInterval(timer));
 };
 
-test("200 → delivered, with what the row needs", async () => {
-  const { result } = await attemptAt((socket) => socket.write(answer("200 OK", "thanks")), {
-    now: () => Date.parse("2026-02-03T04:05:06.789Z"),
-  });
-  expect(result).toEqual({
-    id: delivery("").id,
-    attempt: 1,
-    lane_token: delivery("").laneToken,
-    started_at: "2026-02-03T04:05:06.789Z",
-    duration_ms: 0,
-    status_code: 200,
-    error: null,
-    response_excerpt: "thanks",
-    retry_after_seconds: null,
-  });
-});
+/** Writes the piece for as long as the connection is open, then tells how many bytes went out. */
+const flood = (socket: Socket, piece: string, tell: (bytes: number) => void) => {
+  const more = () => {
+    while (!socket.destroyed && socket.write(piece));
+  };
+  socket.on("close", () => tell(socket.bytesWritten));
+  socket.on("drain", more);
+  more();
+};
 
-test("the request → path, host, headers and body exactly as documented, and no others", async () => {
-  const { receiver } = await attemptAt((socket) => socket.write(answer("204 No Content")), {
-    now: () => 1_770_000_000_999,
+test("200 → what the row needs; the request → path, host, headers and body exactly as documented, and no others", async () => {
+  const now = "2026-02-03T04:05:06.789Z";
+  const { result, receiver } = await attemptAt((socket) => socket.write(answer("200 OK", "thanks")), {
+    now: () => Date.parse(now),
   });
-  const [head = "", body] = (receiver.requests[0] ?? "").split("\r\n\r\n");
+  const { id, laneToken, eventId, body } = delivery("");
+  expect(result).toEqual({
+    ...{ id, attempt: 1, lane_token: laneToken, started_at: now, duration_ms: 0, status_code: 200, error: null },
+    ...{ response_excerpt: "thanks", retry_after_seconds: null },
+  });
+  const [head = "", sent] = (receiver.requests[0] ?? "").split("\r\n\r\n");
   const [line, ...headers] = head.split("\r\n");
-  expect(line).toBe("POST /in?a=1 HTTP/1.1");
-  expect(body).toBe(delivery("").body);
+  expect([line, sent]).toEqual(["POST /in?a=1 HTTP/1.1", body]);
   expect(Object.fromEntries(headers.map((header) => header.toLowerCase().split(": ")))).toEqual({
     host: `hooks.test:${receiver.port}`,
     connection: "keep-alive",
     "content-type": "application/json",
-    "content-length": String(Buffer.byteLength(delivery("").body)),
+    "content-length": String(Buffer.byteLength(body)),
     "user-agent": "keyframe-webhooks/1",
-    "webhook-id": delivery("").eventId,
-    "webhook-timestamp": "1770000000",
+    "webhook-id": eventId,
+    "webhook-timestamp": "1770091506",
     "webhook-signature": expect.stringMatching(/^v1,[a-z0-9+/]{43}=$/),
   });
 });
 
-test.each([
-  ["has no secret", []],
-  ["has a secret that cannot be read", ["whsec_ä"]],
-])(
-  "an endpoint that %s → a failed attempt and a line in the log, and nobody is connected to",
-  async (_what, secrets) => {
-    const receiver = await receive((socket) => socket.write(answer("200 OK")));
-    const lines: string[] = [];
-    const result = await makeAttempt({ lines })(delivery(`http://hooks.test:${receiver.port}/`, { secrets }));
-    expect(result).toMatchObject({ status_code: null, error: "connection", response_excerpt: null });
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      {
-        level: "error",
-        event: "delivery_not_signed",
-        deliveryId: delivery("").id,
-        endpointId: delivery("").endpointId,
-      },
-    ]);
-    expect(receiver.connections()).toBe(0);
-  },
-);
+test("an endpoint that has a secret that cannot be read → a failed attempt and a line in the log, and nobody is connected to", async () => {
+  const receiver = await receive((socket) => socket.write(answer("200 OK")));
+  const lines: string[] = [];
+  const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets: ["whsec_ä"] });
+  expect(await makeAttempt({ lines })(given)).toMatchObject({ status_code: null, error: "connection" });
+  const { id: deliveryId, endpointId } = given;
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: "error", event: "delivery_not_signed", deliveryId, endpointId },
+  ]);
+  expect(receiver.connections()).toBe(0);
+});
 
 test("an origin that the client refuses → a failed attempt, no rejection", async () => {
   const post = createPost({ lookup: createCheckedLookup(resolveHere, { allowLocal: true }) });
@@ -87,15 +75,11 @@ test("an origin that the client refuses → a failed attempt, no rejection", asy
 
 describe("an answer's status", () => {
   test.each<[string, string | null]>([
-    ["200 OK", null],
-    ["202 Accepted", null],
     ["299 Fine", null],
     ["300 Multiple Choices", "redirect"],
     ["304 Not Modified", "redirect"],
     ["400 Bad Request", "http_status"],
-    ["404 Not Found", "http_status"],
     ["410 Gone", "http_status"],
-    ["500 Internal Server Error", "http_status"],
     ["503 Service Unavailable", "http_status"],
   ])("%s → %s", async (status, error) => {
     const { result } = await attemptAt((socket) => socket.write(answer(status)));
@@ -144,14 +128,7 @@ describe("an answer's status", () => {
     ["empty lines", "\r\n"],
   ])("%s without an end → too_large after 64 KiB", async (_what, words) => {
     const closed = Promise.withResolvers<number>();
-    const { result } = await attemptAt((socket) => {
-      socket.on("close", () => closed.resolve(socket.bytesWritten));
-      const more = () => {
-        while (!socket.destroyed && socket.write(words.repeat(500)));
-      };
-      socket.on("drain", more);
-      more();
-    });
+    const { result } = await attemptAt((socket) => flood(socket, words.repeat(500), closed.resolve));
     expect(result).toMatchObject({ status_code: null, error: "too_large", response_excerpt: null });
     // Beyond what was read only what the two kernels hold between them.
     expect(await closed.promise).toBeLessThan(9_000_000);
@@ -165,13 +142,8 @@ describe("the body of an answer", () => {
   ])("%s → 64 KiB are read, the rest is cut off, and 1 KiB is kept", async (_what, header, piece) => {
     const written = Promise.withResolvers<number>();
     const { result } = await attemptAt((socket) => {
-      socket.on("close", () => written.resolve(socket.bytesWritten));
       socket.write(`HTTP/1.1 200 OK\r\n${header}\r\n\r\n`);
-      const more = () => {
-        while (!socket.destroyed && socket.write(piece));
-      };
-      socket.on("drain", more);
-      more();
+      flood(socket, piece, written.resolve);
     });
     expect(result).toMatchObject({ status_code: 200, error: null, response_excerpt: "y".repeat(1024) });
     // Beyond what was read only what the two kernels hold between them.

@@ -32,7 +32,6 @@ test("three secrets → three signatures in the order of the secrets, separated 
 
 test.each([
   ["no secret", []],
-  ["a secret that is not base64", ["whsec_ä"]],
   ["an empty secret", ["whsec_"]],
   ["a secret that is base64 up to a letter", [`${makeSecret().slice(0, 20)}ä${makeSecret().slice(20)}`]],
   ["a secret without its last letter", [makeSecret().slice(0, -1)]],

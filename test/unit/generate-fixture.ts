@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import { createLog } from "../../shared/platform/log.ts";
 import type { ModelSettings } from "../../shared/replicate/build-input.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
@@ -194,11 +193,8 @@ export function serve(handler: (request: Request) => Response | Promise<Response
 }
 
 /** The smallest PNG: one pixel. */
-export const PNG = new Uint8Array(
-  Buffer.from(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
-    "base64",
-  ),
+export const PNG = Uint8Array.fromBase64(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
 );
 
 export const never = (): AbortSignal => new AbortController().signal;

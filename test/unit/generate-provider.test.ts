@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { startSimulator } from "../../local/simulator/start-simulator.ts";
 import {
   createProvider,
   type NewRun,
@@ -118,33 +117,15 @@ test.each([
   expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: null });
 });
 
+test("whose a file is that the provider no longer has → nobody's", async () => {
+  const { provider } = answering(() => Response.json({ detail: "no" }, { status: 404 }));
+  expect(await provider.uploadedFor("https://api.replicate.com/v1/files/abc", never())).toBeNull();
+});
+
 test("create answered with a redirect → not followed, the token goes nowhere else", async () => {
   const { provider, requests } = answering((request) => Response.redirect(new URL("/v1/elsewhere", request.url)));
   expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: 302 });
   expect(requests).toHaveLength(1);
-});
-
-test("create → model in the path, token, Cancel-After, callback only when there is an address", async () => {
-  const bodies: unknown[] = [];
-  const heads: unknown[] = [];
-  const { provider } = answering(async (request) => {
-    const { headers, url } = request;
-    heads.push([new URL(url).pathname, headers.get("authorization"), headers.get("cancel-after")]);
-    bodies.push(await request.json());
-    return Response.json({ id: "abc", status: "starting" }, { status: 201 });
-  });
-  await provider.create(NEW_RUN, never());
-  const run = await provider.create({ ...NEW_RUN, webhook: "https://k.test/hook?prediction=1" }, never());
-  expect(run).toMatchObject({ id: "abc", status: "starting" });
-  expect(heads[0]).toEqual(["/v1/models/google/nano-banana/predictions", "Bearer r8_test", "60s"]);
-  expect(bodies).toEqual([
-    { input: { prompt: "A cat" } },
-    {
-      input: { prompt: "A cat" },
-      webhook: "https://k.test/hook?prediction=1",
-      webhook_events_filter: ["start", "logs", "completed"],
-    },
-  ]);
 });
 
 test.each<[string, unknown, Record<string, string>, number | null]>([
@@ -185,19 +166,4 @@ test.each([408, 500, 502, 503, 504])("create answered %i → retry, and a run is
   const verdict = createVerdict(await failureOf(provider.create(NEW_RUN, never())));
   expect(verdict).toMatchObject({ action: "retry", reason: { code: "provider_unavailable" }, providerAnswered: false });
   expect(verdict.reason.message).not.toContain("html");
-});
-
-test("the simulator: create, get, cancel, upload and whose it is", async () => {
-  const simulator = await startSimulator({ runDelayMs: 60_000 });
-  onTestFinished(simulator.stop);
-  const { token, apiUrl: baseUrl } = simulator;
-  const provider = createProvider({ token, baseUrl, fetch, now: Date.now });
-  const file = await provider.upload(new File(["hello"], "x.txt", { type: "text/plain" }), PREDICTION, never());
-  expect(await provider.uploadedFor(file, never())).toBe(PREDICTION);
-  expect(await provider.uploadedFor(file.slice(0, -1), never())).toBeNull();
-  expect(await provider.uploadedFor("https://app.test/storage/v1/object/sign/a.png?token=t", never())).toBeNull();
-
-  const { id } = await provider.create(NEW_RUN, never());
-  await provider.cancel(id, never());
-  expect((await provider.get(id, never())).status).toBe("canceled");
 });

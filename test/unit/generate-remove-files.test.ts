@@ -61,7 +61,6 @@ function storeHundred() {
 
 test.each([
   [[], 1],
-  [[0], 15],
   [[57], 15],
   [[99], 15],
   [[3, 4, 71], 40],
@@ -129,21 +128,11 @@ test.each([
 
 test("the log → one line with counts, without the names of files", async () => {
   const { lines } = await run({});
-  expect(lines.map((line) => JSON.parse(line))).toEqual([
-    expect.objectContaining({
-      level: "info",
-      event: "files_removed",
-      taskId: TASK,
-      "keyframe-outputs": 1,
-      projects: 1,
-    }),
-  ]);
   storage.refuse = 503;
   lines.push(...(await run({})).lines);
-  expect(JSON.parse(lines[1] ?? "")).toMatchObject({
-    level: "warn",
-    event: "files_not_removed",
-    "keyframe-outputs": 1,
-  });
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: "info", event: "files_removed", taskId: TASK, "keyframe-outputs": 1, projects: 1 },
+    { level: "warn", event: "files_not_removed", "keyframe-outputs": 1 },
+  ]);
   expect(lines.join()).not.toContain(".png");
 });

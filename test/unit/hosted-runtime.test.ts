@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
+import { createCanvas } from "@napi-rs/canvas";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
 import { claimPort } from "../../local/network.ts";
-import { FUNCTION_NAMES, HOSTED_DENO, hostedDenoMissing } from "../../local/stack/function-arguments.ts";
+import { HOSTED_DENO, hostedDenoMissing } from "../../local/stack/function-arguments.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
 import { bootHosted, HOSTED_SECRET, runHosted } from "../support/hosted/deno.ts";
 import type { HostedPosts } from "../support/hosted/posts.ts";
 import { until } from "../support/until.ts";
-import { answer, delivery, receive } from "./deliver-fixture.ts";
-import { drawNoise, receiveSecurely, serveDatabase, serveFiles } from "./hosted-servers.ts";
+import { answer, delivery, receive, receiveSecurely } from "./deliver-fixture.ts";
 
 if (hostedDenoMissing !== undefined) {
   console.warn(`NOT RUN: the functions on the hosted platform's Deno. ${hostedDenoMissing}.`);
@@ -20,6 +20,53 @@ const post = (posts: Partial<HostedPosts> & { urls: string[] }) =>
   runHosted("test/support/hosted/posts.ts", "keyframe-deliver", "anywhere", [
     JSON.stringify({ resolvesTo: ["127.0.0.1"], allowLocal: true, ...posts } satisfies HostedPosts),
   ]);
+
+/** A database that is there and answers each call with what it is given. */
+function serveDatabase(call: (name: string, given: unknown) => unknown): string {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) =>
+    Response.json(call(new URL(request.url).pathname.replace("/rest/v1/rpc/", ""), await request.json()) ?? null),
+  );
+  onTestFinished(() => server.shutdown());
+  return `http://127.0.0.1:${server.addr.port}`;
+}
+
+/** A picture of noise, several hundred kilobytes. */
+async function drawNoise(): Promise<Uint8Array<ArrayBuffer>> {
+  const canvas = createCanvas(480, 270);
+  const context = canvas.getContext("2d");
+  const pixels = context.createImageData(480, 270);
+  for (let i = 0; i < pixels.data.length; i += 60_000) {
+    pixels.data.set(crypto.getRandomValues(new Uint8Array(Math.min(60_000, pixels.data.length - i))), i);
+  }
+  context.putImageData(pixels, 0, 0);
+  return new Uint8Array(await canvas.encode("png"));
+}
+
+/** Storage that keeps what was uploaded whole, and a file server beside it. */
+function serveFiles(source: (request: Request) => Response) {
+  const stored: Uint8Array[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+    if (request.method === "GET") return source(request);
+    const bytes = await request.bytes().catch(() => null);
+    if (bytes !== null) stored.push(bytes);
+    return Response.json({ Key: "a/b.png" });
+  });
+  onTestFinished(() => server.shutdown());
+  const host = `127.0.0.1:${server.addr.port}`;
+  const copy = () =>
+    runHosted(
+      "test/support/hosted/store.ts",
+      "keyframe-generate",
+      [host],
+      [`http://${host}/out.png`, `http://${host}`],
+    );
+  return { stored, copy };
+}
+
+async function expectUnsignedRefused(url: string): Promise<void> {
+  const response = await fetch(url, { method: "POST", body: "{}" });
+  expect([response.status, await response.json()]).toMatchObject([401, { error: { code: expect.any(String) } }]);
+}
 
 describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno", () => {
   test("it is version 2.1", async () => {
@@ -37,11 +84,8 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     expect(await response.json()).toMatchObject({ data: { status: "ok", database: "ok" } });
   });
 
-  test.each(FUNCTION_NAMES.filter((name) => name !== "api"))("POST /%s without a signature → 401", async (name) => {
-    const url = await bootHosted(name, "http://127.0.0.1:9");
-    const response = await fetch(url, { method: "POST", body: "{}" });
-    expect(response.status).toBe(401);
-    expect(await response.json()).toMatchObject({ error: { code: expect.any(String) } });
+  test("POST to keyframe-generate without a signature → 401", async () => {
+    await expectUnsignedRefused(await bootHosted("keyframe-generate", "http://127.0.0.1:9"));
   });
 
   test("a body that stops before its end → 408 after 10 s; one in chunks is read whole", async () => {
@@ -51,12 +95,12 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     onTestFinished(() => {
       for (const { close } of [stalled, whole]) close();
     });
-    expect((await whole.answer).status).toBe(401);
+    expect((await whole.answer).status).toBe(401); // for it has no signature
     const { status, body } = await stalled.answer;
     expect([status, JSON.parse(body).error.code]).toEqual([408, "request_timeout"]);
   });
 
-  test("a kick → deliver resolves the name, posts the event and records the answer", async () => {
+  test("a kick without a signature → 401; one with it → deliver resolves the name, posts the event and records the answer", async () => {
     const receiver = await receive((socket) => socket.write(answer("200 OK", "thanks")));
     const recorded: unknown[] = [];
     const { id, attempt, laneToken, endpointId, eventId, body } = delivery("");
@@ -72,6 +116,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
       };
     });
     const url = await bootHosted("keyframe-deliver", database);
+    await expectUnsignedRefused(url);
     const headers = sign(HOSTED_SECRET, "kick", new Date(), "{}");
     const response = await fetch(url, { method: "POST", headers, body: "{}" });
     expect(response.status).toBe(202);
@@ -99,47 +144,34 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     const url = `https://hooks.test:${port}/`;
     // The first address refuses: the second is tried, and its handshake is as good.
     const posted = await post({ urls: [url, url], resolvesTo: ["::1", "127.0.0.1"], ca });
-    expect(posted).toMatchObject(Array(2).fill({ statusCode: 200, excerpt: "ok" }));
+    expect(posted).toMatchObject(Array(2).fill({ statusCode: 200, excerpt: `hooks.test hooks.test:${port}` }));
     expect(connections()).toBe(1);
   });
 
-  test("an untrusted certificate, and one for another name → tls", async () => {
-    const { port, ca, connections } = await receiveSecurely();
-    expect(await post({ urls: [`https://hooks.test:${port}/`] })).toMatchObject([{ statusCode: null, error: "tls" }]);
-    expect(await post({ urls: [`https://other.test:${port}/`], ca })).toMatchObject([{ error: "tls" }]);
-    expect(connections()).toBe(0);
-  });
-
-  test("a receiver that speaks no TLS → tls", async () => {
-    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    onTestFinished(() => listener.close());
-    void listener.accept().then((connection) => connection.write(new TextEncoder().encode(answer("400 Bad Request"))));
-    expect(await post({ urls: [`https://hooks.test:${listener.addr.port}/`] })).toMatchObject([{ error: "tls" }]);
-  });
-
-  test("a name that leads to this machine, where that is forbidden → address, and no connection is made", async () => {
-    const receiver = await receive((socket) => socket.write(answer("200 OK")));
-    const urls = [`http://hooks.test:${receiver.port}/`];
-    expect(await post({ urls, allowLocal: false })).toMatchObject([{ statusCode: null, error: "address" }]);
-    expect(receiver.connections()).toBe(0);
-  });
-
-  test("no answer in time, in the handshake or after the request → timeout", async () => {
-    const { port } = await receive(() => {});
-    const urls = [`https://hooks.test:${port}/`, `http://hooks.test:${port}/`];
-    expect(await post({ urls, timeoutMs: 200 })).toMatchObject(Array(2).fill({ statusCode: null, error: "timeout" }));
-  });
-
-  test("nothing listens, a name without an address, a head without end → connection, dns, too_large", async () => {
-    const [unused, endless] = [
-      `http://hooks.test:${claimPort(0)}/`,
-      await receive((socket) => socket.end(`HTTP/1.1 200 OK\r\nx-much: ${"y".repeat(300_000)}\r\n\r\n`)),
+  test("posts that fail → tls, connection, too_large, timeout, dns or address, each as on another Deno", async () => {
+    const secure = await receiveSecurely();
+    const plain = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    onTestFinished(() => plain.close());
+    void plain.accept().then((connection) => connection.write(new TextEncoder().encode(answer("400 Bad Request"))));
+    const endless = await receive((socket) => socket.end(`HTTP/1.1 200 OK\r\nx-much: ${"y".repeat(300_000)}\r\n\r\n`));
+    const silent = await receive(() => {});
+    const failing: [string, string][] = [
+      [`https://hooks.test:${secure.port}/`, "tls"], // a certificate that nobody vouches for
+      [`https://hooks.test:${plain.addr.port}/`, "tls"],
+      [`http://hooks.test:${claimPort(0)}/`, "connection"],
+      [`http://hooks.test:${endless.port}/`, "too_large"],
+      [`https://hooks.test:${silent.port}/`, "timeout"],
+      [`http://hooks.test:${silent.port}/`, "timeout"],
     ];
-    expect(await post({ urls: [unused, `http://hooks.test:${endless.port}/`] })).toMatchObject([
-      { error: "connection" },
-      { error: "too_large" },
-    ]);
-    expect(await post({ urls: [unused], resolvesTo: [] })).toMatchObject([{ error: "dns" }]);
+    const ended = (errors: string[]) => errors.map((error) => expect.objectContaining({ statusCode: null, error }));
+    const posted = await post({ urls: failing.map(([url]) => url), timeoutMs: 2_000 });
+    expect(posted).toEqual(ended(failing.map(([, error]) => error)));
+    const otherName = { urls: [`https://other.test:${secure.port}/`], ca: secure.ca };
+    expect(await post(otherName)).toEqual(ended(["tls"]));
+    const urls = [`http://hooks.test:${silent.port}/`];
+    expect(await post({ urls, resolvesTo: [] })).toEqual(ended(["dns"]));
+    expect(await post({ urls, allowLocal: false })).toEqual(ended(["address"]));
+    expect([secure.connections(), silent.connections()]).toEqual([0, 2]);
   });
 
   test("an output → streamed into Storage byte by byte, hashed on its way", async () => {

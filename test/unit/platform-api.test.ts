@@ -16,23 +16,14 @@ afterAll(() => platform?.stop());
 
 /** Written as for a hosted project, and run as its role postgres. */
 const MIGRATION = `
-create table public.notes (
-  id bigint generated always as identity primary key,
-  owner_id uuid not null default auth.uid() references auth.users (id) on delete cascade,
-  body text not null,
-  tags jsonb not null default '{}'
-);
-alter table public.notes enable row level security;
+create table public.notes (id int primary key);
 revoke all on public.notes from anon, authenticated;
-grant select, insert (body, tags) on public.notes to authenticated;
-create policy notes_select_owner on public.notes for select to authenticated using (owner_id = (select auth.uid()));
-create policy notes_insert_owner on public.notes for insert to authenticated with check (owner_id = (select auth.uid()));
+grant select on public.notes to authenticated;
 
-create table public.left_open (id int primary key);
+create table public.left_open (id int primary key, name text);
 
-create function public.describe_caller(amount int, extra jsonb default '{}') returns jsonb language sql stable as $$
-  select jsonb_build_object('amount', amount, 'extra', extra, 'uid', auth.uid(), 'role', auth.role(),
-    'email', auth.jwt() ->> 'email', 'session_user_role', current_user)
+create function public.describe_caller(amount int) returns jsonb language sql stable as $$
+  select jsonb_build_object('amount', amount, 'uid', auth.uid(), 'role', auth.role(), 'session_user_role', current_user)
 $$;
 create function public.frame_not_ready() returns jsonb language plpgsql as $$
 begin
@@ -58,27 +49,23 @@ async function sign(claims: JWTPayload): Promise<string> {
 }
 
 describe("Auth and credentials", () => {
-  test("sign-up, sign-in and refresh → an ES256 token with kid, issuer and the claims of Auth; sign-out ends it there", async () => {
-    const client = platform.client();
-    const email = `${crypto.randomUUID()}@example.com`;
-    const signUp = await client.auth.signUp({ email, password: "correct horse battery" });
-    const signIn = await client.auth.signInWithPassword({ email, password: "correct horse battery" });
-    const refresh = await client.auth.refreshSession();
-    for (const { data, error } of [signUp, signIn, refresh]) {
-      expect(error).toBeNull();
-      const token = data.session?.access_token ?? "";
-      expect(decodeProtectedHeader(token)).toMatchObject({ alg: "ES256", kid: platform.signingKey.kid });
-      const claims = decodeJwt(token);
-      const own = { sub: data.user?.id, email, role: "authenticated", aud: "authenticated", aal: "aal1" };
-      expect(claims).toMatchObject({ ...own, iss: `${platform.url}/auth/v1`, is_anonymous: false });
-      expect(claims.session_id).toMatch(/^[0-9a-f-]{36}$/);
-      expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(3_600);
-    }
-    const authorization = `Bearer ${refresh.data.session?.access_token}`;
+  test("a session refreshed → an ES256 token with kid, issuer and the claims of Auth; sign-out ends it there", async () => {
+    const { client, userId } = await platform.signedIn();
+    const { data } = await client.auth.refreshSession();
+    const token = data.session?.access_token ?? "";
+    expect(decodeProtectedHeader(token)).toMatchObject({ alg: "ES256", kid: platform.signingKey.kid });
+    const claims = decodeJwt(token);
+    const own = { sub: userId, role: "authenticated", aud: "authenticated", aal: "aal1", is_anonymous: false };
+    expect(claims).toMatchObject({
+      ...own,
+      iss: `${platform.url}/auth/v1`,
+      session_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+    expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(3_600);
     expect((await client.auth.signOut()).error).toBeNull();
-    const answer = await fetch(`${platform.url}/auth/v1/user`, { headers: { apikey: PUBLISHABLE_KEY, authorization } });
-    expect(answer.status).toBe(403);
-    expect(await answer.json()).toMatchObject({ error_code: "session_not_found" });
+    const headers = { apikey: PUBLISHABLE_KEY, authorization: `Bearer ${token}` };
+    const answer = await fetch(`${platform.url}/auth/v1/user`, { headers });
+    expect([answer.status, await answer.json()]).toMatchObject([403, { error_code: "session_not_found" }]);
   });
 
   test("the published key set → the public key alone", async () => {
@@ -90,9 +77,9 @@ describe("Auth and credentials", () => {
     expect(keys[0].d).toBeUndefined();
   });
 
-  test("no apikey → 401, an unknown apikey → 401", async () => {
-    expect((await fetch(`${platform.url}/rest/v1/notes`)).status).toBe(401);
-    expect((await rest("notes", { apikey: "sb_publishable_other" })).status).toBe(401);
+  test("no apikey, or an unknown one → 401", async () => {
+    const without = await fetch(`${platform.url}/rest/v1/notes`);
+    expect([without.status, (await rest("notes", { apikey: "sb_publishable_other" })).status]).toEqual([401, 401]);
     expect((await fetch(`${platform.url}/auth/v1/settings`)).status).toBe(401);
   });
 
@@ -190,15 +177,6 @@ test("a function that redirects → the client gets that; a client that leaves �
 });
 
 describe("the database", () => {
-  test("what postgres creates → open to the API roles until revoked; a revoke stays, whatever lite does", async () => {
-    const may = async (role: string, table: string, verb: string) =>
-      (await platform.admin`select has_table_privilege(${role}, ${table}, ${verb}) as may`)[0]?.may;
-    expect(await may("anon", "public.left_open", "insert")).toBe(true);
-    expect(await may("anon", "public.notes", "select")).toBe(false);
-    expect(await may("authenticated", "public.notes", "update")).toBe(false);
-    expect(await may("authenticated", "public.notes", "select")).toBe(true);
-  });
-
   test("bootstrap once more → no error, grants and users as before, and service_role past RLS as it has to be", async () => {
     const { userId } = await platform.signedIn();
     await platform.admin`alter role service_role nobypassrls`; // as on a server that had the role already
@@ -209,14 +187,6 @@ describe("the database", () => {
     expect(user?.email).toMatch(/@example\.com$/);
     const [service] = await platform.admin`select rolbypassrls from pg_roles where rolname = 'service_role'`;
     expect(service).toEqual({ rolbypassrls: true });
-  });
-
-  test("postgres → no superuser; may read users and write policies on Storage, may not delete its rows", async () => {
-    const [role] = await platform.migrate`
-      select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls from pg_roles where rolname = current_user`;
-    expect(role).toEqual({ rolsuper: false, rolcreaterole: true, rolcreatedb: true, rolbypassrls: true });
-    await platform.migrate`select id, email from auth.users limit 1`;
-    await expect(platform.migrate`delete from storage.objects`).rejects.toMatchObject({ code: "42501" });
   });
 
   test.each(["storage.objects", "storage.buckets", "auth.users"])(
@@ -243,7 +213,12 @@ describe("the database", () => {
     },
   );
 
-  test("postgres → has the roles that it has hosted, and its own schemas", async () => {
+  test("postgres → no superuser, the roles that it has hosted, and its own schemas; what it creates is open to the API roles until revoked", async () => {
+    const [role] = await platform.migrate`
+      select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls from pg_roles where rolname = current_user`;
+    expect(role).toEqual({ rolsuper: false, rolcreaterole: true, rolcreatedb: true, rolbypassrls: true });
+    await platform.migrate`select id, email from auth.users limit 1`;
+    await expect(platform.migrate`delete from storage.objects`).rejects.toMatchObject({ code: "42501" });
     const roles = await platform.admin`
       select r.rolname from pg_auth_members m join pg_roles r on r.oid = m.roleid
       where m.member = 'postgres'::regrole order by 1`;
@@ -252,8 +227,80 @@ describe("the database", () => {
     ]);
     const [may] = await platform.migrate`
       select has_schema_privilege('storage', 'create') as storage, has_schema_privilege('auth', 'create') as auth,
-        has_schema_privilege('extensions', 'create') as extensions, has_schema_privilege('public', 'create') as public`;
-    expect(may).toEqual({ storage: false, auth: false, extensions: true, public: true });
+        has_schema_privilege('extensions', 'create') as extensions, has_schema_privilege('public', 'create') as public,
+        has_table_privilege('anon', 'public.left_open', 'insert') as open,
+        has_table_privilege('authenticated', 'public.notes', 'update') as revoked`;
+    expect(may).toEqual({ storage: false, auth: false, extensions: true, public: true, open: true, revoked: false });
+  });
+});
+
+describe("Studio", () => {
+  const get = (path: string, headers: Record<string, string> = {}) => fetch(platform.url + path, { headers });
+  const ownPage = { "sec-fetch-site": "same-origin" };
+
+  test("/studio → the page, and every script, style and font it names, moved below /studio", async () => {
+    const page = await (await get("/studio")).text();
+    const files = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? "");
+    expect(files.length).toBeGreaterThanOrEqual(3);
+    for (const file of files) {
+      const answer = await get(file);
+      expect([file, answer.status]).toEqual([file, 200]);
+      const text = await answer.text();
+      if (file.endsWith(".js")) expect(text).toContain('window.location.origin+"/studio"');
+      for (const [, font] of text.matchAll(/url\((\/[^)]+woff2)\)/g)) expect((await get(font ?? "")).status).toBe(200);
+    }
+    expect((await get("/studio/editor/public.left_open")).headers.get("content-type")).toContain("text/html");
+  });
+
+  test("the page's own calls → as service_role: schema, rows, changes", async () => {
+    expect(await (await get("/studio/_system/info", ownPage)).json()).toMatchObject({ admin: true });
+    const schema = await (await get("/studio/_system/introspect", ownPage)).json();
+    expect(schema.tables.map((table: { name: string }) => table.name)).toContain("left_open");
+    const address = `${platform.url}/studio/rest/v1/left_open`;
+    const headers = {
+      ...ownPage,
+      "content-type": "application/json",
+      "user-agent": "Mozilla/5.0",
+      origin: platform.url,
+    };
+    const added = await fetch(address, { method: "POST", headers, body: '{"id":1,"name":"one"}' });
+    expect(added.status).toBe(201);
+    expect(await (await get("/studio/rest/v1/left_open", ownPage)).json()).toEqual([{ id: 1, name: "one" }]);
+  });
+
+  test("the page's settings → no address of the database, no secret", async () => {
+    const text = await (await get("/studio/_system/info", ownPage)).text();
+    expect(text).not.toContain("postgres://");
+    expect(text).not.toContain("sb_secret");
+    expect((await get("/studio/_system/config", ownPage)).status).toBe(404);
+  });
+
+  test.each([
+    ["another site", { "sec-fetch-site": "cross-site", origin: "https://evil.example" }],
+    ["a page of another port of this machine", { "sec-fetch-site": "same-site" }],
+    ["no browser at all", {}],
+  ])("a call from %s → 403", async (_, headers) => {
+    expect((await get("/studio/rest/v1/left_open", headers as Record<string, string>)).status).toBe(403);
+    expect((await get("/studio/_system/introspect", headers as Record<string, string>)).status).toBe(403);
+  });
+
+  test("a name that was made to point to this machine → 403", async () => {
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(platform.url).port) });
+    const lines = [
+      "GET /studio/rest/v1/left_open HTTP/1.1",
+      "host: evil.example",
+      "sec-fetch-site: same-origin",
+      "connection: close",
+    ];
+    await connection.write(new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`));
+    const answer = await new Response(connection.readable).text();
+    expect(answer).toMatch(/^HTTP\/1.1 403/);
+  });
+
+  test("a file outside Studio's folder, or none → 404", async () => {
+    for (const file of ["..%2findex.js", "%2e%2e%2findex.js", ".vite/manifest.json", "none.js"]) {
+      expect([file, (await get(`/studio/static/${file}`)).status]).toEqual([file, 404]);
+    }
   });
 });
 

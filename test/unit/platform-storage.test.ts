@@ -43,33 +43,6 @@ const refusal = (error: unknown) => {
   return { status, statusCode, message };
 };
 
-test("upload, as bytes and as a Blob → a row that belongs to the caller, and the same bytes back", async () => {
-  const { client, userId } = await platform.signedIn();
-  const bytes = Uint8Array.from({ length: 70_000 }, (_, n) => n * 31);
-  for (const body of [bytes, new Blob([bytes], { type: "text/plain" })]) {
-    const name = path();
-    const { data, error } = await client.storage.from("pictures").upload(name, body, text);
-    expect(error).toBeNull();
-    expect(data?.fullPath).toBe(`pictures/${name}`);
-    const [row] = await platform.admin`
-      select owner_id, metadata ->> 'mimetype' as type, (metadata ->> 'size')::int as size
-      from storage.objects where bucket_id = 'pictures' and name = ${name}`;
-    expect(row).toEqual({ owner_id: userId, type: "text/plain", size: bytes.length });
-    const back = await client.storage.from("pictures").download(name);
-    expect(back.data?.type).toBe("text/plain");
-    expect(new Uint8Array((await back.data?.arrayBuffer()) ?? new ArrayBuffer())).toEqual(bytes);
-  }
-});
-
-test("the same path twice → 409 Duplicate; with upsert by a role that may → replaced", async () => {
-  const { files, name } = await uploaded("first");
-  const again = await files.upload(name, new TextEncoder().encode("second"), text);
-  expect(refusal(again.error).statusCode).toBe("409");
-  const service = platform.client(SECRET_KEY).storage.from("pictures");
-  expect((await service.upload(name, new TextEncoder().encode("third"), { ...text, upsert: true })).error).toBeNull();
-  expect(await (await service.download(name)).data?.text()).toBe("third");
-});
-
 test("a signed address → the file with type, length and ETag, or a part of it, for any caller, without a key", async () => {
   const { files, name } = await uploaded();
   const { data } = await files.createSignedUrl(name, 60);

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { checkGivenPostgres } from "../../local/stack/open-database.ts";
 import { chooseServerUser, placeBinaries, removePostgresData } from "../../local/postgres/server-user.ts";
 import { type RunningPostgres, startPostgres } from "../../local/postgres/start-postgres.ts";
@@ -93,10 +93,8 @@ test("a first start, also after an interrupted one → a superuser's address on 
     listens: "127.0.0.1",
   });
   expect(await checkGivenPostgres(url)).toEqual({ major: 17, isUsed: false });
-});
 
-test("a given address with a wrong password, or of no superuser → refused with its code", async () => {
-  const { url } = await startCopy();
+  // As an address that is given to a stack: a wrong password and an ordinary role are refused.
   const given = new URL(url);
   given.password = "wrong";
   await expect(checkGivenPostgres(given.href)).rejects.toMatchObject({ code: "given_unreachable" });
@@ -122,64 +120,39 @@ test("stop → no process left; the next start has the same data and address; ki
   ]);
 });
 
-test("the starter is killed → Postgres shuts down by itself", async () => {
+test("the starter is killed → Postgres shuts down by itself, and the next start waits for that", async () => {
   await copyMade();
-  const module = new URL("../../local/postgres/start-postgres.ts", import.meta.url);
-  const program = `const { startPostgres } = await import(${JSON.stringify(module.href)});
+  const program = `const { startPostgres } = await import("./local/postgres/start-postgres.ts");
     const { pid, url } = await startPostgres({ dataDir: ${JSON.stringify(dataDir)}, durable: false });
     console.log(JSON.stringify({ pid, url }));
     setInterval(() => undefined, 1000);`;
-  const starter = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "-"],
-    cwd: fileURLToPath(new URL("../..", import.meta.url)),
-    stdin: "piped",
-    stdout: "piped",
-  }).spawn();
-  const input = starter.stdin.getWriter();
-  await input.write(new TextEncoder().encode(program));
-  await input.close();
+  const args = ["eval", program];
+  const starter = new Deno.Command(Deno.execPath(), { args, cwd: PROJECT_ROOT, stdout: "piped" }).spawn();
   const reader = starter.stdout.getReader();
   const { pid, url } = JSON.parse(new TextDecoder().decode((await reader.read()).value));
   await query(url, "create table kept as select 1 as n");
   starter.kill("SIGKILL");
   await starter.status;
   await reader.cancel();
-  await until("the database has ended", () => !isAlive(pid));
   const next = await start();
+  await until("the first has ended", () => !isAlive(pid));
   expect(await query(next.url, "select n from kept")).toEqual([{ n: 1 }]);
 });
 
-test("a second start on the same data → data_in_use, the first goes on; after it, a pid file with another program's process is no obstacle", async () => {
-  const { url, stop } = await startCopy();
+test("a second start on the same data → data_in_use, the first goes on; its port taken → port_busy; a pid file with another program's process is no obstacle", async () => {
+  const { url, port, stop } = await startCopy();
   await expect(startPostgres({ dataDir })).rejects.toMatchObject({ code: "data_in_use" });
   expect(await query(url, "select 1 as n")).toEqual([{ n: 1 }]);
   await stop();
+  const listener = Deno.listen({ hostname: "127.0.0.1", port });
+  const busy = { code: "port_busy", message: expect.stringContaining(String(port)) };
+  await expect(start({ port })).rejects.toMatchObject(busy);
+  listener.close();
   await Deno.writeTextFile(join(dataDir, "postmaster.pid"), `${Deno.pid}\n${dataDir}\n`);
   expect(await query((await start()).url, "select 1 as n")).toEqual([{ n: 1 }]);
 });
 
-test("a port that is taken → port_busy, with its number", async () => {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  // A TCP listener's address is a network address, never a path.
-  const { port } = listener.addr as Deno.NetAddr;
-  await copyMade();
-  await expect(start({ port })).rejects.toMatchObject({
-    code: "port_busy",
-    message: expect.stringContaining(String(port)),
-  });
-  listener.close();
-});
-
 test.each<[string, string, () => Promise<unknown>, RegExp]>([
-  [
-    "something else in its folder",
-    "data_broken",
-    async () => {
-      await Deno.mkdir(dataDir);
-      await Deno.writeTextFile(join(dataDir, "letter.txt"), "mine");
-    },
-    /^[^\n]*--reset[^\n]*$/,
-  ],
   [
     "data of another major version",
     "data_other_version",

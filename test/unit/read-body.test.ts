@@ -112,11 +112,6 @@ describe("size", () => {
       expect(seen.taken).toBe(2);
     },
   );
-
-  test("exactly as much as is allowed → read", async () => {
-    const { body } = inPieces([bytesOf("1234"), bytesOf("567")]);
-    expect(await start().read(post(body), { ...LIMITS, maxBytes: 7 })).toHaveLength(7);
-  });
 });
 
 describe("time", () => {

@@ -1,9 +1,136 @@
-import { describe, expect, test } from "vitest";
-import { COMMON_LIMITS as L } from "../../shared/worker/worker-limits.ts";
+import { describe, expect, test, vi } from "vitest";
+import type { Clock } from "../../shared/worker/clock.ts";
+import { createDeadline } from "../../shared/worker/deadline.ts";
+import { createLog } from "../../shared/platform/log.ts";
+import { createWorker } from "../../shared/worker/worker.ts";
+import { COMMON_LIMITS as L, type WorkerLimits } from "../../shared/worker/worker-limits.ts";
 import { GENERATE_LIMITS, LEASE_SECONDS } from "../../supabase/functions/keyframe-generate/limits.ts";
-import { makeQueue } from "./worker-queue.ts";
+import { makeClock } from "./worker-clock.ts";
 
 const REQUEST_MS = 15_000;
+const LIMITS: WorkerLimits = { ...L, maxOpen: 100, workMs: 80_000 };
+
+/** One call of the database. `room` null: it only records. */
+type Call = { at: number; room: number | null; heartbeatMs: number; waitMs: number; results: number[] };
+
+/**
+ * A worker over a queue in memory. A call takes 5 ms: 3 until its transaction, 2 for the answer. One that may wait sees at once what is
+ * added meanwhile.
+ */
+function makeQueue(options: {
+  due?: number;
+  /** What one piece of work takes; it may throw. Infinity: it hangs and ignores its signal. */
+  work?: (id: number, signal: AbortSignal) => number;
+  /** Whether results are recorded in batches. */
+  hasResults?: boolean;
+  /** Called in each transaction. What it throws, the call throws; "lost": the work was done, the answer got lost. */
+  fault?: (call: Call, count: number) => "lost" | undefined;
+  claimAtOnce?: number;
+  limits?: Partial<WorkerLimits>;
+  /** Another worker waits in the database already: calls never wait. */
+  isTaken?: boolean;
+}) {
+  const time = makeClock();
+  const due: number[] = [];
+  const calls: Call[] = [];
+  const lines: string[] = [];
+  const results: number[] = [];
+  const recorded = new Map<number, number>();
+  const startedAt = new Map<number, number>();
+  const aborted: number[] = [];
+  let made = 0;
+  let open = 0;
+  let mostOpen = 0;
+  let calling = 0;
+  let mostCalling = 0;
+  let wake = () => {};
+
+  function add(count: number): void {
+    for (let i = 0; i < count; i++) due.push(++made);
+    wake();
+  }
+  add(options.due ?? 0);
+
+  const untilAdded = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const cancel = time.clock.after(ms, resolve);
+      wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+
+  async function transact(
+    room: number | null,
+    heartbeatMs: number,
+    waitMs: number,
+    take: () => number,
+  ): Promise<number[]> {
+    const call = { at: time.now(), room, heartbeatMs, waitMs, results: [...results] };
+    const count = calls.push(call);
+    calling += 1;
+    mostCalling = Math.max(mostCalling, calling);
+    try {
+      await time.sleep(3);
+      if (waitMs > 0 && due.length === 0 && !options.isTaken) await untilAdded(waitMs);
+      const fault = options.fault?.(call, count);
+      for (const id of call.results) recorded.set(id, recorded.get(id) ?? time.now());
+      const taken = due.splice(0, Math.min(take(), options.claimAtOnce ?? 10));
+      await time.sleep(2);
+      if (fault === "lost") throw new Error("no answer from https://db.test/?key=secret");
+      results.splice(0, call.results.length);
+      return taken;
+    } finally {
+      calling -= 1;
+    }
+  }
+
+  const kick = createWorker<number>({
+    claim: async (room, heartbeatMs, waitMs) => {
+      const items = await transact(room(), heartbeatMs, waitMs, room);
+      return { items, more: options.hasResults ? items.length === (options.claimAtOnce ?? 10) : items.length > 0 };
+    },
+    work: async (id, signal) => {
+      startedAt.set(id, time.now());
+      signal.addEventListener("abort", () => aborted.push(time.now()));
+      open += 1;
+      mostOpen = Math.max(mostOpen, open);
+      try {
+        const ms = options.work?.(id, signal) ?? 10;
+        await (ms === Number.POSITIVE_INFINITY ? new Promise(() => {}) : time.sleep(ms));
+        if (options.hasResults) results.push(id);
+      } finally {
+        open -= 1;
+      }
+    },
+    identify: (id) => ({ id: String(id) }),
+    ...(options.hasResults && {
+      results: {
+        count: () => results.length,
+        record: async () => void (await transact(null, 0, 0, () => 0)),
+        next: () => [],
+      },
+    }),
+    log: createLog({}, (line) => void lines.push(line)),
+    clock: time.clock,
+    limits: { ...LIMITS, ...options.limits },
+  });
+
+  const events = () => lines.map((line) => JSON.parse(line).event);
+  return {
+    ...time,
+    kick,
+    add,
+    calls,
+    lines,
+    events,
+    recorded,
+    startedAt,
+    aborted,
+    mostOpen: () => mostOpen,
+    mostCalling: () => mostCalling,
+  };
+}
 
 test("the limits → a run ends well before the platform's 150 s, and a heartbeat outlasts two claims", () => {
   const run = L.maxRunMs + L.heartbeatMs + L.claimEveryMs + L.giveUpAfterMs;
@@ -275,4 +402,78 @@ describe("the database is away", () => {
     await queue.runUntil(queue.kick());
     expect(queue.recorded.size).toBe(8);
   });
+});
+
+test("things that begin and end at any time → each that has not ended in time is over after its own time, once", async () => {
+  const { clock, sleep, runUntil, now } = makeClock();
+  const within = createDeadline(100, clock);
+  const over: [string, number][] = [];
+  const begin = (name: string, more = () => {}) =>
+    within(() => {
+      over.push([name, now()]);
+      more();
+    });
+  const story = async () => {
+    begin("ends at once")();
+    await sleep(50); // all before it have ended
+    begin("first");
+    const endSecond = begin("second");
+    endSecond();
+    await sleep(30);
+    let endFourth = (): void => undefined;
+    begin("third", () => endFourth()); // ends another one when its time is over
+    endFourth = begin("fourth");
+    begin("fifth");
+    await sleep(65);
+    begin("sixth");
+    await sleep(200);
+    begin("after all of them");
+    await sleep(200);
+  };
+  await runUntil(story());
+  expect(over).toEqual([
+    ["first", 150],
+    ["third", 180],
+    ["fifth", 180],
+    ["sixth", 245],
+    ["after all of them", 445],
+  ]);
+});
+
+test("a thousand at once → one timer; and none when all have ended", () => {
+  let [made, open] = [0, 0];
+  const after: Clock["after"] = () => {
+    made += 1;
+    open += 1;
+    return () => {
+      open -= 1;
+    };
+  };
+  const within = createDeadline(100, { now: () => 0, after });
+  const ends = Array.from({ length: 1_000 }, () => within(() => expect.unreachable()));
+  expect([made, open]).toEqual([1, 1]);
+  for (const end of ends) end();
+  expect(open).toBe(0);
+});
+
+// A set that has outgrown its table leaves the old one behind, with all that was in it. Where the old one is in V8's old space, it
+// keeps a delivery's whole request alive until a collection of everything, thousands of them in a long run.
+test("what ended → cannot be reached from what the set was given for it", () => {
+  const given: object[] = [];
+  vi.stubGlobal(
+    "Set",
+    class<Item extends object> extends Set<Item> {
+      override add(item: Item): this {
+        given.push(item);
+        return super.add(item);
+      }
+    },
+  );
+  const within = createDeadline(100, makeClock().clock);
+  vi.unstubAllGlobals(); // what compares uses sets too
+  const expire = () => expect.unreachable();
+  const end = within(expire);
+  expect(given.flatMap(Object.values)).toContain(expire);
+  end();
+  expect(given.flatMap(Object.values)).not.toContain(expire);
 });

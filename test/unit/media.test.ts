@@ -1,0 +1,219 @@
+import { createCanvas } from "@napi-rs/canvas";
+import { describe, expect, test } from "vitest";
+import { detectMedia, type MediaType, UnusableMedia } from "../../shared/media/media.ts";
+import { createMediaReader } from "../../shared/media/media-reader.ts";
+import { sniffImage } from "../../shared/media/sniff-image.ts";
+
+const canvas = createCanvas(200, 100);
+canvas.getContext("2d").fillRect(10, 10, 50, 50);
+const png = new Uint8Array(canvas.encodeSync("png"));
+const jpeg = new Uint8Array(canvas.encodeSync("jpeg"));
+const webp = new Uint8Array(canvas.encodeSync("webp"));
+const images: [MediaType, Uint8Array][] = [
+  ["image/png", png],
+  ["image/jpeg", jpeg],
+  ["image/webp", webp],
+];
+
+function read(type: MediaType, bytes: Uint8Array, chunkBytes = bytes.byteLength) {
+  const reader = createMediaReader(type);
+  for (let at = 0; at < bytes.byteLength; at += chunkBytes) reader.push(bytes.subarray(at, at + chunkBytes));
+  return reader.end();
+}
+
+test.each(images)("a %s → its kind and size: in a larger buffer, and in chunks however it is cut", (type, bytes) => {
+  const buffer = new Uint8Array(bytes.length + 7);
+  buffer.set(bytes, 7);
+  expect(sniffImage(buffer.subarray(7))).toEqual({ contentType: type, width: 200, height: 100 });
+  expect(detectMedia(bytes)).toBe(type);
+  for (const chunkBytes of [1, 10, 1000, bytes.byteLength]) {
+    expect(read(type, bytes, chunkBytes)).toEqual({ width: 200, height: 100, durationSeconds: null });
+  }
+});
+
+test.each(images)("a %s cut off within its header, or with noise behind its signature → unusable", (type, bytes) => {
+  const noise = new Uint8Array(500).fill(7);
+  noise.set(bytes.subarray(0, 12));
+  for (const broken of [bytes.subarray(0, 14), noise]) expect(() => read(type, broken)).toThrow(UnusableMedia);
+});
+
+test.each(images.filter(([type]) => type !== "image/jpeg"))(
+  "a %s that lacks its last bytes → unusable",
+  (type, bytes) => {
+    expect(() => read(type, bytes.subarray(0, -20))).toThrow(UnusableMedia);
+  },
+);
+
+test("a JPEG whose size stands behind 300 KB of metadata → found", () => {
+  const segment = new Uint8Array(60_004);
+  segment.set([0xff, 0xe2, (60_002 >> 8) & 255, 60_002 & 255]);
+  const parts = [jpeg.subarray(0, 2), ...Array.from({ length: 5 }, () => segment), jpeg.subarray(2)];
+  const bytes = new Uint8Array(parts.flatMap((part) => [...part]));
+  expect(read("image/jpeg", bytes, 4096)).toEqual({ width: 200, height: 100, durationSeconds: null });
+});
+
+const changed = (bytes: Uint8Array, at: number, values: number[]) => {
+  const copy = bytes.slice();
+  copy.set(values, at);
+  return copy;
+};
+const u32 = (value: number) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255];
+const text = (words: string) => [...words].map((letter) => letter.charCodeAt(0));
+const riff = (chunk: string, data: number[]) => {
+  const content = [...text("WEBP"), ...text(chunk), data.length, 0, 0, 0, ...data];
+  return new Uint8Array([...text("RIFF"), content.length, 0, 0, 0, ...content]);
+};
+
+test.each<[string, number[]]>([
+  ["VP8 ", [0x50, 0, 0, 0x9d, 0x01, 0x2a, 0x80, 0x42, 0x68, 0x81]],
+  ["VP8L", [0x2f, 0x7f, 0xc2, 0x59, 0x00]],
+  ["VP8X", [0, 0, 0, 0, 0x7f, 0x02, 0x00, 0x67, 0x01, 0x00]],
+])("a WebP that begins with %s → its size", (chunk, data) => {
+  expect(sniffImage(riff(chunk, data))).toEqual({ contentType: "image/webp", width: 640, height: 360 });
+});
+
+test("a JPEG with a table of Huffman codes, a comment and fill bytes before its frame", () => {
+  const before = [0xff, 0xd8, 0xff, 0xe1, 0, 4, 1, 2, 0xff, 0xc4, 0, 3, 9, 0xff, 0xff, 0xfe, 0, 2];
+  const frame = [0xff, 0xc2, 0, 11, 8, 1, 0x68, 2, 0x80, 1, 1, 0x11, 0];
+  const size = { contentType: "image/jpeg", width: 640, height: 360 };
+  expect(sniffImage(new Uint8Array([...before, ...frame]))).toEqual(size);
+});
+
+describe("anything else → null", () => {
+  test.each<[string, Uint8Array]>([
+    ["nothing", new Uint8Array()],
+    ["a PNG whose first chunk is not IHDR", changed(png, 12, text("IDAT"))],
+    ["a PNG cut within its header", png.slice(0, 28)],
+    ["a JPEG without a frame", new Uint8Array([0xff, 0xd8, 0xff, 0xd9])],
+    [
+      "a JPEG whose scan comes before its frame",
+      new Uint8Array([0xff, 0xd8, 0xff, 0xda, 0, 2, 0xff, 0xc0, 0, 11, 8, 0, 9, 0, 9]),
+    ],
+    [
+      "a JPEG with a segment of length 0",
+      new Uint8Array([0xff, 0xd8, 0xff, 0xe0, 0, 0, 0xff, 0xc0, 0, 11, 8, 0, 9, 0, 9]),
+    ],
+    ["a JPEG cut before its frame", jpeg.slice(0, 20)],
+    ["a JPEG of height 0", new Uint8Array([0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 0, 0, 2, 0x80, 1, 1, 0x11, 0])],
+    ["RIFF that is sound", new Uint8Array([...text("RIFF"), 4, 0, 0, 0, ...text("WAVE")])],
+    ["WebP longer than its bytes", webp.slice(0, -1)],
+    ["WebP of an unknown chunk", riff("VP9 ", [0, 0, 0, 0, 0, 0, 0, 0, 0, 0])],
+    ["VP8 that is no key frame", riff("VP8 ", [0x51, 0, 0, 0, 0, 0, 1, 0, 1, 0])],
+  ])("%s", (_name, bytes) => {
+    expect(sniffImage(bytes)).toBeNull();
+  });
+});
+
+test.each([
+  [16_384, 1, true],
+  [1, 16_384, true],
+  [10_000, 10_000, true],
+  [16_385, 1, false],
+  [1, 16_385, false],
+  [10_001, 10_000, false],
+  [0, 5, false],
+  [5, 0, false],
+  [0xffffffff, 0xffffffff, false],
+])("a PNG that says %i × %i → taken: %s", (width, height, taken) => {
+  expect(sniffImage(changed(png, 16, [...u32(width), ...u32(height)])) !== null).toBe(taken);
+});
+
+test.each([
+  ["a web page", text("<!doctype html><html>"), null],
+  ["a GIF", text("GIF89a.............."), null],
+  ["a WAV", text("RIFF\0\0\0\0WAVEfmt "), null],
+  ["half a signature", text("\x89PNG"), null],
+  ["an MP4's first bytes", text("\0\0\0\x18ftypisom\0\0\0\0"), "video/mp4"],
+])("%s → its kind, where it is one of ours", (_name, bytes, kind) => {
+  expect(detectMedia(new Uint8Array(bytes))).toBe(kind);
+});
+
+// What another reader finds in a real film: test/e2e/film.
+
+const words = (...values: number[]) => new Uint8Array(values.flatMap(u32));
+const ascii = (value: string) => new Uint8Array(text(value));
+const join = (...parts: Uint8Array[]) => new Uint8Array(parts.flatMap((part) => [...part]));
+const box = (type: string, ...content: Uint8Array[]) => {
+  const body = join(...content);
+  return join(words(body.byteLength + 8), ascii(type), body);
+};
+const zeros = (count: number) => new Uint8Array(count);
+
+/** Boxes of version 0, with the given size and duration. */
+const tkhd = (width: number, height: number) => box("tkhd", zeros(76), words(width * 65536, height * 65536));
+const handler = (type: string) => box("mdia", box("hdlr", zeros(8), ascii(type), zeros(12)));
+const mvhd = (scale: number, units: number) => box("mvhd", zeros(12), words(scale, units), zeros(80));
+const track = (type: string, width: number, height: number) => box("trak", tkhd(width, height), handler(type));
+const ftyp = box("ftyp", ascii("isom"), zeros(4));
+const mdat = box("mdat", zeros(1000));
+const moov = box("moov", mvhd(1000, 5000), track("soun", 0, 0), track("vide", 1280, 720));
+
+const facts = { width: 1280, height: 720, durationSeconds: 5 };
+
+test.each<[string, Uint8Array]>([
+  ["moov before mdat", join(ftyp, moov, mdat)],
+  ["moov after mdat", join(ftyp, mdat, moov)],
+  ["a 64-bit mdat", join(ftyp, words(1), ascii("mdat"), words(0, 116), zeros(100), moov)],
+  ["an mdat that goes on to the end", join(ftyp, moov, words(0), ascii("mdat"), zeros(500))],
+  ["unknown boxes", join(ftyp, box("free", zeros(9)), moov, box("abcd"), mdat)],
+  [
+    "times of version 1",
+    join(
+      ftyp,
+      box(
+        "moov",
+        box("mvhd", words(0x01000000), zeros(16), words(1000, 0, 5000), zeros(80)),
+        box("trak", box("tkhd", words(0x01000000), zeros(84), words(1280 * 65536, 720 * 65536)), handler("vide")),
+      ),
+      mdat,
+    ),
+  ],
+  [
+    "fragments, whose duration stands in mehd",
+    join(
+      ftyp,
+      box("moov", mvhd(1000, 0), track("vide", 1280, 720), box("mvex", box("mehd", zeros(4), words(5000)))),
+      box("moof"),
+      mdat,
+    ),
+  ],
+])("a video with %s → its size and duration", (_name, bytes) => {
+  expect(read("video/mp4", bytes)).toEqual(facts);
+  for (const chunkBytes of [1, 3, 100]) expect(read("video/mp4", bytes, chunkBytes)).toEqual(facts);
+});
+
+test.each([
+  ["moov before mdat", join(ftyp, moov, mdat)],
+  ["moov after mdat", join(ftyp, mdat, moov)],
+])("a video with %s, cut off anywhere → unusable", (_name, bytes) => {
+  for (let count = 0; count < bytes.byteLength; count++) {
+    expect(() => read("video/mp4", bytes.subarray(0, count))).toThrow(UnusableMedia);
+  }
+});
+
+test.each<[string, Uint8Array]>([
+  ["no moov", join(ftyp, mdat)],
+  ["no mdat", join(ftyp, moov)],
+  ["two moov", join(ftyp, moov, moov, mdat)],
+  ["sound alone", join(ftyp, box("moov", mvhd(1000, 5000), track("soun", 0, 0)), mdat)],
+  ["no duration", join(ftyp, box("moov", mvhd(1000, 0), track("vide", 1280, 720)), mdat)],
+  ["an unknown duration", join(ftyp, box("moov", mvhd(1000, 0xffffffff), track("vide", 1280, 720)), mdat)],
+  ["a duration in a time scale of zero", join(ftyp, box("moov", mvhd(0, 5000), track("vide", 1280, 720)), mdat)],
+  ["no width", join(ftyp, box("moov", mvhd(1000, 5000), track("vide", 0, 720)), mdat)],
+  ["a track without a handler", join(ftyp, box("moov", mvhd(1000, 5000), box("trak", tkhd(1280, 720))), mdat)],
+  ["a header cut off within its box", join(ftyp, box("moov", box("mvhd", zeros(10)), track("vide", 1280, 720)), mdat)],
+  ["an inner box larger than the outer", join(ftyp, box("moov", words(5000), ascii("mvhd")), mdat)],
+  ["a box smaller than its header", join(ftyp, words(4), ascii("moov"), mdat)],
+  ["a moov that claims to be larger than any", join(ftyp, words(0x7fffffff), ascii("moov"), zeros(100))],
+])("a video with %s → unusable", (_name, bytes) => {
+  expect(() => read("video/mp4", bytes)).toThrow(UnusableMedia);
+});
+
+test("a moov that never ends → given up at 16 MiB, whatever it claims", () => {
+  const reader = createMediaReader("video/mp4");
+  reader.push(join(ftyp, words(0), ascii("moov")));
+  const megabyte = zeros(1024 * 1024);
+  expect(() => {
+    for (let count = 0; count < 20; count++) reader.push(megabyte);
+  }).toThrow(UnusableMedia);
+});
