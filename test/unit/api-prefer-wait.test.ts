@@ -23,8 +23,9 @@ function createClock() {
   return {
     pauses,
     now: () => new Date(at),
-    /** As the real one: an aborted sleep is over at once. */
+    /** As the real one, an aborted sleep is over at once. Time goes on all the same, or who sleeps again for ever would never end. */
     sleep: async (ms: number, signal: AbortSignal) => {
+      if (signal.aborted) at += 100;
       if (signal.aborted) return;
       pauses.push(ms);
       onSleep();
