@@ -71,3 +71,11 @@ test("the right key beside a good session → the user's own endpoint: the sessi
   const reply = await user.post("/api/webhooks", { url: SILENT }, headers);
   expect(exactCreated.parse(dataOf(reply, 201)).serviceWide).toBe(false);
 });
+
+test("a user reads nothing of it by the Data API either", async () => {
+  const { webhookId } = await registerServiceWide();
+  await project.post(`/api/webhooks/${webhookId}/test`, {});
+  for (const table of ["webhook_endpoints", "webhook_deliveries", "webhook_events"]) {
+    expect([table, (await user.supabase.from(table).select("*").is("owner_id", null)).data]).toEqual([table, []]);
+  }
+});

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { readRow } from "../support/database/calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { addReference, start, type Wanted } from "../support/database/user.ts";
 
@@ -11,8 +11,9 @@ beforeEach(async () => {
   world = await addWorld(db);
 });
 
-const frame = (step: "first-frame" | "last-frame" = "first-frame") =>
-  seedPrediction(db.sql, world, { step, status: "succeeded" });
+type Frame = "first-frame" | "last-frame";
+const frame = (step: Frame = "first-frame", status: "succeeded" | "storing" = "succeeded", of = world) =>
+  seedPrediction(db.sql, of, { step, status });
 
 /** The code of the refusal; also makes sure that it left no row and took no token. */
 async function refusalCode(wanted: Wanted): Promise<string> {
@@ -42,6 +43,29 @@ async function withModel(step: string, model: string, work: () => Promise<void>)
     await use(before?.model);
   }
 }
+
+test("another user's project, or reference → not_found, word for word as for one that never was", async () => {
+  const other = await addWorld(db);
+  const theirs = await addReference(db, other.owner);
+  for (const [foreign, absent] of [
+    [{ project: other.project }, { project: crypto.randomUUID() }],
+    [{ reference: theirs }, { reference: `projects/${crypto.randomUUID()}.png` }],
+  ] as [Wanted, Wanted][]) {
+    expect(await refusalCode(foreign)).toBe("not_found");
+    expect(await refusalOf(start(db, world, foreign))).toEqual(await refusalOf(start(db, world, absent)));
+  }
+});
+
+test("frames of the wrong step or of another project of the owner → not_found; one that has not succeeded → frame_not_ready", async () => {
+  const elsewhere = await frame("first-frame", "succeeded", { ...world, project: await addProject(db, world.owner) });
+  const [first, last] = [await frame(), await frame("last-frame")];
+  for (const firstFrame of [elsewhere.id, last.id]) {
+    expect(await refusalCode({ step: "video", firstFrame })).toBe("not_found");
+  }
+  expect(await refusalCode({ step: "video", lastFrame: first.id })).toBe("not_found");
+  const storing = await frame("last-frame", "storing");
+  expect(await refusalCode({ step: "video", lastFrame: storing.id })).toBe("frame_not_ready");
+});
 
 test("a reference path that is no projects/<file_name> → invalid_request", async () => {
   for (const reference of [
@@ -127,6 +151,25 @@ test("owner, prompt and model of a first frame; a prompt and a reference of its 
   const own = { prompt: "The boat leaves", reference: await addReference(db, world.owner) };
   const row = await readRow(db.sql, (await start(db, world, own)).prediction.id);
   expect([row.prompt, row.reference_image_path]).toEqual([own.prompt, own.reference]);
+});
+
+test("a last frame and a video → build on the latest frames that succeeded, not on later ones that did not", async () => {
+  const add = async (step: Frame, status: "succeeded" | "failed" | "processing", ago: number) =>
+    (await seedPrediction(db.sql, world, { step, status, columns: { created_at: new Date(Date.now() - ago * 1000) } }))
+      .id;
+  const builtOn = async (step: "last-frame" | "video") => {
+    const { prediction } = await start(db, world, { step });
+    return [prediction.first_frame_prediction_id, prediction.last_frame_prediction_id];
+  };
+  expect(await builtOn("last-frame")).toEqual([null, null]);
+  await add("first-frame", "succeeded", 90);
+  const first = await add("first-frame", "succeeded", 60);
+  await add("first-frame", "failed", 10);
+  await add("first-frame", "processing", 5);
+  expect(await builtOn("last-frame")).toEqual([first, null]);
+  expect(await builtOn("video")).toEqual([first, null]);
+  const last = await add("last-frame", "succeeded", 30);
+  expect(await builtOn("video")).toEqual([first, last]);
 });
 
 test("the answer → has what the API sends, and nothing else of the row", async () => {

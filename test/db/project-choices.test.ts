@@ -27,6 +27,34 @@ const frame = async (step: "first-frame" | "last-frame" = "first-frame", of = wo
   (await seedPrediction(db.sql, of, { step, status: "succeeded" })).id;
 
 describe("a selected frame", () => {
+  test("of another project, of another step, or unknown → not_found; that runs or failed → frame_not_ready", async () => {
+    const neighbour = { ...world, project: await addProject(db, world.owner) };
+    const wrong = [await frame("first-frame", neighbour), await frame("last-frame"), crypto.randomUUID()];
+    for (const id of wrong) expect(await codeOf(change({ selected_first_frame_id: id }))).toBe("not_found");
+    for (const status of ["queued", "storing", "failed", "canceled"] as const) {
+      const { id } = await seedPrediction(db.sql, world, { status });
+      expect(await codeOf(change({ selected_first_frame_id: id }))).toBe("frame_not_ready");
+    }
+    expect(await project()).toMatchObject({ selected_first_frame_id: null });
+  });
+
+  test("→ what a video and a last frame build on, before the latest; named frames come first", async () => {
+    const [older, newer, last] = [await frame(), await frame(), await frame("last-frame")];
+    const inputs = async (wanted: Parameters<typeof start>[2]) => {
+      const { prediction } = await start(db, world, wanted);
+      return [prediction.first_frame_prediction_id, prediction.last_frame_prediction_id];
+    };
+    expect((await inputs({ step: "video" }))[0]).not.toBe(older);
+    await change({ selected_first_frame_id: older, selected_last_frame_id: last });
+    await change({ title: "Quay" });
+    const newest = await frame("last-frame");
+    expect(await inputs({ step: "video" })).toEqual([older, last]);
+    expect(await inputs({ step: "last-frame" })).toEqual([older, null]);
+    expect(await inputs({ step: "video", firstFrame: newer, lastFrame: newest })).toEqual([newer, newest]);
+    await change({ selected_first_frame_id: null });
+    expect((await inputs({ step: "video" }))[0]).not.toBe(older);
+  });
+
   test("through the Data API → the same guard", async () => {
     const foreign = await frame("first-frame", await addWorld(db));
     const patch = db.as(
@@ -64,6 +92,14 @@ describe("a selected frame", () => {
 describe("a reference image of a project", () => {
   const removals = async () =>
     (await db.sql`select 'projects/' || name as path from keyframe_private.file_removals`).map(({ path }) => path);
+
+  test("of somebody else, unknown or of another shape → refused", async () => {
+    const foreign = await addReference(db, (await addWorld(db)).owner);
+    for (const path of [foreign, "projects/none.png"]) {
+      expect(await codeOf(change({ reference_image_path: path }))).toBe("not_found");
+    }
+    expect(await codeOf(change({ reference_image_path: "../secret" }))).toBe("invalid_request");
+  });
 
   test("→ is not used by a start that does not name it", async () => {
     await change({ reference_image_path: await addReference(db, world.owner) });

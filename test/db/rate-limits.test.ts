@@ -95,6 +95,24 @@ test("a request that began a moment earlier than one that was faster → no time
   expect(await remaining()).toBe(0);
 });
 
+test("a changed limit → holds from the next request on; a class without a row has none", async () => {
+  for (let i = 0; i < 3; i++) await upload();
+  await db.sql`update keyframe_private.rate_limits set per_second = 100 where route_class = 'upload'`;
+  await pass("1 second");
+  expect(await remaining()).toBe(2);
+  await db.sql`update keyframe_private.rate_limits set capacity = 1, per_second = 0.001 where route_class = 'upload'`;
+  expect(await remaining()).toBe(0);
+  expect(await codeOf(upload())).toBe("rate_limited");
+  await db.sql`delete from keyframe_private.rate_limits where route_class = 'upload'`;
+  for (let i = 0; i < 5; i++) expect((await upload()).rate).toBe(null);
+  await db.sql`insert into keyframe_private.rate_limits values ('upload', 3, 0.001)`;
+});
+
+test("20 requests of one owner at once → exactly the capacity goes through", async () => {
+  const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => create(db, world.owner)));
+  expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBe(3);
+});
+
 test("rows straight through the Data API → are counted one by one like calls of the functions", async () => {
   const rows = Array.from({ length: 4 }, () => ({ title: "t", text_prompt: "p" }));
   const insert = db.as(
