@@ -237,7 +237,7 @@ const LISTS = () => [
 ];
 
 test.each([
-  ...["0", "101", "abc"].map((value) => ["limit", value]), // others: test/unit/contract-bodies.test.ts
+  ...["0", "101", "abc"].map((value) => ["limit", value]), // others: test/unit/contract-input.test.ts
   ...["", "x", "%%%%", ID, "A".repeat(5000)].map((value) => ["cursor", value]),
   ["cursor", encode(`2026-13-01T00:00:00+00:00 ${ID}`)],
   ["cursor", encode("2026-01-01T00:00:00+00:00")],

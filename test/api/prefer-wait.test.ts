@@ -108,7 +108,7 @@ test("GET with wait and the ETag of an earlier status → 200 at once, because t
   await cancel(stuck);
 });
 
-// Which preferences are understood: test/unit/api-hold-answer.test.ts; what fails during a wait: api-prefer-wait.test.ts.
+// Which preferences are understood, and what fails during a wait: test/unit/api-prefer-wait.test.ts.
 test.each([
   ["respond-async, wait=60", "wait=25"],
   ["wait=0", null],
