@@ -1,29 +1,39 @@
 import { Socket } from "node:net";
 
-/** A port on 127.0.0.1 that was free a moment ago. Another process may take it before the caller does. */
+/** Below the ports that systems give to outgoing connections and to servers that ask for any; none that fetch and browsers block. */
+const FREE_PORTS = { from: 11_000, below: 32_768 };
+
+/**
+ * A port on 127.0.0.1 that is free now. Another process may take it before the caller does, which is unlikely: systems give these ports
+ * to nobody who does not ask for them.
+ */
 export function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  // A TCP listener's address is a network address, never a path.
-  const { port } = listener.addr as Deno.NetAddr;
-  listener.close();
-  return port;
+  for (;;) {
+    const port = FREE_PORTS.from + Math.floor(Math.random() * (FREE_PORTS.below - FREE_PORTS.from));
+    if (isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): boolean {
+  try {
+    Deno.listen({ hostname: "127.0.0.1", port }).close();
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.AddrInUse) return false;
+    throw error;
+  }
 }
 
 /** The port, when it is free on 127.0.0.1 (0: any free one). Throws a one-line error when it is not available. */
 export function claimPort(port: number): number {
   if (port === 0) return freePort();
   try {
-    Deno.listen({ hostname: "127.0.0.1", port }).close();
-    return port;
+    if (isFree(port)) return port;
   } catch (error) {
-    if (error instanceof Deno.errors.AddrInUse) {
-      throw new Error(`Port ${port} is busy. Is another stack running? Choose another port with --port, or 0 for any.`);
-    }
-    if (error instanceof Deno.errors.PermissionDenied) {
-      throw new Error(`Port ${port} needs administrator rights: choose one above 1023 with --port.`);
-    }
-    throw error;
+    if (!(error instanceof Deno.errors.PermissionDenied)) throw error;
+    throw new Error(`Port ${port} needs administrator rights: choose one above 1023 with --port.`);
   }
+  throw new Error(`Port ${port} is busy. Is another stack running? Choose another port with --port, or 0 for any.`);
 }
 
 const CHECK_EVERY_MS = 20;

@@ -38,9 +38,10 @@ async function start() {
     await response.body?.cancel();
     return response.status;
   };
-  await until("api serves", () => {
+  await until("api serves", async () => {
+    const status = await call("first").catch(() => undefined);
     if (ended) throw new Error("It ended at its start.");
-    return call("first").catch(() => undefined);
+    return status;
   });
   return {
     call,
