@@ -171,7 +171,8 @@ $$;
 comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome.';
 
 -- Sends again what failed since a time, and what happened while the endpoint was disabled. Excludes what is past its retention or
--- within a minute of it: waiting for a row that is being pruned would end in an error.
+-- within a minute of it: waiting for a row that is being pruned would end in an error. What failed is due since its
+-- creation and what was missed since its event: the oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null
 )
@@ -198,14 +199,14 @@ begin
   perform keyframe_private.take_token('change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   update keyframe.webhook_deliveries d
-  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
+  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = d.created_at
   where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
     -- What is due at an endpoint that is being sent to goes out anyway.
     and (d.status = 'exhausted' or d.attempts > d.retries_from
       and (d.next_attempt_at > now() or keyframe_private.held_deliveries(endpoint.id) = 0));
   get diagnostics recovered = row_count;
-  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
-  select v.id, endpoint.id, endpoint.owner_id, v.type
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
+  select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at
   from keyframe.webhook_events v
   where v.created_at >= greatest(oldest, endpoint.created_at) and v.type <> 'webhook.test'
     and (endpoint.owner_id is null or v.owner_id = endpoint.owner_id)

@@ -108,6 +108,25 @@ describe("recover_webhook_endpoint", () => {
     expect(rows.map(({ project }) => project)).toEqual([mine]);
   });
 
+  test("of an endpoint that gets one request at a time → the oldest event first, whatever failed and whatever was missed", async () => {
+    await db.sql`update keyframe.webhook_endpoints set max_in_flight = 1, created_at = ${later(-2)} where id = ${endpoint}`;
+    await db.sql`
+      with events as (
+        insert into keyframe.webhook_events (type, owner_id, payload, created_at)
+        select e.type, ${owner}, '{}', now() - interval '1 minute' * (10 - e.nth)
+        from unnest('{project.created,generation.failed,generation.succeeded,project.created,project.created}'::text[]) with ordinality e (type, nth)
+        returning *)
+      insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, status, attempts, completed_at, created_at)
+      select e.id, ${endpoint}, ${owner}, e.type, 'exhausted', 10, now(), e.created_at from events e
+      where e.created_at <> now() - interval '8 minutes' order by e.type`;
+    expect(await recover(HOUR_AGO)).toBe(5);
+    const sent: string[] = [];
+    for (let turn = 0; turn < 3; turn++) sent.push(...(await sendNext(db.sql, { status_code: 200 })));
+    const rows = await db.sql`
+      select d.id from keyframe.webhook_deliveries d join keyframe.webhook_events v on v.id = d.event_id order by v.created_at`;
+    expect(sent).toEqual(rows.map(({ id }) => id));
+  });
+
   test("of a service-wide endpoint → everyone's missed events", async () => {
     const wide = await addEndpoint(db.sql, null, { enabled: false });
     for (let i = 0; i < 2; i++) await addProject(db, await db.addUser());
