@@ -197,14 +197,10 @@ begin
     end if;
   end if;
   perform keyframe_private.take_token('change');
-  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
-  update keyframe.webhook_deliveries d
-  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = d.created_at
-  where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
-    -- What is due at an endpoint that is being sent to goes out anyway.
-    and (d.status = 'exhausted' or d.attempts > d.retries_from
-      and (d.next_attempt_at > now() or keyframe_private.held_deliveries(endpoint.id) = 0));
-  get diagnostics recovered = row_count;
+  -- The deletion of the endpoint and its other recoveries wait. The recording of results must not: it is that of all owners.
+  perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  perform pg_advisory_xact_lock(hashtextextended('keyframe recovery of ' || endpoint.id::text, 0));
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
   select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at
   from keyframe.webhook_events v
@@ -213,6 +209,13 @@ begin
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
   get diagnostics missed = row_count;
+  update keyframe.webhook_deliveries d
+  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = d.created_at
+  where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
+    -- What is due at an endpoint that is being sent to goes out anyway.
+    and (d.status = 'exhausted' or d.attempts > d.retries_from
+      and (d.next_attempt_at > now() or keyframe_private.held_deliveries(endpoint.id) = 0));
+  get diagnostics recovered = row_count;
   recovered := recovered + missed;
   perform keyframe_private.kick_unless_running('deliver');
   if idempotency_key is not null then

@@ -7,6 +7,7 @@ import {
   clearWebhooks,
   exchange,
   readDelivery,
+  record,
   resultOf,
   seedDeliveries,
   sendNext,
@@ -91,6 +92,20 @@ describe("recover_webhook_endpoint", () => {
     expect((await exchange(db.sql)).deliveries).toEqual([]);
     const results = deliveries.map((held) => resultOf(held, { status_code: 200 }));
     expect((await exchange(db.sql, { results })).recorded).toBe(1);
+  });
+
+  test("a recovery that takes long → results of the endpoint and of others are recorded meanwhile", async () => {
+    const other = await addEndpoint(db.sql, null);
+    for (const to of [endpoint, other]) await seedDeliveries(db.sql, to, 1);
+    await seed(ended("exhausted"));
+    const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held));
+    await db.as({ role: "authenticated", sub: owner }, async (recovering) => {
+      await recovering`select keyframe.recover_webhook_endpoint(${endpoint}, ${HOUR_AGO})`;
+      await db.sql.begin(async (sql) => {
+        await sql`set local lock_timeout = '2 s'`;
+        expect((await record(sql, results)).recorded).toBe(2);
+      });
+    });
   });
 
   test("missed events of other types, of other owners, from before the time, and tests → not sent", async () => {
