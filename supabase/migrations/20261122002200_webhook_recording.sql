@@ -37,8 +37,8 @@ as $$
   select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
 $$;
 
--- Locks the endpoints that a batch may switch, before the deliveries and in id order: two batches in different orders would deadlock.
-create function keyframe_private.lock_switched_endpoints(results jsonb)
+-- Locks the endpoints of a batch, before the deliveries and in id order: two batches in different orders would deadlock.
+create function keyframe_private.lock_endpoints(results jsonb)
 returns void
 language plpgsql
 volatile
@@ -46,15 +46,10 @@ set search_path = ''
 as $$
 begin
   perform from keyframe.webhook_endpoints e
-  join (
-    select d.endpoint_id, bool_and(coalesce(r.status_code between 200 and 299, false)) as all_delivered
-    from jsonb_to_recordset(results) as r (id uuid, status_code integer)
-    join keyframe.webhook_deliveries d on d.id = r.id
-    group by d.endpoint_id
-  ) b on b.endpoint_id = e.id
-  where not b.all_delivered or e.failing_since is not null
+  where e.id in (
+    select d.endpoint_id from jsonb_to_recordset(results) as r (id uuid) join keyframe.webhook_deliveries d on d.id = r.id)
   order by e.id
-  for no key update of e;
+  for no key update;
 end
 $$;
 
@@ -74,7 +69,7 @@ as $$
 declare
   counted integer;
 begin
-  perform keyframe_private.lock_switched_endpoints(results);
+  perform keyframe_private.lock_endpoints(results);
   with held as (
     select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
       d.status as was_status,

@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
@@ -109,6 +110,29 @@ describe("no deadlocks", () => {
     await recording.waiting;
     await db.sql`select keyframe_private.prune_webhooks()`;
     expect((await db.sql`select from keyframe.webhook_deliveries`).count).toBe(0);
+  });
+
+  test("an endpoint begins to fail while a batch of its successes waits → the batch locks it before its deliveries", async () => {
+    const [first = "", second = ""] = [await addEndpoint(db.sql, null), await addEndpoint(db.sql, null)].sort();
+    for (const endpoint of [first, second]) await seedDeliveries(db.sql, endpoint, 1);
+    const results = (await exchange(db.sql)).deliveries.map((held) => resultOf(held, { status_code: 200 }));
+    const fail = (sql: typeof db.sql | postgres.TransactionSql, id: string) =>
+      sql`update keyframe.webhook_endpoints set failing_since = now() where id = ${id}`;
+    await fail(db.sql, first);
+    const { waiting } = await db.sql.begin(async (sql) => {
+      const recording = await db.sql.begin(async (holder) => {
+        await fail(holder, first);
+        const waiting = record(results);
+        await untilSomebodyWaits(db.sql);
+        await fail(db.sql, second);
+        await fail(sql, second);
+        return { waiting };
+      });
+      await untilSomebodyWaits(db.sql);
+      await sql`update keyframe.webhook_deliveries set next_attempt_at = now() where endpoint_id = ${second}`;
+      return recording;
+    });
+    expect((await waiting).recorded).toBe(2);
   });
 
   test("batches over the same endpoints in opposite order, many times at once → all are recorded", async () => {
