@@ -209,12 +209,19 @@ begin
     and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
   on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
   get diagnostics missed = row_count;
+  -- In id order, as the recording of results locks them: otherwise the two could deadlock.
+  with failed as materialized (
+    select d.id from keyframe.webhook_deliveries d
+    where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
+      -- What is due at an endpoint that is being sent to goes out anyway.
+      and (d.status = 'exhausted' or d.attempts > d.retries_from
+        and (d.next_attempt_at > now() or keyframe_private.held_deliveries(endpoint.id) = 0))
+    order by d.id
+    for update
+  )
   update keyframe.webhook_deliveries d
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = d.created_at
-  where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
-    -- What is due at an endpoint that is being sent to goes out anyway.
-    and (d.status = 'exhausted' or d.attempts > d.retries_from
-      and (d.next_attempt_at > now() or keyframe_private.held_deliveries(endpoint.id) = 0));
+  from failed where d.id = failed.id;
   get diagnostics recovered = row_count;
   recovered := recovered + missed;
   perform keyframe_private.kick_unless_running('deliver');

@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addProject, type Row } from "../support/database/predictions.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import {
   addEndpoint,
   call,
@@ -106,6 +107,20 @@ describe("recover_webhook_endpoint", () => {
         expect((await record(sql, results)).recorded).toBe(2);
       });
     });
+  });
+
+  test("beside a batch that is being recorded → waits for it, and locks nothing that the batch locks later", async () => {
+    const ids = [await seed(ended("exhausted")), await seed(ended("exhausted"))].sort();
+    const [first = "", second = ""] = ids;
+    await db.sql`update keyframe.webhook_deliveries set created_at = created_at - interval '1 minute' where id = ${second}`;
+    const { recovering } = await db.sql.begin(async (recording) => {
+      await recording`select from keyframe.webhook_deliveries where id = ${first} for update`;
+      const recovering = recover(HOUR_AGO);
+      await untilSomebodyWaits(db.sql);
+      await recording`select from keyframe.webhook_deliveries where id = ${second} for update nowait`;
+      return { recovering };
+    });
+    expect(await recovering).toBe(2);
   });
 
   test("missed events of other types, of other owners, from before the time, and tests → not sent", async () => {
