@@ -1460,7 +1460,7 @@ END)
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
-comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire.';
+comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
 comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before polling the provider.';
@@ -3090,7 +3090,10 @@ begin
         next_attempt_at = at + make_interval(secs => lease_seconds),
         attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
         unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, at) end,
-        failures = p.failures + case when due.lease_expired then 1 else 0 end,
+        -- An accepted run is paid for: only leases that expired in a row give it up, so recorded failures before them do not count.
+        failures = case when not due.lease_expired then p.failures
+          when p.status <> 'queued' and p.retry_reason is distinct from 'lease_ran_out' then 1
+          else p.failures + 1 end,
         retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
         updated_at = at
     from due

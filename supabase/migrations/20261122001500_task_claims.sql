@@ -50,7 +50,10 @@ begin
         next_attempt_at = at + make_interval(secs => lease_seconds),
         attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
         unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, at) end,
-        failures = p.failures + case when due.lease_expired then 1 else 0 end,
+        -- An accepted run is paid for: only leases that expired in a row give it up, so recorded failures before them do not count.
+        failures = case when not due.lease_expired then p.failures
+          when p.status <> 'queued' and p.retry_reason is distinct from 'lease_ran_out' then 1
+          else p.failures + 1 end,
         retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
         updated_at = at
     from due

@@ -1,6 +1,6 @@
 -- Made by `npm run schema` after all other migrations of this version; never edited by hand.
 insert into keyframe_private.installation (version, migrations) values ('0.1.0', '{
-  "foundation": "2b80aa946e49ae04206a243ba684b30a7c7dac31822d827d45aba926bc6939c1",
+  "foundation": "5a2d5c4180d88894265e9d70eff68a016ffeafa100ea8a5384c9255ec962857f",
   "rate_limits": "b7b799c66ef26ea525bc63d5ce0df1b76e64d0f1b7b5b37e7bb880ef1fa5aae6",
   "idempotency": "96d0960d440083f55e422b5596782c2a5e39ff576062471bbe95ee37366de91f",
   "projects": "08b21807c9f5ef02bc0044aadc01dab72205ab3fd7de76274a50f633c8c64fd8",
@@ -14,7 +14,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "provider_states": "f313ddbcbd5128903ff58aecc32b6d2c0428b01437153e61a9d65c8ad1b185c2",
   "kicks": "11db66440ae64eb33ef00a46004c12e146878e1b1fefd83ccbf593932b16969a",
   "file_removals": "ab288213f07a8d3b1926d64de37c38401e4ff134b9587bfe9d7d5bc8c83372b9",
-  "task_claims": "283d1d3798e9129790abe6740fa14af64d9c484cc2378d428c12687b6becd5c7",
+  "task_claims": "e29faac0fd94daca9e8c53115ae35eb07513e949cfb5811867ae730526657244",
   "prediction_functions": "4b929b26415c52a3184b3dc07be001f34355cc65a217aa638110bc68faab4441",
   "project_functions": "fc9d17b06a9e41e6ae549e7e9c3815b6b893fc8f7e546ced2696e65c76d2588d",
   "webhook_endpoints": "d73757d8c5c0c5f120c7f4554cdd9bff299f1451ecb12295849ccb95f3bbeaf6",

@@ -178,7 +178,7 @@ const minutesLeft = async (id: string) => {
 const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000);
 
 describe.each(["starting", "processing", "storing"] as const)("a %s prediction", (status) => {
-  test("far more failures than max_failures → tried again later, as often as it takes", async () => {
+  test("far more failures than max_failures, and then one lease that ran out → tried again, as often as it takes", async () => {
     const { id } = await seedPrediction(db.sql, world, { status, columns: { failures: 7 } });
     for (const failures of [8, 9, 10]) {
       const { lease_token } = await readRow(db.sql, id);
@@ -188,6 +188,9 @@ describe.each(["starting", "processing", "storing"] as const)("a %s prediction",
       // Its lease was given back, so nobody died over it: handed out, not exhausted.
       expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ failures });
     }
+    await makeDue(db.sql, id);
+    // One lease ran out: the first in a row.
+    expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ failures: 1 });
   });
 
   test("and then its deadline → failed, with its run cancelled unless it is over", async () => {

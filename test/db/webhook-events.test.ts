@@ -81,7 +81,7 @@ describe("a prediction", () => {
       await db.sql`select keyframe_private.sweep()`;
     },
     attempts_exhausted: async (id) => {
-      await db.sql`update keyframe.predictions set failures = 99 where id = ${id}`;
+      await db.sql`update keyframe.predictions set failures = 99, retry_reason = 'lease_ran_out' where id = ${id}`;
       await makeDue(db.sql, id);
       await claim(db.sql, 100);
     },
