@@ -33,7 +33,6 @@ const leased = {
   owner_id: OWNER,
   lease_token: LEASE,
   attempt: 1,
-  failures: 0,
   step: "first-frame" as const,
 };
 
@@ -55,6 +54,7 @@ export const submitTask = (change: Partial<SubmitTask> = {}): SubmitTask => ({
 export const storeTask = (url: string, change: Partial<StoreTask> = {}): StoreTask => ({
   task: "store",
   ...leased,
+  retry_reason: null,
   provider_output_url: url,
   ...change,
 });

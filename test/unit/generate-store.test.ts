@@ -49,6 +49,7 @@ test("a PNG that its server calls a text → in Storage byte by byte as what it 
 });
 
 const endless = () => new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });
+const after = (retry_reason: string): Options => ({ task: { retry_reason } });
 type Case = [answered: string, answer: (request: Request) => Response, calls: unknown[], Options?];
 test.each<Case>([
   ["a web page", () => new Response("<html>"), [failed("output_not_usable")]],
@@ -72,7 +73,8 @@ test.each<Case>([
     const gone = () => new Response(null, { status });
     return [
       [`${status} for the first time`, gone, [later("output_expired")]],
-      [`${status} for the second time`, gone, [failed("output_expired")], { task: { failures: 1 } }],
+      [`${status} after another failure`, gone, [later("output_expired")], after("storage_unavailable")],
+      [`${status} for the second time`, gone, [failed("output_expired")], after("output_expired")],
     ];
   }),
 ])(

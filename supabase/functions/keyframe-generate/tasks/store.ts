@@ -7,9 +7,6 @@ import { StorageError, type StoredFile } from "../files/storage.ts";
 import type { StoredOutput } from "../database.ts";
 import type { StoreTask } from "./task.ts";
 
-/** An output can be missing for a moment; missing twice means that it has expired. */
-const EXPIRED_TRIES = 2;
-
 /** Copies the output of a provider run into Storage, checks it meanwhile, and completes the prediction. Throws DatabaseError. */
 export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): Promise<void> {
   let hasWritten = false;
@@ -56,7 +53,8 @@ async function upload(file: StoredFile, copy: Copy, { storage }: Deps, signal: A
 async function recordProblem(task: StoreTask, error: OutputError | StorageError, { database, log }: Deps) {
   const { code, message, again } = explain(error);
   log.warn("store_failed", { predictionId: task.id, code, reason: describeError(error) });
-  if (again && (code !== "output_expired" || task.failures + 1 < EXPIRED_TRIES)) {
+  // An output can be missing for a moment; missing twice in a row means that it has expired.
+  if (again && (code !== "output_expired" || task.retry_reason !== code)) {
     return await database.retryLater(task, { code, message });
   }
   // Another run can give a valid file, but hardly a smaller one.

@@ -17,8 +17,6 @@ const leased = {
   owner_id: id,
   lease_token: id,
   attempt: z.int().min(1),
-  /** Consecutive failures of this task so far. */
-  failures: z.int().min(0),
   step,
 };
 
@@ -38,10 +36,16 @@ const submitTask = z.object({
 });
 /** Without a lease, because the prediction has ended: every result of a search is recorded. */
 const searchTask = submitTask
-  .omit({ lease_token: true, failures: true, deadline_at: true })
+  .omit({ lease_token: true, deadline_at: true })
   .extend({ task: z.literal("search"), search_since: time });
 const pollTask = z.object({ task: z.literal("poll"), ...leased, provider_prediction_id: providerId });
-const storeTask = z.object({ task: z.literal("store"), ...leased, provider_output_url: z.string() });
+const storeTask = z.object({
+  task: z.literal("store"),
+  ...leased,
+  provider_output_url: z.string(),
+  /** The code of the last failure of this task; null without one. */
+  retry_reason: z.string().nullable(),
+});
 const removeTask = z.object({
   task: z.literal("remove"),
   id,
@@ -62,7 +66,7 @@ export type Task = z.infer<typeof task>;
 export type SubmitTask = z.infer<typeof submitTask>;
 export type SearchTask = z.infer<typeof searchTask>;
 /** What identifies the runs of a prediction at the provider. */
-export type SoughtTask = Omit<SubmitTask, "task" | "lease_token" | "failures" | "deadline_at">;
+export type SoughtTask = Omit<SubmitTask, "task" | "lease_token" | "deadline_at">;
 export type PollTask = z.infer<typeof pollTask>;
 export type StoreTask = z.infer<typeof storeTask>;
 export type CancelTask = z.infer<typeof cancelTask>;
