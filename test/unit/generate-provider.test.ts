@@ -117,6 +117,16 @@ test.each([
   expect(await failureOf(provider.create(NEW_RUN, never()))).toMatchObject({ status: null });
 });
 
+test("a run whose status or logs are of a new kind → created, and found in the list: a second submit would be paid again", async () => {
+  const run = { id: "abc", status: "paused", logs: ["starting"] };
+  const known = { id: "abc", status: "starting", logs: null };
+  const { provider } = answering(({ method }) =>
+    Response.json(method === "POST" ? run : { next: null, results: [run] }),
+  );
+  expect(await provider.create(NEW_RUN, never())).toMatchObject(known);
+  expect((await provider.list(new Date(AT), null, never())).runs).toMatchObject([known]);
+});
+
 test("whose a file is that the provider no longer has → nobody's", async () => {
   const { provider } = answering(() => Response.json({ detail: "no" }, { status: 404 }));
   expect(await provider.uploadedFor("https://api.replicate.com/v1/files/abc", never())).toBeNull();

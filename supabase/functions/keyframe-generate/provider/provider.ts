@@ -6,8 +6,11 @@ import { ProviderError, readRefusal } from "./provider-error.ts";
 
 const TIMEOUT_MS = 20_000;
 
+const { status, logs } = providerPrediction.shape;
+/** A run with an id is paid for. If a new status made its answer unreadable, it would be submitted and paid again. Polls read the rest. */
+const accepted = providerPrediction.extend({ status: status.catch("starting"), logs: logs.catch(null) });
 /** A run in the list. Any field may be missing; inputs are deleted after an hour. */
-const listed = providerPrediction.extend({
+const listed = accepted.extend({
   model: z.string().nullish(),
   input: z.record(z.string(), z.unknown()).catch({}),
   webhook: z.string().nullish(),
@@ -61,7 +64,7 @@ export function createProvider(settings: ProviderSettings): Provider {
       const options = { method: "POST", headers, data };
       const ask = async (replicate: Replicate) =>
         (await replicate.request(`/models/${model}/predictions`, options)).json();
-      return parse(providerPrediction, await once(settings, signal, ask));
+      return parse(accepted, await once(settings, signal, ask));
     },
     get: async (id, signal) => parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id))),
     cancel: async (id, signal) => void (await once(settings, signal, (r) => r.predictions.cancel(id))),
@@ -70,7 +73,7 @@ export function createProvider(settings: ProviderSettings): Provider {
       const search = query ?? `?created_after=${encodeURIComponent(since.toISOString())}`;
       const ask = async (replicate: Replicate) => (await replicate.request(`/predictions${search}`, {})).json();
       const { next, results } = parse(page, await once(settings, signal, ask));
-      // An entry of another shape (a training, a new status) is not a run of ours.
+      // An entry of another shape is not a run of ours.
       const runs = results.flatMap((one) => listed.safeParse(one).data ?? []);
       return { runs, next: next ? new URL(next).search : null };
     },
