@@ -3078,7 +3078,8 @@ declare
 begin
   for task in
   with due as (
-    select p.id, p.lease_token is not null as lease_expired
+    select p.id, p.lease_token is not null as lease_expired,
+      p.unanswered_since as search_since -- an earlier submit may have been accepted: search for its run before submitting again
     from keyframe.predictions p
     where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
     order by p.next_attempt_at
@@ -3098,7 +3099,7 @@ begin
         updated_at = at
     from due
     where p.id = due.id
-    returning p.*, due.lease_expired
+    returning p.*, due.lease_expired, due.search_since
   ), text_submits_recorded as (
     insert into keyframe_private.text_submits as t (prediction_id, prompt_hash, submitted_at)
     select c.id, hashtextextended(c.prompt, 0), at from claimed c
@@ -3107,8 +3108,6 @@ begin
   )
   select to_jsonb(c) - 'lease_expired' || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
-    -- The provider may have accepted an earlier unanswered submit: search for its run before submitting again.
-    'search_since', case when c.status = 'queued' and c.unanswered_since < at then c.unanswered_since end,
     'exhausted', c.lease_expired and c.failures >= (select s.max_failures from keyframe_private.settings s),
     'first_frame_path', f.output_path,
     'last_frame_path', l.output_path,

@@ -156,6 +156,12 @@ describe("the search for a run whose submit was never answered", () => {
     }
   });
 
+  test("and the clock of the database is set back → searched for all the same", async () => {
+    const unanswered_since = inMinutes(5);
+    const { id } = await seedPrediction(db.sql, world, { columns: { unanswered_since, lease_token: null } });
+    expect(new Date(String((await submit(id))?.search_since))).toEqual(unanswered_since);
+  });
+
   test("after a worker died in the middle of a submit → since that submit", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
     const first = await submit(id);
