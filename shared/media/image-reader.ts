@@ -60,6 +60,10 @@ function asWhole(head: Uint8Array, contentType: string): Uint8Array {
 
 function isWhole(contentType: string, head: Uint8Array, tail: Uint8Array, bytes: number): boolean {
   if (contentType === "image/png") return String.fromCharCode(...tail).includes(IEND);
-  if (contentType === "image/webp") return new DataView(head.buffer).getUint32(4, true) + 8 <= bytes;
+  if (contentType === "image/webp") {
+    const view = new DataView(head.buffer);
+    const end = view.getUint32(4, true) + 8;
+    return end <= bytes && view.getUint32(16, true) + 20 <= end; // of the first chunk, usually the picture
+  }
   return true; // some encoders write after a JPEG's end
 }

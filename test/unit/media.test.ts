@@ -72,6 +72,12 @@ test.each<[string, number[]]>([
   expect(sniffImage(riff(chunk, data))).toEqual({ contentType: "image/webp", width: 640, height: 360 });
 });
 
+test("a WebP whose picture is longer than the file → unusable, as an upload of it is", () => {
+  const whole = riff("VP8L", [0x2f, 0x7f, 0xc2, 0x59, 0x00]);
+  expect(read("image/webp", whole)).toEqual({ width: 640, height: 360, durationSeconds: null });
+  expect(() => read("image/webp", changed(whole, 16, [6]))).toThrow("cut off");
+});
+
 test("a JPEG with a table of Huffman codes, a comment and fill bytes before its frame", () => {
   const before = [0xff, 0xd8, 0xff, 0xe1, 0, 4, 1, 2, 0xff, 0xc4, 0, 3, 9, 0xff, 0xff, 0xfe, 0, 2];
   const frame = [0xff, 0xc2, 0, 11, 8, 1, 0x68, 2, 0x80, 1, 1, 0x11, 0];
