@@ -2193,6 +2193,16 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.try_lock_slots(owner uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  return pg_try_advisory_xact_lock(hashtextextended('keyframe slots of ' || owner::text, 0));
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.free_slots(owner uuid)
  RETURNS integer
  LANGUAGE plpgsql
@@ -3118,12 +3128,12 @@ begin
   left join keyframe.predictions f on f.id = c.first_frame_prediction_id
   left join keyframe.predictions l on l.id = c.last_frame_prediction_id
   loop
-    if (task ->> 'exhausted')::boolean then
+    if not (task ->> 'exhausted')::boolean then
+      return next task - 'exhausted';
+    elsif keyframe_private.try_lock_slots((task ->> 'owner_id')::uuid) then -- otherwise when this lease expires
       -- Its workers died repeatedly, and the task may be the cause.
       perform keyframe_private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
         provider_answered => task ->> 'task' <> 'submit');
-    else
-      return next task - 'exhausted';
     end if;
   end loop;
 end
@@ -4017,17 +4027,18 @@ CREATE OR REPLACE FUNCTION keyframe_private.fail_overdue(max_rows integer DEFAUL
  SET search_path TO ''
 AS $function$
 declare
-  overdue uuid;
+  overdue record;
   failed integer := 0;
 begin
   for overdue in
-    select p.id from keyframe.predictions p
+    select p.id, p.owner_id from keyframe.predictions p
     where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
     order by p.deadline_at
     limit max_rows
     for update skip locked
   loop
-    perform keyframe_private.mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
+    continue when not keyframe_private.try_lock_slots(overdue.owner_id);
+    perform keyframe_private.mark_failed(overdue.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
       provider_answered => false);
     failed := failed + 1;
   end loop;
@@ -4081,7 +4092,9 @@ declare
   admitted integer := 0;
 begin
   for owner in select o.id from keyframe_private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
-    admitted := admitted + keyframe_private.admit_waiting(owner);
+    if keyframe_private.try_lock_slots(owner) then
+      admitted := admitted + keyframe_private.admit_waiting(owner);
+    end if;
   end loop;
   return admitted;
 end

@@ -13,6 +13,19 @@ begin
 end
 $$;
 
+-- Like lock_slots, but false instead of waiting. For work on predictions of several owners: a transaction that stays open may hold up
+-- its own owner alone.
+create function keyframe_private.try_lock_slots(owner uuid)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  return pg_try_advisory_xact_lock(hashtextextended('keyframe slots of ' || owner::text, 0));
+end
+$$;
+
 -- How many more predictions of this owner may start. Valid only while lock_slots is held.
 create function keyframe_private.free_slots(owner uuid)
 returns integer

@@ -78,12 +78,12 @@ begin
   left join keyframe.predictions f on f.id = c.first_frame_prediction_id
   left join keyframe.predictions l on l.id = c.last_frame_prediction_id
   loop
-    if (task ->> 'exhausted')::boolean then
+    if not (task ->> 'exhausted')::boolean then
+      return next task - 'exhausted';
+    elsif keyframe_private.try_lock_slots((task ->> 'owner_id')::uuid) then -- otherwise when this lease expires
       -- Its workers died repeatedly, and the task may be the cause.
       perform keyframe_private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
         provider_answered => task ->> 'task' <> 'submit');
-    else
-      return next task - 'exhausted';
     end if;
   end loop;
 end

@@ -1,7 +1,7 @@
 -- The sweep finds overdue work, so a lost kick only delays it. Pruning deletes what is kept for a limited time. pg_cron runs
 -- both.
 
--- Fails predictions past their deadline.
+-- Fails predictions past their deadline. The next sweep fails those of an owner whose slots are locked.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer
 language plpgsql
@@ -10,17 +10,18 @@ security definer
 set search_path = ''
 as $$
 declare
-  overdue uuid;
+  overdue record;
   failed integer := 0;
 begin
   for overdue in
-    select p.id from keyframe.predictions p
+    select p.id, p.owner_id from keyframe.predictions p
     where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
     order by p.deadline_at
     limit max_rows
     for update skip locked
   loop
-    perform keyframe_private.mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
+    continue when not keyframe_private.try_lock_slots(overdue.owner_id);
+    perform keyframe_private.mark_failed(overdue.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
       provider_answered => false);
     failed := failed + 1;
   end loop;
@@ -68,7 +69,8 @@ $$;
 
 -- Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the
 -- next in line was locked by a cancellation that failed. Looks at each waiting owner once and starts at a random one: otherwise
--- as many owners without a free slot as it looks at would block all behind them.
+-- as many owners without a free slot as it looks at would block all behind them. Leaves out owners whose slots are locked: their
+-- transaction fills them, or the next sweep does.
 create function keyframe_private.admit_all_waiting(max_owners integer default 500)
 returns integer
 language plpgsql
@@ -81,7 +83,9 @@ declare
   admitted integer := 0;
 begin
   for owner in select o.id from keyframe_private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
-    admitted := admitted + keyframe_private.admit_waiting(owner);
+    if keyframe_private.try_lock_slots(owner) then
+      admitted := admitted + keyframe_private.admit_waiting(owner);
+    end if;
   end loop;
   return admitted;
 end
