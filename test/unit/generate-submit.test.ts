@@ -127,6 +127,13 @@ test.each<[string, Partial<SubmitTask>, Options, unknown[]]>([
   expect(await runsAtProvider()).toEqual([]);
 });
 
+test("Storage's answer breaks off → tried again within seconds, not when the lease runs out", async () => {
+  const broken = kit.serveRaw("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{");
+  onTestFinished(broken.stop);
+  const { calls } = await run({ reference_image_path: "projects/ref.png" }, { storageUrl: broken.url });
+  expect(calls).toEqual(later("storage_unavailable"));
+});
+
 const WITH_FILES: [string, Partial<SubmitTask>, string][] = [
   ["a reference", { reference_image_path: "projects/ref.png" }, "name"],
   ["a frame", { step: "last-frame", first_frame_path: "o/p/first.png" }, "name"],

@@ -59,7 +59,9 @@ export function createStorage(url: string, secretKey: string, fetcher: typeof fe
       const body = JSON.stringify({ expiresIn: seconds });
       const route = `/object/sign/${path(file)}`;
       const response = await send("sign", route, { method: "POST", headers: json, body, signal: quick(signal) });
-      return base + signed.parse(await response.json()).signedURL;
+      const answer = signed.safeParse(await response.json().catch(() => null));
+      if (!answer.success) throw new StorageError("sign", null, answer.error);
+      return base + answer.data.signedURL;
     },
     async download(file, signal) {
       const response = await send("download", `/object/${path(file)}`, { signal });
