@@ -56,10 +56,12 @@ async function request(call: Call, token: string, signal: AbortSignal, settings:
       headers: { ...headers, ...apikey, authorization: `Bearer ${token}` },
       ...(body === undefined ? {} : { body }),
       // With our own If-None-Match a browser bypasses its cache, and its cache of preflights: each poll would cost two requests. The
-      // service's answers are no-store, so force-cache finds nothing stale.
-      ...("if-none-match" in headers ? { cache: "force-cache" } : {}),
-      // The service never redirects. A redirect would turn a POST into a GET, or send the token to another server.
-      redirect: "error",
+      // service's answers are no-store, so force-cache finds nothing stale. Only on a page: Cloudflare Workers refuse it, and Next.js would
+      // keep the answers.
+      ...("if-none-match" in headers && globalThis.location !== undefined ? { cache: "force-cache" } : {}),
+      // The service never redirects. A redirect would turn a POST into a GET, or send the token to another server. Not `error`, which
+      // Cloudflare Workers refuse: readAnswer refuses the answer.
+      redirect: "manual",
       signal,
     })
     .catch((error: unknown) => {

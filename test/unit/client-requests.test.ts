@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createKeyframeClient } from "../../client/index.ts";
-import { REF, refusal, useScriptedServer } from "../support/client/server.ts";
+import { predictionWith, REF, refusal, useScriptedServer } from "../support/client/server.ts";
 
 const server = await useScriptedServer();
 const keyframe = server.client();
@@ -107,10 +107,24 @@ test("methods taken out of the client → work: they need no this", async () => 
   expect([await readProject(projectId), await list()]).toEqual([project, { webhooks: [] }]);
 });
 
-test("a redirect → not an answer of the service, and not followed", async () => {
+test("a redirect → not an answer of the service, neither followed nor repeated", async () => {
   server.play((response) => response.writeHead(307, { location: `${server.url}/elsewhere` }).end());
-  await expect(server.client({ retries: 0 }).listProjects()).rejects.toMatchObject({ code: "network" });
+  await expect(server.client().listProjects()).rejects.toMatchObject({ code: "not_an_envelope", status: 307 });
   expect(server.seen).toHaveLength(1);
+});
+
+test("a start, and polls with an ETag → fetch gets no option that Cloudflare Workers refuse", async () => {
+  const options: unknown[] = [];
+  const noting = (url: string, init: RequestInit) => {
+    options.push([init.redirect, init.cache]);
+    return fetch(url, init);
+  };
+  const keyframe = server.client({ fetch: noting });
+  const ended = predictionWith({ status: "canceled" });
+  server.play({ status: 202, data: predictionWith(), headers: { etag: '"1"' } }, { data: ended });
+  await keyframe.waitFor(await keyframe.generate("video", { projectId }));
+  expect(server.seen[1]?.headers["if-none-match"]).toBe('"1"');
+  expect(options).toEqual(Array(2).fill(["manual", undefined]));
 });
 
 /** Three pages of a list, the second of them empty. */
