@@ -10,10 +10,11 @@ const ALWAYS = {
   "X-Content-Type-Options": "nosniff",
 };
 
+/** All that supabase-js sends (its corsHeaders, and x-region), and those of the contract. */
 const PREFLIGHT = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST, PATCH, DELETE",
   "Access-Control-Allow-Headers":
-    "authorization, apikey, content-type, idempotency-key, x-request-id, x-client-info, x-region, prefer, if-match, if-none-match",
+    "authorization, apikey, content-type, x-client-info, x-region, x-retry-count, traceparent, tracestate, baggage, idempotency-key, x-request-id, prefer, if-match, if-none-match",
   "Access-Control-Max-Age": "86400",
 };
 
