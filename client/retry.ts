@@ -19,11 +19,12 @@ export const isTransient = (error: unknown): error is KeyframeError =>
     error.status === 429 ||
     (error.status ?? 0) >= 502);
 
-/** Milliseconds, with jitter; never less than Retry-After. */
+/** Milliseconds, with jitter; never less than Retry-After, which is the same few seconds however long an outage lasts. */
 export function delayAfter(error: KeyframeError, failures: number, random: () => number): number {
-  const backOff = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1));
+  const chance = random();
+  const backOff = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1)) * (0.5 + chance / 2);
   const seconds = error.retryAfterSeconds;
-  return seconds === null ? backOff * (0.5 + random() / 2) : seconds * 1000 + random() * FIRST_DELAY_MS;
+  return seconds === null ? backOff : Math.max(backOff, seconds * 1000 + chance * FIRST_DELAY_MS);
 }
 
 /**

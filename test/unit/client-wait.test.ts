@@ -164,10 +164,14 @@ test("an outage, with every kind of failure → waited out, Retry-After kept, an
   expect(headersOf("prefer")).toEqual([undefined, "wait=25", undefined, undefined, undefined, undefined, "wait=25"]);
 });
 
-test("an outage without end → given up after minutes, with the last failure", async () => {
-  server.play(...Array.from({ length: 40 }, () => breakOff));
+test.each<[what: string, turn: Turn, code: string]>([
+  ["no answer", breakOff, "network"],
+  ["503 with the service's own Retry-After", refusal(503, "unavailable", { "retry-after": "2" }), "unavailable"],
+  ["429: too many waits of one user", refusal(429, "rate_limited", { "retry-after": "1" }), "rate_limited"],
+])("an outage without end, %s → given up after minutes, with the last failure", async (_, turn, code) => {
+  server.play(...Array.from({ length: 40 }, () => turn));
   const began = server.time.clock.now();
-  await expect(server.client({ random: () => 0.5 }).waitFor(REF)).rejects.toMatchObject({ code: "network" });
+  await expect(server.client({ random: () => 0.5 }).waitFor(REF)).rejects.toMatchObject({ code });
   const minutes = (server.time.clock.now() - began) / 60_000;
   expect([server.seen.length, minutes > 5 && minutes < 10]).toEqual([21, true]);
 });
