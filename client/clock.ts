@@ -8,13 +8,15 @@ export type Clock = {
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
 };
 
-/** Timers stop while a laptop sleeps, and a timer of more than 24 days fires at once. A long sleep is therefore made of short ones. */
+/** Timers stop while a laptop sleeps. A long sleep is therefore made of short ones. */
 const SLICE_MS = 5_000;
+/** About 24 days. A longer timer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, call) {
-    const timer = setTimeout(call, ms);
+    const timer = setTimeout(call, Math.min(ms, LONGEST_TIMER_MS));
     return () => clearTimeout(timer);
   },
   async sleep(ms, signal) {

@@ -156,6 +156,13 @@ describe("the clock that apps have", () => {
     expect(night.over).toBe(true);
   });
 
+  test("a limit without end, as requestTimeoutMs: Infinity → not over after a minute", async () => {
+    const over = vi.fn();
+    systemClock.after(Number.POSITIVE_INFINITY, over);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(over).not.toHaveBeenCalled();
+  });
+
   test("no time, or less → over at once; 30 days, more than a timer can hold → not over after a minute", async () => {
     const nights = [sleep(0), sleep(-1), sleep(30 * 86_400_000)];
     await vi.advanceTimersByTimeAsync(0);
