@@ -32,7 +32,11 @@ onSubmit("sign-in", async ({ url, key, email, password }) => {
   keyframe = createKeyframeClient({
     url,
     apikey: key,
-    getToken: async () => (await supabase.auth.getSession()).data.session?.access_token ?? null,
+    getToken: async () => {
+      const { data, error } = await supabase.auth.getSession(); // refreshes an expired session
+      if (error) throw error;
+      return data.session?.access_token ?? null;
+    },
   });
   at("sign-in").hidden = true;
   at("film").hidden = false;

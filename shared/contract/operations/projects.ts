@@ -65,7 +65,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Read a project with the latest prediction of each step",
     description:
-      "`predictions` has the latest prediction of each step, whatever its status; null where none was started. Each read signs new URLs for the outputs.\n\n" +
+      "`predictions` has the latest prediction of each step, whatever its status; null where none was started. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
       "A project that does not exist and a project of another user are both `not_found`.",
     caller: "session",
     path: projectPath,
