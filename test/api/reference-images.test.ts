@@ -111,6 +111,19 @@ test("an empty body, an empty file, no file, two files, a text beside the file, 
   }
 });
 
+test("a compressed body → 415 that says so, not that it is no image, and nothing is stored", async () => {
+  const before = await leftBehind(sql, user.id);
+  const body = await new Response(
+    new Blob([await drawImage()]).stream().pipeThrough(new CompressionStream("gzip")),
+  ).blob();
+  const { status, error } = await user.call(PATH, {
+    body,
+    headers: { "content-type": "image/png", "content-encoding": "gzip" },
+  });
+  expect([status, error?.message]).toEqual([415, expect.stringContaining("Send it without Content-Encoding")]);
+  expect(await leftBehind(sql, user.id)).toEqual(before);
+});
+
 test("an image of exactly 10 MiB → 201, as it is and in a form", async () => {
   const image = await imageOf(LIMIT);
   expect(await user.upload(image)).toMatch(/\.png$/);

@@ -1,7 +1,7 @@
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { type BodyReader, declaredLength, tooLarge } from "../../../../shared/http/read-body.ts";
 import { invalidFields } from "./invalid-request.ts";
-import { mediaType } from "./request-body.ts";
+import { mediaType, refuseCompressed } from "./request-body.ts";
 
 export const IMAGE_LIMIT_BYTES = 10 * 1024 * 1024;
 /** The file plus the boundaries and part headers of a form. */
@@ -36,6 +36,7 @@ export function openUpload(request: Request): UnreadUpload {
       `Send the image as ${RAW_TYPES.slice(0, 3).join(", ")} or multipart/form-data.`,
     );
   }
+  refuseCompressed(request.headers);
   const limit = isForm ? FORM_LIMIT_BYTES : IMAGE_LIMIT_BYTES;
   const length = declaredLength(request.headers);
   if (length > limit) throw tooLarge(limit);

@@ -58,6 +58,11 @@ function refuseOtherTypes(headers: Headers): void {
       "The body must be JSON in UTF-8. Send it with Content-Type: application/json.",
     );
   }
+  refuseCompressed(headers);
+}
+
+/** Throws unsupported_media_type. */
+export function refuseCompressed(headers: Headers): void {
   if ((headers.get("content-encoding") ?? "identity") !== "identity") {
     throw new ApiError("unsupported_media_type", "The body must not be compressed. Send it without Content-Encoding.");
   }
