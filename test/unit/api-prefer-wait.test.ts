@@ -159,6 +159,15 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     expect(asked).toEqual([one, { ...one, prediction_id: PREDICTION }, { ...one, prediction_id: PREDICTION }]);
   });
 
+  test("the latest run is asked for, with the tag of an earlier one of the same status → 200 at once", async () => {
+    rowAt = () => predictionRow({ ...running, id: crypto.randomUUID() });
+    const tag = (await read({})).headers.get("etag") ?? "";
+    rowAt = () => predictionRow(running);
+    const response = await read({ prefer: "wait=25", "if-none-match": tag }, {}, `projectId=${PROJECT}`);
+    expect([response.status, (await response.json()).data.predictionId]).toEqual([200, PREDICTION]);
+    expect(clock.pauses).toEqual([]);
+  });
+
   test("HEAD → held as GET is, and no body", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 3000 ? {} : running);
     const response = await read({ prefer: "wait=25" }, { method: "HEAD" });

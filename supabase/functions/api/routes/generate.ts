@@ -60,7 +60,10 @@ export const readPrediction =
     const args = { project_id: projectId, step, prediction_id: predictionId };
     const found = await deps.database("read_prediction", args, call.token, read);
     const before = known?.status ?? wireStatus(found.prediction);
-    const isDone = ({ prediction }: Read) => prediction.completed_at !== null || wireStatus(prediction) !== before;
+    // The latest prediction can be another one than the caller's copy.
+    const isAnother = known !== undefined && !known.state.startsWith(found.prediction.id);
+    const isDone = ({ prediction }: Read) =>
+      isAnother || prediction.completed_at !== null || wireStatus(prediction) !== before;
     const { answer, waited } = await hold(found, call, deps, isDone);
     return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, deps, known);
   };
