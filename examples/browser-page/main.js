@@ -56,7 +56,7 @@ onSubmit("film", async ({ title, first, last, image }) => {
 /** Runs a step to its end and shows its picture or video. Throws what went wrong, in a sentence. */
 async function make(step, body) {
   const onProgress = ({ status, progress, queuePosition }) => {
-    say(`${step}: ${status}${queuePosition === null ? "" : `, number ${queuePosition} in the queue`}`);
+    say(`${step}: ${status}${queuePosition ? `, number ${queuePosition} in the queue` : ""}`);
     at("progress").hidden = false;
     if (progress === null) at("progress").removeAttribute("value");
     else at("progress").value = progress;

@@ -112,8 +112,12 @@ describe("examples/browser-page", { timeout: 150_000 }, () => {
     await signIn(password);
     await says(`Signed in as ${email}.`);
     const prompts = { "What the scene looks like": promptWith(), "How it ends": "the same harbour at night" };
+    const watch = `(line) => { said = []; new MutationObserver(() => said.push(line.textContent)).observe(line, { childList: true }); }`;
+    await page.evaluate(`(${watch})(document.getElementById("status"))`);
     await makeFilm({ Title: "Harbour", ...prompts });
     await says("Done.");
+    const said = await page.evaluate<string[]>("said");
+    expect(said).toContain("video: queued"); // it has a slot, so it waits in no queue
     await expectFilm("The first frame", "The last frame");
   });
 
