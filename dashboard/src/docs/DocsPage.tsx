@@ -1,7 +1,7 @@
 import { Text, useComputedColorScheme, VisuallyHidden } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
-import SwaggerUI, { type SwaggerComponent } from "swagger-ui-dist/swagger-ui-es-bundle.js";
+import SwaggerUI, { type ResolveSubtree, type SwaggerComponent } from "swagger-ui-dist/swagger-ui-es-bundle.js";
 import "swagger-ui-dist/swagger-ui.css";
 import { type KeyframeClient, KeyframeError, type Step } from "../../../client/index.ts";
 import { SAMPLE } from "../../../shared/contract/samples.ts";
@@ -76,6 +76,22 @@ const PageLayout: SwaggerComponent = ({ getComponent, getSystem }) => {
   );
 };
 
+/**
+ * An operation with its references filled in. All of them are in the document. Swagger UI's own function parses the whole
+ * document again for each operation that is opened, which takes most of a second.
+ */
+const resolveSubtree: ResolveSubtree = async (document, path) => {
+  const at = (keys: string[]) => keys.reduce<unknown>((value, key) => Object(value)[key], document);
+  const resolve = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(resolve);
+    if (typeof value !== "object" || value === null) return value;
+    if ("$ref" in value && typeof value.$ref === "string")
+      return { ...Object(resolve(at(value.$ref.split("/").slice(1)))), $$ref: value.$ref }; // which names a schema
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, resolve(part)]));
+  };
+  return { spec: resolve(at(path)), errors: [] };
+};
+
 function Reference({ document: spec }: { document: object }) {
   const { session } = useSession();
   const scheme = useComputedColorScheme("light");
@@ -92,7 +108,7 @@ function Reference({ document: spec }: { document: object }) {
       displayRequestDuration: true,
       tryItOutEnabled: true,
       validatorUrl: "none", // its default asks a server of Swagger's
-      plugins: [() => ({ components: { PageLayout } })],
+      plugins: [() => ({ components: { PageLayout }, fn: { resolveSubtree } })],
       layout: "PageLayout",
       onComplete: () => setUi(() => made),
     });

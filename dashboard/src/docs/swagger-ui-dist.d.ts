@@ -5,6 +5,7 @@ declare module "swagger-ui-dist/swagger-ui-es-bundle.js" {
     getComponent: (name: string, isContainer: boolean) => unknown;
     getSystem: () => System;
   }) => unknown;
+  export type ResolveSubtree = (document: object, path: string[]) => Promise<{ spec: unknown; errors: unknown[] }>;
   type Options = {
     domNode: HTMLElement;
     spec: object;
@@ -12,7 +13,7 @@ declare module "swagger-ui-dist/swagger-ui-es-bundle.js" {
     displayRequestDuration: boolean;
     tryItOutEnabled: boolean;
     validatorUrl: string;
-    plugins: (() => { components: Record<string, SwaggerComponent> })[];
+    plugins: (() => { components: Record<string, SwaggerComponent>; fn: { resolveSubtree: ResolveSubtree } })[];
     layout: string;
     onComplete: () => void;
   };
