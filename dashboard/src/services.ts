@@ -1,6 +1,7 @@
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
-import { createContext, useContext } from "react";
+import { createContext, useContext, useRef } from "react";
 import { createKeyframeClient, type KeyframeClient, KeyframeError, type KeyframeOptions } from "../../client/index.ts";
+import { randomKey } from "../../client/random-key.ts";
 import type { Config } from "./config.ts";
 
 export type Services = {
@@ -85,6 +86,21 @@ export function useServices(): Services {
 
 /** The API as the signed-in user. */
 export const useKeyframe = (): KeyframeClient => useServices().keyframe;
+
+/** One Idempotency-Key per request body until it is answered: a retry after a lost answer repeats nothing. */
+export function useRepeatKey() {
+  const sent = useRef<{ body: string; key: string } | null>(null);
+  const keyFor = (request: unknown): string => {
+    const body = JSON.stringify(request);
+    if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
+    return sent.current.key;
+  };
+  /** Answered: the same request again is meant to happen again. */
+  const forget = () => {
+    sent.current = null;
+  };
+  return { keyFor, forget };
+}
 
 /** Called with the uploaded fraction, 0 to 1. */
 type OnUploaded = (fraction: number) => void;

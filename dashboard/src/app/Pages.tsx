@@ -1,9 +1,7 @@
-import { Button } from "@mantine/core";
-import { IconMapSearch } from "@tabler/icons-react";
 import { type ComponentType, lazy, Suspense } from "react";
-import { HashRouter, Link, Navigate, Route, Routes } from "react-router";
+import { HashRouter, Navigate, Route, Routes } from "react-router";
 import { SignedIn, SignedOut } from "../session/guards.tsx";
-import { EmptyState, PageHead } from "../ui/page-parts.tsx";
+import { Missing } from "../ui/page-parts.tsx";
 import { Layout } from "./Layout.tsx";
 
 /** A page, loaded when it is first opened. */
@@ -19,6 +17,13 @@ const Studio = page(() => import("../studio/StudioPage.tsx"));
 const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
 const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
 const Docs = page(() => import("../docs/DocsPage.tsx"));
+
+const NOT_FOUND = {
+  title: "Page not found",
+  text: "The address is wrong or the page was deleted.",
+  to: "/projects",
+  label: "Go to projects",
+};
 
 /** Routes. They are behind the #, so any static host works. */
 export function Pages() {
@@ -40,29 +45,11 @@ export function Pages() {
               <Route path="/webhooks" element={<Webhooks />} />
               <Route path="/webhooks/:webhookId" element={<Webhook />} />
               <Route path="/docs" element={<Docs />} />
-              <Route path="*" element={<NotFound />} />
+              <Route path="*" element={<Missing {...NOT_FOUND} />} />
             </Route>
           </Route>
         </Routes>
       </Suspense>
     </HashRouter>
-  );
-}
-
-function NotFound() {
-  return (
-    <>
-      <PageHead title="Not found" />
-      <EmptyState
-        Icon={IconMapSearch}
-        title="Page not found"
-        text="The address is wrong or the page was deleted."
-        action={
-          <Button component={Link} to="/projects">
-            Go to projects
-          </Button>
-        }
-      />
-    </>
   );
 }

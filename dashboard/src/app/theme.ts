@@ -1,9 +1,11 @@
 import {
   createTheme,
   type CSSVariablesResolver,
+  DrawerCloseButton,
   DrawerHeader,
   type MantineColorsTuple,
   Menu,
+  ModalCloseButton,
   ModalHeader,
 } from "@mantine/core";
 
@@ -36,6 +38,8 @@ export const theme = createTheme({
     // The header of a modal is not the page's banner landmark.
     ModalHeader: ModalHeader.extend({ defaultProps: { role: "presentation" } }),
     DrawerHeader: DrawerHeader.extend({ defaultProps: { role: "presentation" } }),
+    ModalCloseButton: ModalCloseButton.extend({ defaultProps: { "aria-label": "Close" } }),
+    DrawerCloseButton: DrawerCloseButton.extend({ defaultProps: { "aria-label": "Close" } }),
     // The placeholder is not a menu item, which axe reports.
     Menu: Menu.extend({ defaultProps: { withInitialFocusPlaceholder: false } }),
   },

@@ -9,10 +9,10 @@ import classes from "./projects.module.css";
 import { useRenewOutput } from "./prediction-cache.ts";
 import { FILM_ORDER, StepMark } from "./status.tsx";
 
-type Props = { project: ListedProject; onRename: () => void; onDelete: () => void };
+type Props = { project: ListedProject };
 
 /** The whole card links to the studio. */
-export function ProjectCard({ project, onRename, onDelete }: Props) {
+export function ProjectCard({ project }: Props) {
   const { projectId, title, textPrompt, createdAt, predictions } = project;
   return (
     <Card component="article" withBorder padding="md" className={classes.card}>
@@ -26,7 +26,7 @@ export function ProjectCard({ project, onRename, onDelete }: Props) {
           </Link>
         </Title>
         <span className={link.above}>
-          <ProjectMenu title={title} onRename={onRename} onDelete={onDelete} />
+          <ProjectMenu project={project} onDeleted={() => document.querySelector("main")?.focus()} />
         </span>
       </Group>
       <Text size="sm" c="dimmed" lineClamp={2} className={classes.excerpt}>

@@ -1,4 +1,5 @@
 import { ActionIcon, Alert, Button, Group, Menu, Modal, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { IconDots, IconPencil, IconPlayerPlay, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRef } from "react";
@@ -6,39 +7,46 @@ import { hasEnded, type KeyframeClient, KeyframeError, type ListedProject } from
 import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
-import { useOpened } from "../ui/window-focus.ts";
+import { RenameProject } from "./ProjectModal.tsx";
 import { runningOf } from "./prediction-cache.ts";
 import { editLists } from "./project-queries.ts";
 
-type Props = { title: string; onRename: () => void; onDelete: () => void };
+type Props = { project: ListedProject; onDeleted: () => void };
 
-export function ProjectMenu({ title, onRename, onDelete }: Props) {
+/** The menu of a project, with the windows that it opens. */
+export function ProjectMenu({ project, onDeleted }: Props) {
   const target = useRef<HTMLButtonElement>(null);
+  const [isRenaming, rename] = useDisclosure(false);
+  const [isDeleting, remove] = useDisclosure(false);
   // A modal returns the focus to the element that had it; the menu's items are gone by then.
   const then = (open: () => void) => () => {
     target.current?.focus();
     open();
   };
   return (
-    <Menu position="bottom-end" withInitialFocusPlaceholder={false}>
-      <Menu.Target>
-        <ActionIcon ref={target} variant="subtle" color="gray" aria-label={`Actions for ${title}`}>
-          <IconDots size={18} aria-hidden />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Item leftSection={<IconPencil size={16} aria-hidden />} onClick={then(onRename)}>
-          Rename
-        </Menu.Item>
-        <Menu.Item
-          c="var(--mantine-color-error)"
-          leftSection={<IconTrash size={16} aria-hidden />}
-          onClick={then(onDelete)}
-        >
-          Delete
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon ref={target} variant="subtle" color="gray" aria-label={`Actions for ${project.title}`}>
+            <IconDots size={18} aria-hidden />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item leftSection={<IconPencil size={16} aria-hidden />} onClick={then(rename.open)}>
+            Rename
+          </Menu.Item>
+          <Menu.Item
+            c="var(--mantine-color-error)"
+            leftSection={<IconTrash size={16} aria-hidden />}
+            onClick={then(remove.open)}
+          >
+            Delete
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <RenameProject project={project} isOpen={isRenaming} onClose={rename.close} />
+      <DeleteProject project={project} isOpen={isDeleting} onClose={remove.close} onDeleted={onDeleted} />
+    </>
   );
 }
 
@@ -50,7 +58,7 @@ type DeleteProjectProps = {
 };
 
 /** Confirms the deletion of a project and shows why it may be refused. */
-export function DeleteProject({ project, isOpen, onClose, onDeleted }: DeleteProjectProps) {
+function DeleteProject({ project, isOpen, onClose, onDeleted }: DeleteProjectProps) {
   const { projectId, title } = project;
   const remove = useDeleteProject(onDeleted);
   const close = () => {
@@ -59,13 +67,7 @@ export function DeleteProject({ project, isOpen, onClose, onDeleted }: DeletePro
   };
   const isRunning = isInProgress(remove.error) || runningOf(project).length > 0;
   return (
-    <Modal
-      opened={useOpened(isOpen)}
-      onClose={close}
-      title="Delete project?"
-      closeButtonProps={{ "aria-label": "Close" }}
-      centered
-    >
+    <Modal opened={isOpen} onClose={close} title="Delete project?" centered>
       <Stack>
         <Text size="sm" style={{ overflowWrap: "anywhere" }}>
           “{title}” and its frames, videos and history will be deleted. This cannot be undone.

@@ -1,15 +1,13 @@
 import { Button, Group, Modal, Skeleton, Stack, TextInput } from "@mantine/core";
 import { type InfiniteData, useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, lazy, Suspense, useRef, useState } from "react";
+import { type FormEvent, lazy, Suspense, useState } from "react";
 import { useNavigate } from "react-router";
 import type { Project, ProjectPage } from "../../../client/index.ts";
-import { randomKey } from "../../../client/random-key.ts";
-import { useKeyframe } from "../services.ts";
+import { useKeyframe, useRepeatKey } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
-import { useOpened } from "../ui/window-focus.ts";
 import type { ProjectTexts } from "./ProjectForm.tsx";
-import { projectKeys } from "./prediction-cache.ts";
+import { eachStep, projectKeys } from "./prediction-cache.ts";
 import { useChangeProject } from "./project-queries.ts";
 
 const ProjectForm = lazy(() => import("./ProjectForm.tsx"));
@@ -28,13 +26,7 @@ export function NewProject({ isOpen, onClose }: NewProjectProps) {
     onClose();
   };
   return (
-    <Modal
-      opened={useOpened(isOpen)}
-      onClose={close}
-      title="New project"
-      size="lg"
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
+    <Modal opened={isOpen} onClose={close} title="New project" size="lg">
       <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
         <ProjectForm isBusy={create.isPending} error={create.error} onSubmit={create.mutate} onCancel={close} />
       </Suspense>
@@ -42,24 +34,18 @@ export function NewProject({ isOpen, onClose }: NewProjectProps) {
   );
 }
 
-const NONE = { "first-frame": null, "last-frame": null, video: null };
-
 /** Creates a project. The same texts keep their idempotency key, so a retry creates no second one. */
 function useCreateProject(onCreated: (projectId: string) => void) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
-  const sent = useRef<{ body: string; key: string } | null>(null);
+  const { keyFor, forget } = useRepeatKey();
   return useMutation({
-    mutationFn: (texts: ProjectTexts) => {
-      const body = JSON.stringify(texts);
-      if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
-      return keyframe.createProject(texts, { idempotencyKey: sent.current.key });
-    },
+    mutationFn: (texts: ProjectTexts) => keyframe.createProject(texts, { idempotencyKey: keyFor(texts) }),
     onSuccess: (project) => {
-      sent.current = null;
+      forget();
       queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list(""), (list) => {
         const [first, ...others] = list?.pages ?? [];
-        const projects = [{ ...project, predictions: NONE }, ...(first?.projects ?? [])];
+        const projects = [{ ...project, predictions: eachStep(() => null) }, ...(first?.projects ?? [])];
         return list && first && { ...list, pages: [{ ...first, projects }, ...others] };
       });
       void queries.invalidateQueries({ queryKey: projectKeys.lists });
@@ -84,12 +70,7 @@ export function RenameProject({ project, isOpen, onClose }: RenameProjectProps) 
     if (title.trim() !== "") change.mutate({ change: { title }, unchangedSince: project }, { onSuccess: close });
   };
   return (
-    <Modal
-      opened={useOpened(isOpen)}
-      onClose={close}
-      title="Rename project"
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
+    <Modal opened={isOpen} onClose={close} title="Rename project">
       <form noValidate onSubmit={submit}>
         <Stack>
           <TextInput

@@ -3,14 +3,13 @@ import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { IconMovie, IconPlus, IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import type { ListedProject, ProjectPage } from "../../../client/index.ts";
+import type { ProjectPage } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { EmptyState, PageHead } from "../ui/page-parts.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
-import { DeleteProject } from "./ProjectMenu.tsx";
-import { NewProject, RenameProject } from "./ProjectModal.tsx";
+import { NewProject } from "./ProjectModal.tsx";
 import classes from "./projects.module.css";
 import { projectKeys, runningOf, steadyProject } from "./prediction-cache.ts";
 
@@ -76,7 +75,13 @@ export function Component() {
             action={create}
           />
         )}
-        {projects !== undefined && projects.length > 0 && <ProjectGrid projects={projects} />}
+        {projects !== undefined && projects.length > 0 && (
+          <div className={classes.grid}>
+            {projects.map((project) => (
+              <ProjectCard key={project.projectId} project={project} />
+            ))}
+          </div>
+        )}
         {isFetchNextPageError && <ErrorNotice title="Could not load more" error={error} />}
         {hasNextPage && (
           <Center>
@@ -119,53 +124,4 @@ function useProjects(search: string) {
 function pauseAfter(pages: ProjectPage[]): number {
   const isAnyRunning = pages.some(({ projects }) => projects.some((project) => runningOf(project).length > 0));
   return isAnyRunning ? WHILE_RUNNING_MS * pages.length : OTHERWISE_MS;
-}
-
-type Open = { window: "rename" | "delete"; project: ListedProject };
-
-function ProjectGrid({ projects }: { projects: ListedProject[] }) {
-  // Keeps its project while the modal fades out.
-  const [{ window, project: opened }, setOpen] = useState<Partial<Open>>({});
-  const project = projects.find(({ projectId }) => projectId === opened?.projectId) ?? opened;
-  const [isOpen, setIsOpen] = useState(false);
-  const open = (next: Open) => {
-    setOpen(next);
-    setIsOpen(true);
-  };
-  const close = () => setIsOpen(false);
-  const deleted = () => {
-    close();
-    document.querySelector("main")?.focus(); // the card that had the focus is gone
-  };
-  return (
-    <>
-      <div className={classes.grid}>
-        {projects.map((one) => (
-          <ProjectCard
-            key={one.projectId}
-            project={one}
-            onRename={() => open({ window: "rename", project: one })}
-            onDelete={() => open({ window: "delete", project: one })}
-          />
-        ))}
-      </div>
-      {project !== undefined && (
-        <>
-          <RenameProject
-            key={`rename ${project.projectId}`}
-            project={project}
-            isOpen={isOpen && window === "rename"}
-            onClose={close}
-          />
-          <DeleteProject
-            key={`delete ${project.projectId}`}
-            project={project}
-            isOpen={isOpen && window === "delete"}
-            onClose={close}
-            onDeleted={deleted}
-          />
-        </>
-      )}
-    </>
-  );
 }

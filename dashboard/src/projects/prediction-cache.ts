@@ -128,18 +128,18 @@ const forgetOutput = ({ path }: Output): void => void kept.delete(path);
 export const steadyPrediction = (prediction: Prediction): Prediction =>
   prediction.output === null ? prediction : { ...prediction, output: steadyOutput(prediction.output) };
 
-const steadyOrNone = (prediction: Prediction | null): Prediction | null =>
-  prediction === null ? null : steadyPrediction(prediction);
+/** A value for each step. */
+export const eachStep = <Value>(make: (step: Step) => Value): Record<Step, Value> => ({
+  "first-frame": make("first-frame"),
+  "last-frame": make("last-frame"),
+  video: make("video"),
+});
 
 export function steadyProject<Given extends Pick<ListedProject, "predictions">>(project: Given): Given {
   const { predictions } = project;
-  if (predictions === undefined) return project;
-  const steady = {
-    "first-frame": steadyOrNone(predictions["first-frame"]),
-    "last-frame": steadyOrNone(predictions["last-frame"]),
-    video: steadyOrNone(predictions.video),
-  };
-  return { ...project, predictions: steady };
+  return predictions === undefined
+    ? project
+    : { ...project, predictions: eachStep((step) => predictions[step] && steadyPrediction(predictions[step])) };
 }
 
 /** For a file that fails to load: its URL may have expired, so it is read once more. `isBroken`: that failed too. */

@@ -8,7 +8,7 @@ import {
   type ProjectWithPredictions,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import { laterPrediction, projectKeys, steadyProject } from "./prediction-cache.ts";
+import { eachStep, laterPrediction, projectKeys, steadyProject } from "./prediction-cache.ts";
 
 /** Shows predictions started elsewhere within this time. */
 const LOOK_MS = 15_000;
@@ -32,13 +32,8 @@ export const isGone = (error: unknown): boolean => error instanceof KeyframeErro
 
 /** Fresh texts; per step the later of the known and the read prediction. */
 function merge({ predictions: known }: ProjectWithPredictions, fresh: ProjectWithPredictions): ProjectWithPredictions {
-  const { predictions } = fresh;
-  const latest = {
-    "first-frame": laterPrediction(known["first-frame"], predictions["first-frame"]),
-    "last-frame": laterPrediction(known["last-frame"], predictions["last-frame"]),
-    video: laterPrediction(known.video, predictions.video),
-  };
-  return { ...fresh, predictions: latest };
+  const predictions = eachStep((step) => laterPrediction(known[step], fresh.predictions[step]));
+  return { ...fresh, predictions };
 }
 
 type Change = {

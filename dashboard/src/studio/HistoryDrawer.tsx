@@ -36,13 +36,7 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, onReuse,
     select.mutate({ change: { selected: { [step]: prediction.predictionId } } });
   };
   return (
-    <Drawer
-      opened={useOpened(isOpen)}
-      onClose={onClose}
-      position="right"
-      title={`History of the ${name}`}
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
+    <Drawer opened={useOpened(isOpen)} onClose={onClose} position="right" title={`History of the ${name}`}>
       <Stack gap="lg">
         {all === undefined && history.error === null && [0, 1, 2].map((key) => <Skeleton key={key} h={96} />)}
         {history.error !== null && (

@@ -9,9 +9,8 @@ import {
   type StartOptions,
   type Step,
 } from "../../../client/index.ts";
-import { randomKey } from "../../../client/random-key.ts";
 import { isRunning, projectKeys, storePrediction } from "../projects/prediction-cache.ts";
-import { useKeyframe } from "../services.ts";
+import { useKeyframe, useRepeatKey } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import type { TextsState } from "./texts/use-texts.ts";
 
@@ -107,23 +106,22 @@ function CancelButton({ isBusy, onCancel, onGoneWithFocus }: CancelButtonProps) 
 export function useStartStep(projectId: string, step: Step, { texts, save }: TextsState) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
-  const sent = useRef<{ body: string; key: string } | null>(null);
+  const { keyFor, forget } = useRepeatKey();
   const mutationKey = ["start", projectId, step];
   const mutation = useMutation({
     mutationKey,
     mutationFn: async (choices: Choices) => {
       await save();
-      const body = JSON.stringify([choices, texts.textPrompt]);
-      if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
-      return startStep(keyframe, { projectId, step }, choices, { idempotencyKey: sent.current.key });
+      const idempotencyKey = keyFor([choices, texts.textPrompt]);
+      return startStep(keyframe, { projectId, step }, choices, { idempotencyKey });
     },
     onSuccess: (prediction) => {
-      sent.current = null;
+      forget();
       storePrediction(queries, prediction);
     },
     onError: (error) => {
       const isRefused = error instanceof KeyframeError && error.status !== null && error.status < 500;
-      if (isRefused) sent.current = null;
+      if (isRefused) forget();
     },
   });
   return {

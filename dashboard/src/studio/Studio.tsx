@@ -1,12 +1,10 @@
 import { Anchor, VisuallyHidden } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { IconArrowLeft } from "@tabler/icons-react";
 import { useQueries, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
-import { DeleteProject, ProjectMenu } from "../projects/ProjectMenu.tsx";
-import { RenameProject } from "../projects/ProjectModal.tsx";
+import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { projectKeys, runningOf, storePrediction } from "../projects/prediction-cache.ts";
 import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status.tsx";
 import { useKeyframe } from "../services.ts";
@@ -21,8 +19,6 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
   const { title, predictions } = project;
   const navigate = useNavigate();
   const texts = useTexts(project);
-  const [isRenaming, rename] = useDisclosure(false);
-  const [isDeleting, { open, close }] = useDisclosure(false);
   useWatchPredictions(project);
   return (
     <>
@@ -30,7 +26,10 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
         <Anchor component={Link} to="/projects" size="sm" className={classes.back}>
           <IconArrowLeft size={16} aria-hidden /> Projects
         </Anchor>
-        <PageHead title={title} actions={<ProjectMenu title={title} onRename={rename.open} onDelete={open} />} />
+        <PageHead
+          title={title}
+          actions={<ProjectMenu project={project} onDeleted={() => void navigate("/projects")} />}
+        />
       </div>
       <div className={classes.about}>
         <div className={classes.film}>
@@ -40,13 +39,6 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
       </div>
       <FilmStrip project={project} texts={texts} />
       <StatusAnnouncer predictions={predictions} />
-      <RenameProject project={project} isOpen={isRenaming} onClose={rename.close} />
-      <DeleteProject
-        project={project}
-        isOpen={isDeleting}
-        onClose={close}
-        onDeleted={() => void navigate("/projects")}
-      />
     </>
   );
 }

@@ -1,30 +1,16 @@
-import { Button, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
-import { IconMapSearch } from "@tabler/icons-react";
-import { Link, useParams } from "react-router";
+import { Skeleton, Stack, VisuallyHidden } from "@mantine/core";
+import { useParams } from "react-router";
 import { isGone, useProject } from "../projects/project-queries.ts";
 import { ErrorNotice } from "../ui/messages.tsx";
-import { EmptyState, PageHead } from "../ui/page-parts.tsx";
+import { Missing, PageHead } from "../ui/page-parts.tsx";
 import { Studio } from "./Studio.tsx";
 
 export function Component() {
   const { projectId = "" } = useParams();
   const { data, error, refetch } = useProject(projectId);
   if (isGone(error)) {
-    return (
-      <>
-        <PageHead title="Studio" />
-        <EmptyState
-          Icon={IconMapSearch}
-          title="Project not found"
-          text="It was deleted or belongs to another account."
-          action={
-            <Button component={Link} to="/projects">
-              Go to projects
-            </Button>
-          }
-        />
-      </>
-    );
+    const text = "It was deleted or belongs to another account.";
+    return <Missing title="Project not found" text={text} to="/projects" label="Go to projects" />;
   }
   if (data !== undefined) return <Studio key={projectId} project={data} />;
   if (error === null) return <StudioSkeleton />;

@@ -1,7 +1,8 @@
-import { Card, Group, Stack, Text, Title } from "@mantine/core";
+import { Button, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
-import type { Icon } from "@tabler/icons-react";
+import { type Icon, IconMapSearch } from "@tabler/icons-react";
 import { type ReactNode, useId } from "react";
+import { Link } from "react-router";
 
 type Props = { title: string; text?: string; actions?: ReactNode };
 
@@ -38,13 +39,26 @@ export function Panel({ title, actions, children }: PanelProps) {
   );
 }
 
-type EmptyStateProps = { Icon: Icon; title: string; text: string; action?: ReactNode };
+type MissingProps = { title: string; text: string; to: string; label: string };
 
-export function EmptyState({ Icon, title, text, action }: EmptyStateProps) {
+/** Shown where an address leads to nothing. */
+export function Missing({ title, text, to, label }: MissingProps) {
+  useDocumentTitle(`${title} · Keyframe`);
+  const action = (
+    <Button component={Link} to={to}>
+      {label}
+    </Button>
+  );
+  return <EmptyState order={1} Icon={IconMapSearch} title={title} text={text} action={action} />;
+}
+
+type EmptyStateProps = { Icon: Icon; title: string; text: string; action?: ReactNode; order?: 1 | 2 };
+
+export function EmptyState({ Icon, title, text, action, order = 2 }: EmptyStateProps) {
   return (
     <Stack align="center" py="xl" gap="sm">
       <Icon size={48} stroke={1.2} aria-hidden opacity={0.6} />
-      <Title order={2} size="h4">
+      <Title order={order} size="h4">
         {title}
       </Title>
       <Text c="dimmed" ta="center" maw={440}>

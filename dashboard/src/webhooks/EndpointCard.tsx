@@ -1,10 +1,9 @@
-import { Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
+import { Card, Group, Stack, Text, Title } from "@mantine/core";
 import { Link } from "react-router";
 import type { Webhook } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
-import { endpointName, eventWords, troubleWords } from "./endpoint.ts";
+import { endpointName, troubleWords } from "./endpoint.ts";
 import { EndpointState, TroubleNotice } from "./EndpointState.tsx";
-import { EventName } from "./EventName.tsx";
 import { fillHours, type Health, sumHours } from "./health.ts";
 import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import classes from "./webhooks.module.css";
@@ -32,7 +31,9 @@ export function EndpointCard({ webhook, health }: Props) {
           <Text size="sm" c="dimmed" className={classes.address}>
             {webhook.url}
           </Text>
-          <EventBadges types={webhook.eventTypes} />
+          <Text size="sm" c="dimmed">
+            {webhook.eventTypes.join(", ") || "All events"}
+          </Text>
         </Stack>
         <Stack gap={6}>
           <HealthNumbers sums={health === null ? null : sums} />
@@ -48,25 +49,5 @@ export function EndpointCard({ webhook, health }: Props) {
         </div>
       )}
     </Card>
-  );
-}
-
-/** Which events an endpoint gets; an empty list means all. */
-function EventBadges({ types }: { types: string[] }) {
-  if (types.length === 0) {
-    return (
-      <Text size="sm" c="dimmed">
-        All events
-      </Text>
-    );
-  }
-  return (
-    <Group gap={6}>
-      {types.map((type) => (
-        <Badge key={type} variant="default" tt="none" fw={500} radius="sm" title={eventWords(type)}>
-          <EventName type={type} />
-        </Badge>
-      ))}
-    </Group>
   );
 }

@@ -3,13 +3,12 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconEye, IconEyeOff } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { useKeyframe } from "../services.ts";
+import { useKeyframe, useRepeatKey } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { Panel } from "../ui/page-parts.tsx";
 import { exactTime } from "../ui/Time.tsx";
 import { HowToVerify, SecretText } from "./SecretText.tsx";
-import { useRepeatKey } from "./webhook-queries.ts";
 
 /** Shows the secret on request. */
 export function SecretPanel({ webhookId }: { webhookId: string }) {
@@ -53,13 +52,7 @@ function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
     onClose();
   };
   return (
-    <Modal
-      opened={isOpen}
-      onClose={close}
-      title={rotate.data === undefined ? "Rotate secret" : "New secret"}
-      size="lg"
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
+    <Modal opened={isOpen} onClose={close} title={rotate.data === undefined ? "Rotate secret" : "New secret"} size="lg">
       {rotate.data === undefined ? (
         <RotateForm
           isBusy={rotate.isPending}

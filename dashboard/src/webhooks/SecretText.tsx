@@ -1,38 +1,15 @@
-import { Anchor, Box, Group, Stack, Text } from "@mantine/core";
-import { useClipboard } from "@mantine/hooks";
-import { IconCheck, IconCopy } from "@tabler/icons-react";
-import type { ReactNode } from "react";
+import { Anchor, Box, Stack, Text } from "@mantine/core";
 import { Link } from "react-router";
-import { BusyButton } from "../ui/BusyButton.tsx";
+import { CopyButton } from "../ui/CopyButton.tsx";
 import classes from "./webhooks.module.css";
 
-type Props = {
-  secret: string;
-  /** More buttons. */
-  actions?: ReactNode;
-};
-
-export function SecretText({ secret, actions }: Props) {
-  const { copy, copied, error } = useClipboard({ timeout: 3_000 });
+export function SecretText({ secret }: { secret: string }) {
   return (
     <div>
       <Box component="code" className={classes.secret}>
         {secret}
       </Box>
-      <Group gap="xs" mt="xs">
-        <BusyButton
-          size="xs"
-          variant="default"
-          leftSection={copied ? <IconCheck size={14} aria-hidden /> : <IconCopy size={14} aria-hidden />}
-          onClick={() => copy(secret)}
-        >
-          {copied ? "Copied" : "Copy secret"}
-        </BusyButton>
-        {actions}
-        <Text size="xs" role="status">
-          {error !== null && "Copy failed. Select the secret and copy it."}
-        </Text>
-      </Group>
+      <CopyButton text={secret} label="Copy secret" size="xs" mt="xs" />
     </div>
   );
 }

@@ -49,6 +49,11 @@ function EnabledSwitch({ webhook }: { webhook: Webhook }) {
 export function DeletePanel({ webhook }: { webhook: Webhook }) {
   const navigate = useNavigate();
   const [isOpen, { open, close }] = useDisclosure(false);
+  const remove = useDeleteWebhook(webhook.webhookId, () => void navigate("/webhooks", { replace: true }));
+  const keep = () => {
+    remove.reset();
+    close();
+  };
   return (
     <Panel title="Delete">
       <Text size="sm" c="dimmed" mb="md">
@@ -59,46 +64,22 @@ export function DeletePanel({ webhook }: { webhook: Webhook }) {
           Delete…
         </Button>
       </Group>
-      <DeleteWebhook
-        webhook={webhook}
-        isOpen={isOpen}
-        onClose={close}
-        onDeleted={() => void navigate("/webhooks", { replace: true })}
-      />
+      <Modal opened={isOpen} onClose={keep} title="Delete endpoint?" centered>
+        <Stack>
+          <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+            {webhook.url} receives no more events, and its pending deliveries are dropped. This cannot be undone.
+          </Text>
+          {remove.error !== null && <ErrorNotice title="Could not delete the endpoint" error={remove.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={keep} data-autofocus>
+              Cancel
+            </Button>
+            <BusyButton color="red.9" isBusy={remove.isPending} onClick={() => remove.mutate()}>
+              Delete endpoint
+            </BusyButton>
+          </Group>
+        </Stack>
+      </Modal>
     </Panel>
-  );
-}
-
-type Props = { webhook: Webhook; isOpen: boolean; onClose: () => void; onDeleted: () => void };
-
-function DeleteWebhook({ webhook, isOpen, onClose, onDeleted }: Props) {
-  const remove = useDeleteWebhook(webhook.webhookId, onDeleted);
-  const close = () => {
-    remove.reset();
-    onClose();
-  };
-  return (
-    <Modal
-      opened={isOpen}
-      onClose={close}
-      title="Delete endpoint?"
-      centered
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
-      <Stack>
-        <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-          {webhook.url} receives no more events, and its pending deliveries are dropped. This cannot be undone.
-        </Text>
-        {remove.error !== null && <ErrorNotice title="Could not delete the endpoint" error={remove.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={close} data-autofocus>
-            Cancel
-          </Button>
-          <BusyButton color="red.9" isBusy={remove.isPending} onClick={() => remove.mutate()}>
-            Delete endpoint
-          </BusyButton>
-        </Group>
-      </Stack>
-    </Modal>
   );
 }

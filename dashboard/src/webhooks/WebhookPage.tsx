@@ -1,9 +1,9 @@
-import { Anchor, Button, Grid, Group, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
-import { IconArrowLeft, IconMapSearch } from "@tabler/icons-react";
+import { Anchor, Grid, Group, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
+import { IconArrowLeft } from "@tabler/icons-react";
 import { Link, useParams } from "react-router";
 import { KeyframeError, type Webhook } from "../../../client/index.ts";
 import { ErrorNotice } from "../ui/messages.tsx";
-import { EmptyState, PageHead } from "../ui/page-parts.tsx";
+import { Missing, PageHead } from "../ui/page-parts.tsx";
 import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { endpointName } from "./endpoint.ts";
@@ -31,18 +31,8 @@ export function Component() {
     </Group>
   );
   if (isMissing(error)) {
-    return (
-      <EmptyState
-        Icon={IconMapSearch}
-        title="Endpoint not found"
-        text="It was deleted or belongs to another account."
-        action={
-          <Button component={Link} to="/webhooks">
-            Go to endpoints
-          </Button>
-        }
-      />
-    );
+    const text = "It was deleted or belongs to another account.";
+    return <Missing title="Endpoint not found" text={text} to="/webhooks" label="Go to endpoints" />;
   }
   return (
     <>
@@ -56,7 +46,13 @@ export function Component() {
         {error !== null && (
           <ErrorNotice title="Could not load the endpoint" error={error} onRetry={() => void refetch()} />
         )}
-        {webhook === undefined && error === null && <EndpointSkeleton />}
+        {webhook === undefined && error === null && (
+          <>
+            <VisuallyHidden role="status">Loading the endpoint</VisuallyHidden>
+            <Skeleton h={420} />
+            <Skeleton h={400} />
+          </>
+        )}
         {webhook !== undefined && <Endpoint key={webhookId} webhook={webhook} />}
       </Stack>
     </>
@@ -79,28 +75,6 @@ function Endpoint({ webhook }: { webhook: Webhook }) {
             <SettingsPanel webhook={webhook} />
             <SecretPanel webhookId={webhook.webhookId} />
             <DeletePanel webhook={webhook} />
-          </Stack>
-        </Grid.Col>
-      </Grid>
-    </>
-  );
-}
-
-function EndpointSkeleton() {
-  return (
-    <>
-      <VisuallyHidden role="status">Loading the endpoint</VisuallyHidden>
-      <Grid aria-hidden gap="lg">
-        <Grid.Col span={{ base: 12, md: 8 }}>
-          <Stack gap="lg">
-            <Skeleton h={370} />
-            <Skeleton h={400} />
-          </Stack>
-        </Grid.Col>
-        <Grid.Col span={{ base: 12, md: 4 }}>
-          <Stack gap="lg">
-            <Skeleton h={420} />
-            <Skeleton h={200} />
           </Stack>
         </Grid.Col>
       </Grid>

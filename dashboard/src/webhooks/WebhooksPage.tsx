@@ -1,4 +1,4 @@
-import { Button, Card, Group, Modal, Skeleton, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
+import { Button, Group, Modal, Skeleton, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus, IconWebhook } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
@@ -40,7 +40,13 @@ export function Component() {
             onRetry={() => void health.refetch()}
           />
         )}
-        {webhooks === undefined && error === null && <EndpointSkeletons count={2} />}
+        {webhooks === undefined && error === null && (
+          <>
+            <VisuallyHidden role="status">Loading endpoints</VisuallyHidden>
+            <Skeleton h={160} />
+            <Skeleton h={160} />
+          </>
+        )}
         {webhooks?.length === 0 && (
           <EmptyState
             Icon={IconWebhook}
@@ -66,31 +72,6 @@ export function Component() {
   );
 }
 
-/** Placeholders of the final size, so that nothing jumps. */
-function EndpointSkeletons({ count }: { count: number }) {
-  return (
-    <>
-      <VisuallyHidden role="status">Loading endpoints</VisuallyHidden>
-      <div className={classes.list} aria-hidden>
-        {Array.from({ length: count }, (_, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
-          <Card key={at} withBorder padding="lg">
-            <div className={classes.endpoint}>
-              <Stack gap={10}>
-                <Skeleton h={16} w={110} />
-                <Skeleton h={22} w="60%" />
-                <Skeleton h={14} w="85%" />
-                <Skeleton h={16} w={130} />
-              </Stack>
-              <Skeleton h={126} />
-            </div>
-          </Card>
-        ))}
-      </div>
-    </>
-  );
-}
-
 const WebhookForm = lazy(() => import("./WebhookForm.tsx"));
 
 /** The form's height, so that the modal does not grow. */
@@ -111,7 +92,6 @@ function NewWebhook({ isOpen, onClose }: Props) {
       onClose={close}
       title={create.data === undefined ? "Add endpoint" : "Endpoint added"}
       size="lg"
-      closeButtonProps={{ "aria-label": "Close" }}
     >
       {create.data === undefined ? (
         <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>

@@ -1,9 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useRef } from "react";
+import { useCallback } from "react";
 import { type Delivery, type KeyframeClient, KeyframeError, type Webhook } from "../../../client/index.ts";
-import { randomKey } from "../../../client/random-key.ts";
 import type { QueryOf } from "../../../shared/contract/operations/index.ts";
-import { useKeyframe } from "../services.ts";
+import { useKeyframe, useRepeatKey } from "../services.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
 
 /** Which deliveries are listed; without a field, all. */
@@ -65,12 +64,18 @@ type Change = Parameters<KeyframeClient["webhooks"]["change"]>[1];
 /** Enabling an endpoint makes its waiting deliveries due. */
 export function useChangeWebhook(webhookId: string) {
   const keyframe = useKeyframe();
-  const store = useStoreWebhook();
+  const queries = useQueryClient();
   const refresh = useRefreshWebhook(webhookId);
   return useMutation({
     mutationFn: (change: Change) => keyframe.webhooks.change(webhookId, change),
     onSuccess: async (changed, change) => {
-      await store(changed);
+      const [one, list] = [webhookKeys.one(webhookId), webhookKeys.list];
+      // A read that began before would restore the old one.
+      await Promise.all([queries.cancelQueries({ queryKey: one }), queries.cancelQueries({ queryKey: list })]);
+      queries.setQueryData<Webhook>(one, changed);
+      queries.setQueryData<Webhook[]>(list, (known) =>
+        known?.map((other) => (other.webhookId === webhookId ? changed : other)),
+      );
       if (change.enabled !== undefined) refresh();
     },
   });
@@ -94,25 +99,6 @@ export function useDeleteWebhook(webhookId: string, onDeleted: () => void) {
   });
 }
 
-/** Writes the service's answer to the cache. */
-function useStoreWebhook() {
-  const queries = useQueryClient();
-  return useCallback(
-    async (webhook: Webhook) => {
-      // A read that began before would restore the old one.
-      await Promise.all([
-        queries.cancelQueries({ queryKey: webhookKeys.one(webhook.webhookId) }),
-        queries.cancelQueries({ queryKey: webhookKeys.list }),
-      ]);
-      queries.setQueryData<Webhook>(webhookKeys.one(webhook.webhookId), webhook);
-      queries.setQueryData<Webhook[]>(webhookKeys.list, (list) =>
-        list?.map((one) => (one.webhookId === webhook.webhookId ? webhook : one)),
-      );
-    },
-    [queries],
-  );
-}
-
 /** Invalidates what sending changes: deliveries, health and the endpoint's state. */
 export function useRefreshWebhook(webhookId: string) {
   const queries = useQueryClient();
@@ -122,19 +108,4 @@ export function useRefreshWebhook(webhookId: string) {
       void queries.invalidateQueries({ queryKey });
     }
   }, [queries, webhookId]);
-}
-
-/** One Idempotency-Key per request body until it is answered: a retry after a lost answer repeats nothing. */
-export function useRepeatKey() {
-  const sent = useRef<{ body: string; key: string } | null>(null);
-  const keyFor = useCallback((request: unknown): string => {
-    const body = JSON.stringify(request);
-    if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
-    return sent.current.key;
-  }, []);
-  /** Answered: the same request again is meant to happen again. */
-  const forget = useCallback(() => {
-    sent.current = null;
-  }, []);
-  return { keyFor, forget };
 }

@@ -10,7 +10,7 @@ type Props = { webhook: Webhook; isOpen: boolean; onClose: () => void };
 
 export function RecoverWindow({ webhook, isOpen, onClose }: Props) {
   return (
-    <Modal opened={isOpen} onClose={onClose} title="Recover deliveries" closeButtonProps={{ "aria-label": "Close" }}>
+    <Modal opened={isOpen} onClose={onClose} title="Recover deliveries">
       <RecoverForm webhook={webhook} onClose={onClose} />
     </Modal>
   );

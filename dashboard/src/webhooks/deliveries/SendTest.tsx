@@ -31,50 +31,29 @@ export function SendTest({ webhook }: Props) {
       >
         Send test
       </BusyButton>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title="Test event"
-        size="lg"
-        centered
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <TestResult sent={test.data} error={test.error} isSending={test.isPending} onSend={send} onClose={close} />
+      <Modal opened={isOpen} onClose={close} title="Test event" size="lg" centered>
+        <Stack>
+          <div style={{ minHeight: 150 }}>
+            {test.isPending && (
+              <Group gap="sm" role="status">
+                <Loader size="sm" aria-hidden />
+                <Text size="sm">Sending a test event…</Text>
+              </Group>
+            )}
+            {test.isError && <ErrorNotice title="Could not send the test" error={test.error} />}
+            {test.isSuccess && <WatchedDelivery key={test.data.deliveryId} made={test.data} />}
+          </div>
+          <Group justify="flex-end">
+            <BusyButton variant="default" isBusy={test.isPending} onClick={send}>
+              Send another
+            </BusyButton>
+            <Button onClick={close} data-autofocus>
+              Done
+            </Button>
+          </Group>
+        </Stack>
       </Modal>
     </>
-  );
-}
-
-type TestResultProps = {
-  sent: Delivery | undefined;
-  error: unknown;
-  isSending: boolean;
-  onSend: () => void;
-  onClose: () => void;
-};
-
-function TestResult({ sent, error, isSending, onSend, onClose }: TestResultProps) {
-  return (
-    <Stack>
-      <div style={{ minHeight: 150 }}>
-        {isSending && (
-          <Group gap="sm" role="status">
-            <Loader size="sm" aria-hidden />
-            <Text size="sm">Sending a test event…</Text>
-          </Group>
-        )}
-        {!isSending && error !== null && <ErrorNotice title="Could not send the test" error={error} />}
-        {!isSending && sent !== undefined && <WatchedDelivery key={sent.deliveryId} made={sent} />}
-      </div>
-      <Group justify="flex-end">
-        <BusyButton variant="default" isBusy={isSending} onClick={onSend}>
-          Send another
-        </BusyButton>
-        <Button onClick={onClose} data-autofocus>
-          Done
-        </Button>
-      </Group>
-    </Stack>
   );
 }
 

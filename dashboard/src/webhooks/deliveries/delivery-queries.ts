@@ -1,8 +1,8 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import type { Delivery } from "../../../../client/index.ts";
-import { useKeyframe } from "../../services.ts";
-import { type DeliveryFilter, useRefreshWebhook, useRepeatKey, webhookKeys } from "../webhook-queries.ts";
+import { useKeyframe, useRepeatKey } from "../../services.ts";
+import { type DeliveryFilter, useRefreshWebhook, webhookKeys } from "../webhook-queries.ts";
 import { isSoon } from "./delivery.ts";
 
 const A_PAGE = 20;
