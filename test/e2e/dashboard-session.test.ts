@@ -169,6 +169,48 @@ test("a session that cannot be refreshed, or that the service refuses while a pa
   await heading(page, "Projects");
 });
 
+test("a session ends, or the page reloads, while texts are typed → they are there again; signed out, they are gone", async () => {
+  const person = await newPerson();
+  const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(refusal(401));
+  const create = async () => {
+    await page.getByRole("button", { name: "New project" }).first().click();
+    return page.getByRole("dialog", { name: "New project" });
+  };
+  const project = page.getByLabel("Prompt", { exact: true });
+  const step = page.getByLabel("Prompt for this step").first();
+  const typed = async () => {
+    await page.goto("/#/projects");
+    const titled = await (await create()).getByLabel("Title").inputValue();
+    await page.goto(`/#/projects/${projectId}`);
+    return [titled, await project.inputValue(), await step.inputValue()];
+  };
+  await page.goto("/#/projects");
+  await (await create()).getByLabel("Title").fill("New");
+  await page.keyboard.press("Escape");
+  await page.goto(`/#/projects/${projectId}`);
+  await project.fill("Unsaved");
+  await page.getByRole("button", { name: "Settings" }).first().click();
+  await step.fill("For this step");
+  await page.reload();
+  expect(await typed()).toEqual(["New", "Unsaved", "For this step"]);
+
+  const body = { success: false, data: null, error: { code: "unauthorized", message: "Sign in.", requestId: "r" } };
+  await page.route(API, (route) => route.fulfill({ status: 401, json: body }));
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Your session has expired.").waitFor();
+  await page.unroute(API);
+  await fillCredentials(page, person);
+  await heading(page, "Harbour");
+  expect(await typed()).toEqual(["New", "Unsaved", "For this step"]);
+
+  await page.getByRole("button", { name: "Account and theme" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await heading(page, "Sign in");
+  expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+});
+
 test("a kept session whose token ran out while Auth is away → kept, and said; refreshed without a word when Auth is back", async () => {
   const { session } = await newPerson();
   const { page, watch } = await visit({ session: { ...session, expires_at: PAST } });

@@ -9,12 +9,20 @@ import { DescriptionField, PromptField } from "./project-fields.tsx";
 
 export type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 
-type Props = { isBusy: boolean; error: unknown; onSubmit: (texts: ProjectTexts) => void; onCancel: () => void };
+type Props = {
+  initial: ProjectTexts;
+  isBusy: boolean;
+  error: unknown;
+  onTyped: (texts: ProjectTexts) => void;
+  onSubmit: (texts: ProjectTexts) => void;
+  onCancel: () => void;
+};
 
 /** The form of a new project. Validates while typing, with the service's own schema. */
-export default function ProjectForm({ isBusy, error, onSubmit, onCancel }: Props) {
+export default function ProjectForm({ initial, isBusy, error, onTyped, onSubmit, onCancel }: Props) {
   const form = useForm<ProjectTexts>({
-    initialValues: { title: "", textPrompt: "", description: "" },
+    initialValues: initial,
+    onValuesChange: onTyped,
     validate: schemaResolver(createProjectBody, { sync: true }),
     validateInputOnChange: true,
   });

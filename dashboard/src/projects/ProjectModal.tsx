@@ -4,6 +4,7 @@ import { type FormEvent, lazy, Suspense, useState } from "react";
 import { useNavigate } from "react-router";
 import type { Project, ProjectPage } from "../../../client/index.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
+import { useDraft } from "../session/use-draft.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import type { ProjectTexts } from "./ProjectForm.tsx";
@@ -20,19 +21,36 @@ type NewProjectProps = { isOpen: boolean; onClose: () => void };
 /** Creates a project and opens its studio. The form and its schema load when the modal first opens. */
 export function NewProject({ isOpen, onClose }: NewProjectProps) {
   const navigate = useNavigate();
-  const create = useCreateProject((projectId) => void navigate(`/projects/${projectId}`));
+  const [typed, setTyped] = useDraft("new project", NO_TEXTS);
+  const create = useCreateProject((projectId) => {
+    setTyped(NO_TEXTS);
+    void navigate(`/projects/${projectId}`);
+  });
   const close = () => {
     create.reset();
     onClose();
   };
+  const cancel = () => {
+    setTyped(NO_TEXTS);
+    close();
+  };
   return (
     <Modal opened={isOpen} onClose={close} title="New project" size="lg">
       <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
-        <ProjectForm isBusy={create.isPending} error={create.error} onSubmit={create.mutate} onCancel={close} />
+        <ProjectForm
+          initial={typed}
+          isBusy={create.isPending}
+          error={create.error}
+          onTyped={setTyped}
+          onSubmit={create.mutate}
+          onCancel={cancel}
+        />
       </Suspense>
     </Modal>
   );
 }
+
+const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
 /** Creates a project. The same texts keep their idempotency key, so a retry creates no second one. */
 function useCreateProject(onCreated: (projectId: string) => void) {

@@ -3,6 +3,7 @@ import type { Session } from "@supabase/auth-js";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, Fragment, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
 import { useServices } from "../services.ts";
+import { keepDraftsOf } from "./use-draft.ts";
 import { type AuthLink, ENDED, LINK_FAILED, type Notice, type TakenUp } from "./start-session.ts";
 
 type Props = { link: AuthLink; takenUp: TakenUp; children: ReactNode };
@@ -30,6 +31,7 @@ export function SessionProvider({ link, takenUp, children }: Props) {
         setNotice(isLeaving.current ? null : ENDED);
       }
       if (next !== null && former === undefined) setNotice(null);
+      if (next !== null || isLeaving.current) keepDraftsOf(next?.user.id); // a session may expire while its user types
       isLeaving.current = false;
       if (owner.current !== former) queries.clear();
     });

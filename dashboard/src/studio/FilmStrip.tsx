@@ -4,6 +4,7 @@ import { lazy, Suspense, useState } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { isRunning } from "../projects/prediction-cache.ts";
 import { useChangeProject } from "../projects/project-queries.ts";
+import { useDraft } from "../session/use-draft.ts";
 import { ErrorNotice, notify } from "../ui/messages.tsx";
 import { MadeFrom, Sources } from "./Sources.tsx";
 import { StepCard } from "./StepCard.tsx";
@@ -26,7 +27,7 @@ export function FilmStrip({ project, texts }: Props) {
   };
   const { "first-frame": first, video, "last-frame": last } = takes;
   const poster = usePrediction(project, "first-frame", video.prediction?.input.firstFramePredictionId ?? null);
-  const [options, setOptions] = useState<Partial<Record<Step, StepOptions>>>({});
+  const [options, setOptions] = useDraft(`settings ${project.projectId}`, NO_SETTINGS);
   const select = useChangeProject(project.projectId);
   // Keeps its step while the drawer slides out.
   const [{ step: historyOf, isOpen }, setHistory] = useState<{ step: Step | null; isOpen: boolean }>(CLOSED);
@@ -54,7 +55,7 @@ export function FilmStrip({ project, texts }: Props) {
       { change },
       {
         onSuccess: () => {
-          const isOfProject = prompt === project.textPrompt;
+          const isOfProject = prompt === texts.texts.textPrompt;
           const next = {
             prompt: isOfProject ? "" : prompt,
             usesReference: referenceImagePath !== null,
@@ -62,7 +63,12 @@ export function FilmStrip({ project, texts }: Props) {
           };
           setOptions({ ...options, [step]: next });
           closeHistory();
-          notify("The inputs are set. Generate when you are ready.");
+          const isLastAdded = step === "video" && input.lastFramePredictionId === null && last.prediction !== null;
+          notify(
+            isLastAdded
+              ? "The inputs are set. The next video also ends at the last frame, which cannot be left out."
+              : "The inputs are set. Generate when you are ready.",
+          );
         },
       },
     );
@@ -112,6 +118,8 @@ export function FilmStrip({ project, texts }: Props) {
     </>
   );
 }
+
+const NO_SETTINGS: Partial<Record<Step, StepOptions>> = {};
 
 const CLOSED = { step: null, isOpen: false };
 

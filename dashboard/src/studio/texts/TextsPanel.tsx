@@ -1,20 +1,24 @@
-import { Alert, Button, Collapse, Group, Loader, Stack, Text } from "@mantine/core";
+import { Button, Group, Loader, SimpleGrid, Stack, Text, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
-import { IconAlertTriangle, IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
+import { IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
 import type { FormEvent } from "react";
 import { DescriptionField, PromptField, textProblem } from "../../projects/project-fields.tsx";
 import { BusyButton } from "../../ui/BusyButton.tsx";
 import { ErrorNotice } from "../../ui/messages.tsx";
 import type { TextsState } from "./use-texts.ts";
 
+/** All fields are beside each other, so that Generate stays in the window. */
+const ROWS = { minRows: 3, maxRows: 3 };
+
 export function TextsPanel({ state }: { state: TextsState }) {
-  const { texts, isDirty, isConflict, isSaving, error, edit, discard, save } = state;
+  const { texts, isDirty, conflict, isSaving, error, edit, discard, save, saveOver } = state;
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
   const problem = texts.textPrompt.trim() === "" ? "Enter a prompt." : textProblem(texts.textPrompt);
   const descriptionProblem = textProblem(texts.description);
-  const canSave = isDirty && !isConflict && problem === null && descriptionProblem === null;
-  const isUnfolded = isOpen || descriptionProblem !== null; // an invalid field is never hidden
+  const canSave = isDirty && conflict === null && problem === null && descriptionProblem === null;
+  // A field with a problem is never hidden.
+  const isUnfolded = isOpen || descriptionProblem !== null || conflict?.field === "description";
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (canSave) save().catch(() => undefined); // `error` shows it
@@ -22,13 +26,35 @@ export function TextsPanel({ state }: { state: TextsState }) {
   return (
     <form noValidate onSubmit={submit}>
       <Stack gap="xs">
-        <PromptField
-          minRows={3}
-          maxRows={3}
-          value={texts.textPrompt}
-          error={problem}
-          onChange={({ currentTarget }) => edit({ ...texts, textPrompt: currentTarget.value })}
-        />
+        <SimpleGrid cols={{ base: 1, md: 1 + Number(isUnfolded) + Number(conflict !== null) }} spacing="xs">
+          <PromptField
+            {...ROWS}
+            value={texts.textPrompt}
+            error={problem}
+            onChange={({ currentTarget }) => edit("textPrompt", currentTarget.value)}
+          />
+          {isUnfolded && (
+            <DescriptionField
+              {...ROWS}
+              id={id}
+              value={texts.description}
+              error={descriptionProblem}
+              onChange={({ currentTarget }) => edit("description", currentTarget.value)}
+            />
+          )}
+          {conflict !== null && (
+            <div role="alert">
+              <Textarea
+                {...ROWS}
+                autosize
+                readOnly
+                label="Changed elsewhere"
+                description={`The ${conflict.field === "description" ? "description" : "prompt"} that is saved now.`}
+                value={conflict.saved}
+              />
+            </div>
+          )}
+        </SimpleGrid>
         <Group gap="xs">
           <Button
             variant="subtle"
@@ -42,27 +68,22 @@ export function TextsPanel({ state }: { state: TextsState }) {
             Description
           </Button>
           <TextsStatus isDirty={isDirty} isSaving={isSaving} />
-          {isDirty && !isConflict && (
+          {isDirty && (
             <Button size="xs" variant="default" onClick={discard}>
-              Discard
+              {conflict === null ? "Discard" : "Use the saved text"}
             </Button>
           )}
-          <BusyButton type="submit" size="xs" variant="default" isBusy={isSaving} isOff={!canSave}>
-            Save
-          </BusyButton>
+          {conflict === null ? (
+            <BusyButton type="submit" size="xs" variant="default" isBusy={isSaving} isOff={!canSave}>
+              Save
+            </BusyButton>
+          ) : (
+            <Button size="xs" variant="default" onClick={() => saveOver().catch(() => undefined)}>
+              Keep my text
+            </Button>
+          )}
         </Group>
-        <Collapse expanded={isUnfolded} id={id}>
-          <DescriptionField
-            value={texts.description}
-            error={descriptionProblem}
-            onChange={({ currentTarget }) => edit({ ...texts, description: currentTarget.value })}
-          />
-        </Collapse>
-        {isConflict ? (
-          <Conflict state={state} />
-        ) : (
-          error !== null && isDirty && <ErrorNotice title="Could not save" error={error} />
-        )}
+        {error !== null && isDirty && conflict === null && <ErrorNotice title="Could not save" error={error} />}
       </Stack>
     </form>
   );
@@ -83,32 +104,5 @@ function TextsStatus({ isDirty, isSaving }: Pick<TextsState, "isDirty" | "isSavi
       {isSaving ? <Loader size={14} color="currentColor" aria-hidden /> : <Icon size={16} aria-hidden />}
       <Text size="sm">{isSaving ? "Saving…" : isDirty ? "Not saved" : "Saved"}</Text>
     </Group>
-  );
-}
-
-/** Another tab or person saved other texts meanwhile. */
-function Conflict({ state: { texts, saved, discard, saveOver } }: { state: TextsState }) {
-  const isPrompt = texts.textPrompt !== saved.textPrompt;
-  return (
-    <Alert
-      color="gray"
-      role="alert"
-      icon={<IconAlertTriangle aria-hidden />}
-      title="The project was changed elsewhere while you typed"
-    >
-      <Stack gap="xs">
-        <Text size="sm" lineClamp={3} style={{ overflowWrap: "anywhere" }}>
-          The saved {isPrompt ? "prompt" : "description"} is now: “{isPrompt ? saved.textPrompt : saved.description}”
-        </Text>
-        <Group gap="xs">
-          <Button size="xs" variant="default" onClick={() => saveOver().catch(() => undefined)}>
-            Keep my text
-          </Button>
-          <Button size="xs" variant="default" onClick={discard}>
-            Use the saved text
-          </Button>
-        </Group>
-      </Stack>
-    </Alert>
   );
 }

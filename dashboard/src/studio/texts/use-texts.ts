@@ -1,75 +1,81 @@
 import { useWindowEvent } from "@mantine/hooks";
-import { skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
 import type { ProjectWithPredictions } from "../../../../client/index.ts";
 import { projectKeys } from "../../projects/prediction-cache.ts";
 import { isChangedElsewhere, useChangeProject } from "../../projects/project-queries.ts";
+import { useDraft } from "../../session/use-draft.ts";
 
 /** What a person edits in the studio. The title is changed by the project's menu. */
 export type Texts = Pick<ProjectWithPredictions, "textPrompt" | "description">;
 
-/** Unsaved texts, and what was saved when they were begun. */
-type Draft = { texts: Texts; base: Texts };
+/** An unsaved text, and what was saved when it was begun. */
+type Draft = { field: keyof Texts; text: string; base: string };
 
-/** The texts of a project. Unsaved ones survive leaving the page and are dropped at sign-out. */
+const NO_DRAFTS: Draft[] = [];
+
+/** The texts of a project, with those that are not saved yet. */
 export function useTexts(project: ProjectWithPredictions) {
   const queries = useQueryClient();
   const { projectId } = project;
-  const saved = textsOf(project);
-  const key = ["draft", projectId];
-  const { data } = useQuery<Draft | null>({ queryKey: key, queryFn: skipToken, gcTime: Number.POSITIVE_INFINITY });
+  const [drafts, write] = useDraft(`texts ${projectId}`, NO_DRAFTS);
   const change = useChangeProject(projectId);
-  const draft = data != null && !isSame(data.texts, saved) ? data : null;
-  const write = (next: Draft | null) => queries.setQueryData<Draft | null>(key, next);
+  const unsaved = drafts.filter(({ field, text }) => text !== project[field]);
+  const conflict = unsaved.find(({ field, base }) => base !== project[field]);
 
-  const send = async ({ texts, base }: Draft, known: ProjectWithPredictions) => {
-    try {
-      await change.mutateAsync({ change: texts, unchangedSince: known });
-    } catch (error) {
+  // A text that is saved is no draft any more: a later change elsewhere must replace it.
+  useEffect(() => {
+    if (unsaved.length < drafts.length) write(unsaved);
+  });
+
+  const send = async (sent: Draft[]) => {
+    const texts = textsOf(sent);
+    await change.mutateAsync({ change: texts, unchangedSince: project }).catch(async (error: unknown) => {
       const fresh = queries.getQueryData<ProjectWithPredictions>(projectKeys.one(projectId));
-      const isOther = isChangedElsewhere(error) && fresh !== undefined && isSame(textsOf(fresh), base);
-      if (!isOther) throw error;
-      await change.mutateAsync({ change: texts, unchangedSince: fresh }); // another field changed, not the texts
-    }
+      if (!isChangedElsewhere(error) || fresh === undefined) throw error;
+      if (sent.some(({ field, base }) => fresh[field] !== base)) throw error;
+      await change.mutateAsync({ change: texts, unchangedSince: fresh }); // another field changed
+    });
     // What was typed meanwhile is based on what is saved now.
-    const typed = queries.getQueryData<Draft | null>(key);
-    if (typed != null) write({ ...typed, base: texts });
+    write((typed) => typed.map((draft) => ({ ...draft, base: texts[draft.field] ?? draft.base })));
   };
 
   useWindowEvent("beforeunload", (event) => {
-    if (draft !== null) event.preventDefault();
+    if (unsaved.length > 0) event.preventDefault();
   });
 
   return {
-    texts: draft?.texts ?? saved,
-    saved,
-    isDirty: draft !== null,
-    /** The saved texts were changed elsewhere while these were typed. */
-    isConflict: draft !== null && !change.isPending && !isSame(draft.base, saved),
+    texts: { textPrompt: project.textPrompt, description: project.description, ...textsOf(unsaved) },
+    isDirty: unsaved.length > 0,
+    /** A text that was saved elsewhere while it was edited here. */
+    conflict: conflict === undefined || change.isPending ? null : { ...conflict, saved: project[conflict.field] },
     isSaving: change.isPending,
     error: change.error,
-    edit: (texts: Texts) => write({ texts, base: draft?.base ?? saved }),
+    edit: (field: keyof Texts, text: string) => {
+      const { base = project[field] } = drafts.find((draft) => draft.field === field) ?? {};
+      write([...drafts.filter((draft) => draft.field !== field), { field, text, base }]);
+    },
+    /** In a conflict, the text that it is about. */
     discard: () => {
       change.reset();
-      write(null);
+      write(conflict === undefined ? NO_DRAFTS : drafts.filter(({ field }) => field !== conflict.field));
     },
     /** Does nothing without unsaved texts. Rejects when they cannot be saved. */
     save: async () => {
-      if (draft === null) return;
-      if (!isSame(draft.base, saved)) throw new Error("The text was changed elsewhere. Choose which text to keep.");
-      await send(draft, project);
+      if (conflict !== undefined) throw new Error("The text was changed elsewhere. Choose which text to keep.");
+      if (unsaved.length > 0) await send(unsaved);
     },
     /** Replaces what was saved elsewhere. */
     saveOver: async () => {
-      if (draft === null) return;
-      write({ ...draft, base: saved });
-      await send({ ...draft, base: saved }, project);
+      const based = unsaved.map((draft) =>
+        draft.field === conflict?.field ? { ...draft, base: project[draft.field] } : draft,
+      );
+      write(based);
+      if (based.every(({ field, base }) => base === project[field])) await send(based);
     },
   };
 }
 
 export type TextsState = ReturnType<typeof useTexts>;
 
-const textsOf = ({ textPrompt, description }: Texts): Texts => ({ textPrompt, description });
-
-const isSame = (one: Texts, other: Texts): boolean =>
-  one.textPrompt === other.textPrompt && one.description === other.description;
+const textsOf = (drafts: Draft[]): Partial<Texts> => Object.fromEntries(drafts.map(({ field, text }) => [field, text]));
