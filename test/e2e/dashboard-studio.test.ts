@@ -63,7 +63,13 @@ test("an earlier first frame is selected → it shows, also after a reload and e
   await page.keyboard.press("Escape");
   const elsewhere = (await visit({ session: person.session })).page;
   await openStudio(elsewhere, projectId);
+  const read = Promise.withResolvers<void>();
+  const selected = new RegExp(`generate/first-frame.*predictionId=${older.predictionId}`);
+  await page.route(selected, (route) => read.promise.then(() => route.continue()));
   await page.reload();
+  await frame.getByText("Done").waitFor();
+  expect(await frame.getByText("The file has been removed").count()).toBe(0); // it is still read
+  read.resolve();
   for (const one of [page, elsewhere]) {
     await untilShows(stepCard(one, "First frame").getByRole("img").first(), older);
     await untilShows(stepCard(one, "Video").getByRole("img", { name: "Selected first frame" }), older);
@@ -208,7 +214,7 @@ test("1280 × 800, the longest title and prompt, and the description open → ev
   expect((await page.getByRole("heading", { level: 1 }).boundingBox())?.height).toBeLessThan(50);
 });
 
-test("30 projects → searched by title, renamed from the card's menu and from the studio's", async () => {
+test("30 projects → searched by title, also after the way back; renamed from the card's menu and from the studio's", async () => {
   const person = await newPerson();
   for (let at = 1; at <= 30; at++)
     await person.keyframe.createProject({ title: `Shot ${at}`, textPrompt: "A harbour" });
@@ -232,12 +238,23 @@ test("30 projects → searched by title, renamed from the card's menu and from t
   };
   await rename("Shot 1", "Opening shot 1");
   await card("Opening shot 1").getByRole("link").click();
+  await page.getByRole("heading", { level: 1, name: "Opening shot 1" }).waitFor();
+  await page.goBack();
+  await card("Opening shot 1").waitFor();
+  expect([await search.inputValue(), await page.getByRole("article").count()]).toEqual(["shot 1", 11]);
+  await card("Opening shot 1").getByRole("link").click();
   await rename("Opening shot 1", "Opening");
   await page.getByRole("heading", { level: 1, name: "Opening", exact: true }).waitFor();
 
   await page.getByRole("link", { name: "Projects", exact: true }).first().click();
   await search.fill("nowhere");
-  await page.getByRole("heading", { name: "No project found" }).waitFor();
-  await page.getByRole("button", { name: "Show all projects" }).click();
+  await page.getByText("No title contains “nowhere”.").waitFor();
+  const held = Promise.withResolvers<void>();
+  await page.route("**/projects?*search=Shot*", (route) => held.promise.then(() => route.continue()));
+  const asked = page.waitForRequest("**/projects?*search=Shot*");
+  await search.fill("Shot");
+  await asked;
+  expect(await page.getByText("No project found").count()).toBe(0); // nobody knows yet
+  held.resolve();
   await card("Shot 30").waitFor();
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Delivery, KeyframeError } from "../../client/index.ts";
 import { attemptWords, fromLocalTime, isSoon, toLocalTime } from "../../dashboard/src/webhooks/deliveries/delivery.ts";
+import { relativeTime } from "../../dashboard/src/ui/format-time.ts";
 import { holdList } from "../../dashboard/src/webhooks/deliveries/use-held-list.ts";
 import { troubleWords } from "../../dashboard/src/webhooks/endpoint.ts";
 import { fillHours, sumHours } from "../../dashboard/src/webhooks/health.ts";
@@ -177,4 +178,10 @@ describe("a list that is held while it is read", () => {
     const { rows, newer } = holdList([], [at(6), at(5)]);
     expect([names(rows), newer]).toEqual([["6", "5"], 0]);
   });
+});
+
+test("a time within a minute → to come or just now; a clock of this device that is a little behind makes nothing to come", () => {
+  const now = Date.parse("2026-03-01T10:00:00Z");
+  const words = [30, 2, -30, 90].map((seconds) => relativeTime(new Date(now + seconds * 1000).toISOString(), now));
+  expect(words).toEqual(["in less than a minute", "just now", "just now", "in 1 minute"]);
 });

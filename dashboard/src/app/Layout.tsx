@@ -25,7 +25,7 @@ import {
 } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Suspense, useCallback, useEffect, useRef, useSyncExternalStore } from "react";
-import { Link, Outlet, useLocation } from "react-router";
+import { Link, NavigationType, Outlet, useLocation, useNavigationType } from "react-router";
 import { KeyframeError } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 import { useSession } from "../session/SessionProvider.tsx";
@@ -38,6 +38,7 @@ import { isPassing } from "./query-client.ts";
 export function Layout() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
+  const isBack = useNavigationType() === NavigationType.Pop;
   const main = useRef<HTMLElement>(null);
   const shown = useRef(pathname);
 
@@ -46,9 +47,9 @@ export function Layout() {
     if (shown.current === pathname) return;
     shown.current = pathname;
     close();
-    window.scrollTo(0, 0);
+    if (!isBack) window.scrollTo(0, 0); // the browser returns to where the page was
     if (document.activeElement === document.body || document.activeElement?.closest("nav")) main.current?.focus();
-  }, [pathname, close]);
+  }, [pathname, isBack, close]);
 
   return (
     <AppShell

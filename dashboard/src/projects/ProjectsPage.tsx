@@ -2,7 +2,8 @@ import { Button, Center, Skeleton, Stack, TextInput, VisuallyHidden } from "@man
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { IconMovie, IconPlus, IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useState } from "react";
+import { useSearchParams } from "react-router";
 import type { ProjectPage } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
@@ -14,13 +15,27 @@ import classes from "./projects.module.css";
 import { projectKeys, runningOf, steadyProject } from "./prediction-cache.ts";
 
 export function Component() {
-  const [typed, setTyped] = useState("");
+  const [address, setAddress] = useSearchParams();
+  const [typed, setTyped] = useState(address.get("search") ?? "");
   const [search] = useDebouncedValue(typed.trim(), 250);
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage, isFetchNextPageError } =
-    useProjects(search);
+  // In the address, so that the back button returns to it.
+  useEffect(() => {
+    if (search !== (address.get("search") ?? "")) setAddress(search === "" ? {} : { search }, { replace: true });
+  }, [search, address, setAddress]);
+  const {
+    data,
+    error,
+    refetch,
+    isPlaceholderData,
+    hasNextPage,
+    fetchNextPage,
+    isFetchingNextPage,
+    isFetchNextPageError,
+  } = useProjects(search);
   const [isNew, { open, close }] = useDisclosure(false);
   const projects = data?.pages.flatMap((page) => page.projects);
-  const isNone = projects?.length === 0 && search === "";
+  const isNothing = projects?.length === 0 && !isPlaceholderData;
+  const isNone = isNothing && search === "";
   const create = (
     <Button leftSection={<IconPlus size={18} aria-hidden />} onClick={open}>
       New project
@@ -53,7 +68,7 @@ export function Component() {
             ))}
           </div>
         )}
-        {projects?.length === 0 && search !== "" && (
+        {isNothing && search !== "" && (
           <div role="status">
             <EmptyState
               Icon={IconSearch}

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import type { Prediction } from "../../../client/index.ts";
 import classes from "../projects/status.module.css";
 import { StatusIcon, statusWords } from "../projects/status.tsx";
-import { clockTime } from "../ui/Time.tsx";
+import { clockTime } from "../ui/format-time.ts";
 
 type Props = { prediction: Prediction | null; isCanceling: boolean };
 

@@ -29,16 +29,17 @@ export function StepScreen({ step, latest, shown, prompt, poster }: Props) {
         ) : (
           <FrameImage key={output.path} prediction={shown} output={output} alt={alt} />
         ))}
-      {output === null && <EmptyScreen step={step} text={running ? statusWords(running) : emptyWords(latest)} />}
+      {output === null && <EmptyScreen step={step} text={running ? statusWords(running) : emptyWords(latest, shown)} />}
       {running !== null && output !== null && <span className={classes.chip}>Next: {statusWords(running)}</span>}
       {running !== null && <ProgressLine prediction={running} />}
     </div>
   );
 }
 
-function emptyWords(latest: Prediction | null): string {
+function emptyWords(latest: Prediction | null, shown: Prediction | null): string {
   if (latest === null) return "Nothing yet";
-  return latest.status === "succeeded" ? "The file has been removed" : statusWords(latest);
+  if (latest.status !== "succeeded") return statusWords(latest);
+  return shown === null ? "" : "The file has been removed"; // null: it is read
 }
 
 function EmptyScreen({ step, text }: { step: Step; text: string }) {

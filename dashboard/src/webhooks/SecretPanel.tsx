@@ -7,7 +7,7 @@ import { useKeyframe, useRepeatKey } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { Panel } from "../ui/page-parts.tsx";
-import { exactTime } from "../ui/Time.tsx";
+import { exactTime } from "../ui/format-time.ts";
 import { HowToVerify, SecretText } from "./SecretText.tsx";
 
 /** Shows the secret on request. */

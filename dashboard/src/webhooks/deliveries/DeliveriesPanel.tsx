@@ -91,7 +91,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
           <ErrorNotice title="Could not load deliveries" error={error} onRetry={() => void deliveries.refetch()} />
         )}
         {shown === undefined && error === null && <DeliverySkeletons />}
-        {shown?.length === 0 && <NoDeliveries {...filter} />}
+        {shown?.length === 0 && !deliveries.isPlaceholderData && <NoDeliveries {...filter} />}
         {shown !== undefined && shown.length > 0 && (
           <DeliveryList
             ref={list}
