@@ -6,7 +6,7 @@ import { bootstrapPlatform } from "../local/platform/bootstrap-platform.ts";
 import { startPostgres } from "../local/postgres/start-postgres.ts";
 import { applyMigrations } from "../local/stack/apply-migrations.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
-import { readMigrations } from "./deploy/migrations.ts";
+import { readMigrations } from "../local/stack/read-migrations.ts";
 import { describeSchema } from "./describe-schema.ts";
 import { releaseMigration } from "./release-migration.ts";
 

@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { PROJECT_ROOT } from "./project-root.ts";
+import { readMigrations, statementsOf } from "./read-migrations.ts";
 
 const LONGEST_REASON = 600;
 
 /**
  * Applies `supabase/migrations` with the Supabase CLI, as a deployment does. A database that has them all needs no CLI, which takes a
- * second of processor time to find that out.
+ * second of processor time to find that out, and compares versions only: an edited migration would go unnoticed.
  *
  * @param home the CLI's home folder; never the person's own
  * @param signal ends the CLI; the migration under way is rolled back
@@ -19,7 +20,13 @@ export async function applyMigrations(
   signal?: AbortSignal,
   project = PROJECT_ROOT,
 ): Promise<void> {
-  if (await hasAll(databaseUrl, project)) return;
+  const applied = await readApplied(databaseUrl);
+  const wanted = await readMigrations(join(project, "supabase/migrations"));
+  const isEdited = wanted.some(
+    ({ version, text }) => (applied.get(version) ?? statementsOf(text)) !== statementsOf(text),
+  );
+  if (isEdited) throw otherMigrations();
+  if (applied.size === wanted.length && wanted.every(({ version }) => applied.has(version))) return;
   await Deno.mkdir(home, { recursive: true });
   const url = new URL(databaseUrl);
   const password = decodeURIComponent(url.password);
@@ -35,26 +42,29 @@ export async function applyMigrations(
   const began = lines.findLastIndex((line) => line.startsWith("Applying migration"));
   const message = lines.slice(Math.max(began, 0)).join(" ");
   if (/inserted before the last migration|not found in local migrations/.test(message)) {
-    throw new Error("The migrations differ from those that made this data. Delete the data: npm start -- --reset");
+    throw otherMigrations();
   }
   throw new Error(`The migrations could not be applied: ${message.slice(0, LONGEST_REASON)}`);
 }
 
-/** Whether the migrations that are applied are those of the folder, by their versions, which is all that the CLI compares. */
-async function hasAll(databaseUrl: string, project: string): Promise<boolean> {
-  const files = await Array.fromAsync(Deno.readDir(join(project, "supabase/migrations")));
-  const versions = files.flatMap(({ name }) => /^(\d+)_.*\.sql$/.exec(name)?.[1] ?? []).sort();
+/** The applied migrations: version → statements, null where the history has none. */
+async function readApplied(databaseUrl: string): Promise<Map<string, string | null>> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   try {
-    const applied = await sql<{ version: string }[]>`
-      select version from supabase_migrations.schema_migrations order by version`;
-    return applied.map(({ version }) => version).join() === versions.join();
+    const rows = await sql<{ version: string; text: string | null }[]>`
+      select version, array_to_string(statements, ' ') as text from supabase_migrations.schema_migrations`;
+    return new Map(rows.map(({ version, text }) => [version, text === null ? null : statementsOf(text)]));
   } catch {
-    return false; // there is no such table, or the CLI says what is wrong
+    return new Map(); // there is no such table, or the CLI says what is wrong
   } finally {
     await sql.end({ timeout: 1 });
   }
 }
+
+const otherMigrations = () =>
+  new Error(
+    "The data was made by other migrations than this checkout's: start the checkout that made it, or `--reset` deletes it and starts again.",
+  );
 
 /** Runs this checkout's Supabase CLI in its root or in another project's, without telemetry and with its own home folder. */
 export async function supabaseCli(

@@ -28,7 +28,7 @@ export async function loadStackKeys(dataDir: string): Promise<StackKeys> {
   if (kept !== undefined) {
     const parsed = schema.safeParse(parseJson(kept));
     if (parsed.success) return parsed.data;
-    throw new Error(`${path} cannot be read as keys. Delete the data: npm start -- --reset`);
+    throw new Error(`${path} cannot be read as keys: --reset deletes the data and starts again.`);
   }
   const keys: StackKeys = {
     signingKey: await generateSigningKey(),

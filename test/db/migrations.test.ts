@@ -37,6 +37,13 @@ test("a database that lacks the newest migration → gets it, and nothing else c
   expect([await readEverything(db.sql), await describeSchema(db.sql), await settings()]).toEqual(before);
 }, 120_000); // the CLI starts slowly on a busy machine
 
+test("a migration was edited after it was applied → the start says to reset, although the CLI would find nothing to do", async () => {
+  await db.sql`update supabase_migrations.schema_migrations set statements[1] = statements[1] || ' -- edited' where name = 'projects'`;
+  const apply = applyMigrations(migrationUrlOf(db.url), join(inject("stack").dataDir, "cli-home"));
+  await expect(apply).rejects.toThrow(/other migrations than this checkout's.*--reset/);
+  await db.sql`update supabase_migrations.schema_migrations set statements[1] = replace(statements[1], ' -- edited', '') where name = 'projects'`;
+});
+
 test("the local stack starts again on the migrated database → everything stays as the migrations left it", async () => {
   const before = await readEverything(db.sql);
   expect(before.filter((entry) => entry.startsWith("default grants")).length).toBeGreaterThan(0); // what later tables get

@@ -8,7 +8,7 @@ import { configStage } from "../../tools/deploy/config-stage.ts";
 import { migrationsStage, vaultStage } from "../../tools/deploy/database-stages.ts";
 import { functionsStage } from "../../tools/deploy/function-stages.ts";
 import { healthStage } from "../../tools/deploy/health-stage.ts";
-import { readMigrations } from "../../tools/deploy/migrations.ts";
+import { readMigrations } from "../../local/stack/read-migrations.ts";
 import type { Stage } from "../../tools/deploy/stage.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
-import { compareMigrations, readMigrations, scheduledJobs } from "../../tools/deploy/migrations.ts";
+import { readMigrations } from "../../local/stack/read-migrations.ts";
+import { compareMigrations, scheduledJobs } from "../../tools/deploy/migrations.ts";
 import { explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
 import { createProgress, createSecretKeeper } from "../../tools/deploy/output.ts";
 import { vaultSql } from "../../tools/deploy/database-stages.ts";

@@ -7,7 +7,7 @@ import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { type DemoStep, runDemo } from "../../tools/demo/run-demo.ts";
-import { readMigrations } from "../../tools/deploy/migrations.ts";
+import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { migrationName } from "../../tools/install/source.ts";
 import { releaseMigration } from "../../tools/release-migration.ts";
 import { readEverything } from "../support/database/everything.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
-import { readMigrations } from "../../tools/deploy/migrations.ts";
+import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { releaseMigration } from "../../tools/release-migration.ts";
 
 const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), "utf8");

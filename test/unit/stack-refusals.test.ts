@@ -53,7 +53,7 @@ test("a database folder that holds something else → one line, exit 1, and it i
 test("keys that cannot be read, a data folder that is a file → one line, exit 1", async () => {
   const file = join(dataDir, "keys.json");
   await Deno.writeTextFile(file, "{");
-  const keys = { code: 1, said: [expect.stringMatching(/keys\.json cannot be read .* --reset$/)] };
+  const keys = { code: 1, said: [expect.stringMatching(/keys\.json cannot be read .* --reset deletes the data/)] };
   expect(await refusal([])).toEqual(keys);
   const folder = { code: 1, said: [expect.stringMatching(/^The data folder .* cannot be used/)] };
   expect(await refusal(["--data", file])).toEqual(folder);

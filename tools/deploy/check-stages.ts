@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { webhookSecret } from "../../shared/platform/environment.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
+import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { type DatabaseState, readDatabase, readIdentity } from "./database-state.ts";
 import { readVersions } from "./function-stages.ts";
-import { compareMigrations, migrationDigest, readMigrations } from "./migrations.ts";
+import { compareMigrations, migrationDigest } from "./migrations.ts";
 import { DeployError } from "./output.ts";
 import type { Deployment, Stage } from "./stage.ts";
 import { parseJson } from "./supabase-cli.ts";

@@ -1,10 +1,11 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { webhookSecret } from "../../shared/platform/environment.ts";
 import { inProject } from "./config-stage.ts";
 import { readDatabase } from "./database-state.ts";
-import { readMigrations, scheduledJobs } from "./migrations.ts";
+import { scheduledJobs } from "./migrations.ts";
 import { DeployError } from "./output.ts";
 import type { Deployment, Stage } from "./stage.ts";
 

@@ -1,28 +1,7 @@
-import { join } from "node:path";
-import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+import { statementsOf } from "../../local/stack/read-migrations.ts";
 
-type Migration = { version: string; name: string; file: string; text: string };
-
-/** The migrations of this checkout, oldest first. */
-export async function readMigrations(folder = join(PROJECT_ROOT, "supabase/migrations")): Promise<Migration[]> {
-  const files: string[] = [];
-  for await (const { name } of Deno.readDir(folder)) if (/^\d+_.*\.sql$/.test(name)) files.push(name);
-  return await Promise.all(
-    files.sort().map(async (file) => ({
-      version: file.slice(0, file.indexOf("_")),
-      name: file.slice(file.indexOf("_") + 1, -".sql".length),
-      file,
-      text: await Deno.readTextFile(join(folder, file)),
-    })),
-  );
-}
-
-/**
- * The digest of a migration's statements. Semicolons and white space do not count, because the CLI records statements
- * without them.
- */
-export const migrationDigest = (text: string): Promise<string> =>
-  sha256Hex(text.replace(/[; \t\r\n]+/g, " ").replace(/^ | $/g, ""));
+/** The digest of a migration's statements. */
+export const migrationDigest = (text: string): Promise<string> => sha256Hex(statementsOf(text));
 
 /**
  * Compares by version: the migrations that a database lacks, an app's own, those that `add` copied from ours, and ours applied
