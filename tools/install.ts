@@ -2,6 +2,7 @@
 import process from "node:process";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { oneLine } from "../local/stack/command-line.ts";
 import { parseOptions, runMain } from "./command-line.ts";
 import { applyChanges, type Changes, readApp } from "./install/app.ts";
 import { planAdd } from "./install/plan-add.ts";
@@ -91,7 +92,5 @@ async function carryOut(folder: string, changes: Changes, isDryRun: boolean): Pr
   if (!isDryRun) await applyChanges(folder, changes);
 }
 
-runMain(main, {
-  describe: (error) =>
-    error instanceof InstallError ? error.message : String(error instanceof Error ? error.stack : error),
-});
+// A refusal may have several lines.
+runMain(main, { describe: (error) => (error instanceof InstallError ? error.message : oneLine(error)) });
