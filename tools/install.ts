@@ -25,8 +25,9 @@ const WHAT_GOES = `With its migration, the database loses everything of Keyframe
 their secrets, events and deliveries, models and settings. The films' files stay in the buckets projects and keyframe-outputs until
 you empty and delete them in Studio (Storage).`;
 
-const NEXT_AFTER_ADD = `Next, as for every change of yours (docs/install.md has the secrets):
-  supabase db push --remote && supabase config push --remote && supabase functions deploy --remote`;
+const NEXT_AFTER_ADD = `Next, with Supabase CLI 3 (docs/install.md has the secrets):
+  supabase db push --remote && supabase functions deploy --remote
+Then add keyframe and keyframe_worker to the exposed schemas (dashboard: Project settings, Data API).`;
 
 async function main(): Promise<number> {
   const { values: given, positionals } = parseOptions({
