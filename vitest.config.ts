@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
 const patience = { testTimeout: 30_000, hookTimeout: 90_000 };
@@ -14,7 +15,7 @@ const project = (name: string, include: string, more: object) => ({
 });
 const withStack = { globalSetup: ["test/support/stack/global-setup.ts"] };
 const unit = project("unit", "unit", {
-  alias: { typescript: typescript5.pathname },
+  alias: { typescript: fileURLToPath(typescript5) },
   server: { deps: { inline: ["openapi-typescript"] } },
 });
 const stack = project("stack", "{db,api,e2e,faults,security,conformance}", withStack);

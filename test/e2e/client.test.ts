@@ -1,6 +1,7 @@
 import * as supabaseJs from "@supabase/supabase-js";
 import { build, transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { installClient } from "../../tools/starter/install-client.ts";
@@ -13,7 +14,6 @@ import { startFlowReceiver } from "../support/receiver/receiver.ts";
 
 // The client as apps have it: packed and installed, or bundled into a page, against the running stack.
 
-const ROOT = new URL("../../", import.meta.url).pathname;
 const { url, publishableKey } = inject("stack");
 const read = (path: string) => Deno.readTextFile(path);
 const undo: (() => Promise<unknown>)[] = [];

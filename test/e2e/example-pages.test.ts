@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { freePort } from "../../local/network.ts";
+import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { promptWith } from "../support/film/film-maker.ts";
@@ -11,7 +12,6 @@ import { until } from "../support/until.ts";
 
 // examples/browser-page and examples/vite-react in a real browser, served as their READMEs say, against the running stack.
 
-const ROOT = new URL("../../", import.meta.url).pathname;
 const VITE = [Deno.execPath(), "run", "-A", `${ROOT}node_modules/vite/bin/vite.js`];
 const { url, publishableKey, dataDir } = inject("stack");
 const ends: (() => Promise<unknown>)[] = [];

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 import { PROJECT } from "../support/tools/deploy-platform.ts";
 import { type DeployScene, openDeployScene } from "../support/tools/deploy-scene.ts";
 import { supabaseCli } from "../../local/stack/apply-migrations.ts";
@@ -6,7 +7,6 @@ import { supabaseCli } from "../../local/stack/apply-migrations.ts";
 // docs/quickstart.md as it stands: every block runs in order, in one shell per block. `npm start` is the running stack, the hosted project is
 // a Postgres and the stand-in for Supabase's Management API, and <ref> and … are filled in.
 
-const ROOT = new URL("../../", import.meta.url).pathname;
 const page = await Deno.readTextFile(`${ROOT}docs/quickstart.md`);
 const blocks = [...page.matchAll(/^```(sh|js|sql)\n(.*?)^```$/gms)].map(([, kind = "", text = ""]) => ({ kind, text }));
 const stack = inject("stack");
@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 /** The working tree, which git clone would have only when committed. What is installed here is linked, so nothing is installed there. */
-const CLONE = `git -C ${ROOT} ls-files -coz --exclude-standard | tar -C ${ROOT} --null -T - -c | tar -x -C keyframe`;
+const CLONE = `git -C "${ROOT}" ls-files -coz --exclude-standard | tar -C "${ROOT}" --null -T - -c | tar -x -C keyframe`;
 
 /** What stands in the page → what runs here. Each must be found. */
 const found = new Set<string>();
@@ -37,7 +37,7 @@ const filledIn = (text: string) => {
   const replacements: [string, string][] = [
     [
       "git clone https://github.com/<owner>/keyframe && cd keyframe\nnpm start\n",
-      `mkdir keyframe && ${CLONE} && ln -s ${ROOT}node_modules keyframe/node_modules && : > keyframe/local/install-missing.mjs\n`,
+      `mkdir keyframe && ${CLONE} && ln -s "${ROOT}node_modules" keyframe/node_modules && : > keyframe/local/install-missing.mjs\n`,
     ],
     ["http://127.0.0.1:54321", stack.url],
     ["sb_publishable_…", stack.publishableKey],

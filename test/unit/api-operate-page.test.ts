@@ -1,10 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 import { metricsOf } from "../../supabase/functions/api/routes/metrics.ts";
 import { sampleFigures } from "./api-figures.ts";
 
-const ROOT = new URL("../../", import.meta.url).pathname;
 const page = await readFile(join(ROOT, "docs/operate.md"), "utf8");
 const section = (title: string) => page.split(/^## /m).find((one) => one.startsWith(title)) ?? "";
 

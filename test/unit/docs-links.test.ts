@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 
-const ROOT = new URL("../../", import.meta.url).pathname;
 const inFolder = async (folder: string) => (await readdir(join(ROOT, folder))).map((name) => `${folder}/${name}`);
 const pages = [
   ...["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "client/README.md", "examples/README.md"],

@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { freePort } from "../../../local/network.ts";
 import { Watchdog } from "../../../local/stack/child-process.ts";
 import { describeFunction } from "../../../local/stack/describe-children.ts";
@@ -22,7 +23,7 @@ async function measureCold({ quick, progress }: BenchContext): Promise<Result> {
       ...FUNCTION_NAMES.map((name) => [name, () => measureFirstAnswer(keys, watchdog, name)] as const),
       [
         BARE,
-        () => measureFirstAnswer(keys, watchdog, "api", new URL("bare-function.ts", import.meta.url).pathname),
+        () => measureFirstAnswer(keys, watchdog, "api", fileURLToPath(new URL("bare-function.ts", import.meta.url))),
       ] as const,
     ]);
     await measureInTurn(ways, 1, () => undefined); // fills the disk cache and Deno's cache of compiled code

@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { freePort } from "../../../local/network.ts";
 import { functionArguments, HOSTED_DENO, hostedDenoMissing } from "../../../local/stack/function-arguments.ts";
 import { sign } from "../../../shared/webhooks/signature.ts";
@@ -17,7 +18,7 @@ const ALLOWED_MS = 2_000;
 /** The sweep would send one every five seconds. */
 const KICK_EVERY_MS = 1_000;
 
-const HOSTED_DELIVER = new URL("hosted-deliver.ts", import.meta.url).pathname;
+const HOSTED_DELIVER = fileURLToPath(new URL("hosted-deliver.ts", import.meta.url));
 
 export const hostedBenchmark: Benchmark = { name: "hosted", run: measureHosted };
 

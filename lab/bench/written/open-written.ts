@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { freePort } from "../../../local/network.ts";
 import { type FunctionProcess, startFunction } from "../processes.ts";
 import type { BenchStack } from "../stack.ts";
@@ -28,7 +29,7 @@ export async function openWritten(stack: BenchStack): Promise<FunctionProcess & 
     select model, extras from keyframe.models where step = 'first-frame' and is_default`;
   if (!model) throw new Error("There is no default model for first frames.");
   const port = freePort();
-  const file = new URL("function.ts", import.meta.url).pathname;
+  const file = fileURLToPath(new URL("function.ts", import.meta.url));
   const env = {
     SUPABASE_URL: url,
     PUBLISHABLE_KEY: keys.publishableKey,
