@@ -181,10 +181,7 @@ const TOURS: Record<string, () => Tour> = {
 const DESK = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
 
-/** Ends when nothing is fading any more. */
-async function switchTo(page: Page, colorScheme: "light" | "dark"): Promise<void> {
-  await page.emulateMedia({ colorScheme });
-  await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor({ state: "attached" });
+async function untilNothingFades(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const frame = () => new Promise(requestAnimationFrame);
     const isFading = () => document.getAnimations().some((one) => one instanceof CSSTransition);
@@ -193,12 +190,19 @@ async function switchTo(page: Page, colorScheme: "light" | "dark"): Promise<void
   });
 }
 
+async function switchTo(page: Page, colorScheme: "light" | "dark"): Promise<void> {
+  await page.emulateMedia({ colorScheme });
+  await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor({ state: "attached" });
+  await untilNothingFades(page);
+}
+
 /**
  * Of a page as it stands: what axe finds in one scheme, what of it is contrast in the other, where the page is left, and whether a phone
  * has to scroll sideways.
  */
 async function findings(page: Page): Promise<string[]> {
   const isDark = await page.evaluate(() => matchMedia("(prefers-color-scheme: dark)").matches);
+  await untilNothingFades(page);
   const found = await axeFindings(page);
   await switchTo(page, isDark ? "light" : "dark");
   found.push(...(await axeFindings(page, ["color-contrast"])).map((finding) => `in the other scheme, ${finding}`));
