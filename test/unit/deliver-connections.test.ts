@@ -124,6 +124,13 @@ describe("connections that stay open", () => {
     expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
   });
 
+  test("more than the system takes at once → sent in parts, and whole", async () => {
+    const receiver = await receive((socket) => socket.write(answer("200 OK")));
+    const body = "y".repeat(4_000_000);
+    expect(await makeAttempt()({ ...to(receiver), body })).toMatchObject({ status_code: 200 });
+    expect(receiver.requests[0]?.endsWith(`\r\n\r\n${body}`)).toBe(true);
+  });
+
   test("an answer cut off after 64 KiB → its connection is not used again", async () => {
     const receiver = await receive((socket) => socket.write(answer("200 OK", "y".repeat(200_000))));
     const attempt = makeAttempt();
