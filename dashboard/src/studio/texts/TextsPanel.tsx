@@ -68,20 +68,22 @@ export function TextsPanel({ state }: { state: TextsState }) {
             Description
           </Button>
           <TextsStatus isDirty={isDirty} isSaving={isSaving} />
-          {isDirty && (
-            <Button size="xs" variant="default" onClick={discard}>
-              {conflict === null ? "Discard" : "Use the saved text"}
-            </Button>
-          )}
-          {conflict === null ? (
-            <BusyButton type="submit" size="xs" variant="default" isBusy={isSaving} isOff={!canSave}>
-              Save
-            </BusyButton>
-          ) : (
-            <Button size="xs" variant="default" onClick={() => saveOver().catch(() => undefined)}>
-              Keep my text
-            </Button>
-          )}
+          <Group gap="xs" ml="auto">
+            {isDirty && (
+              <Button size="xs" variant="default" onClick={discard}>
+                {conflict === null ? "Discard" : "Use the saved text"}
+              </Button>
+            )}
+            {conflict === null ? (
+              <BusyButton type="submit" size="xs" variant="default" isBusy={isSaving} isOff={!canSave}>
+                Save
+              </BusyButton>
+            ) : (
+              <Button size="xs" variant="default" onClick={() => saveOver().catch(() => undefined)}>
+                Keep my text
+              </Button>
+            )}
+          </Group>
         </Group>
         {error !== null && isDirty && conflict === null && <ErrorNotice title="Could not save" error={error} />}
       </Stack>
