@@ -200,6 +200,7 @@ test.each([
 test.each<[string, Uint8Array]>([
   ["no moov", join(ftyp, mdat)],
   ["no mdat", join(ftyp, moov)],
+  ["the beginning of one more box", join(ftyp, moov, mdat, zeros(7))],
   ["two moov", join(ftyp, moov, moov, mdat)],
   ["sound alone", join(ftyp, box("moov", mvhd(1000, 5000), track("soun", 0, 0)), mdat)],
   ["no duration", join(ftyp, box("moov", mvhd(1000, 0), track("vide", 1280, 720)), mdat)],
