@@ -82,8 +82,9 @@ async function makeFilm(fields: Record<string, string>): Promise<void> {
   await click("Make the film");
 }
 
-/** Both frames show, and Chromium plays the video: it has moved on from its start. */
+/** Both frames show, one after the other, and Chromium plays the video: it has moved on from its start. */
 async function expectFilm(...frames: string[]): Promise<void> {
+  for (const name of frames) await page.getByAltText(name).waitFor();
   const video = page.locator("video");
   await video.waitFor();
   await video.evaluate((element: HTMLVideoElement) => element.play());
@@ -115,10 +116,10 @@ describe("examples/browser-page", { timeout: 150_000 }, () => {
     const watch = `(line) => { said = []; new MutationObserver(() => said.push(line.textContent)).observe(line, { childList: true }); }`;
     await page.evaluate(`(${watch})(document.getElementById("status"))`);
     await makeFilm({ Title: "Harbour", ...prompts });
+    await expectFilm("The first frame", "The last frame");
     await says("Done.");
     const said = await page.evaluate<string[]>("said");
     expect(said).toContain("video: queued"); // it has a slot, so it waits in no queue
-    await expectFilm("The first frame", "The last frame");
   });
 
   test("a step that fails → its sentence, no picture, and the form can be sent again", async () => {
