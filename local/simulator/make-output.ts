@@ -9,8 +9,6 @@ import type { OutputBytes, StoredFiles } from "./stored-files.ts";
 export type Studio = { pictures: Drawer; films: Drawer; source: InputSource; imageWidth: number };
 type InputImages = { first: InputImage | null; last: InputImage | null; references: InputImage[] };
 
-const filmWidth = 640;
-
 /** Loads every image of the input. A field that the model ignores together with another one is not loaded. */
 export async function loadInputs(model: Model, prediction: Prediction, studio: Studio): Promise<InputImages> {
   const { input } = prediction;
@@ -56,9 +54,9 @@ export async function makeImages(
 }
 
 /** The video has the requested length and the aspect ratio of its first frame. */
-export function planVideo({ input }: Prediction, { first }: InputImages): FilmPlan {
+export function planVideo({ input }: Prediction, { first }: InputImages, { imageWidth }: Studio): FilmPlan {
   const ratio = first ? "match_input_image" : input.aspect_ratio;
-  const size = pictureSize(ratio, filmWidth, first?.image);
+  const size = pictureSize(ratio, imageWidth, first?.image);
   return planFilm(typeof input.duration === "number" ? input.duration : null, size);
 }
 

@@ -48,7 +48,7 @@ export async function runPrediction(prediction: Prediction, model: Model, stage:
 async function work(prediction: Prediction, model: Model, stage: Stage): Promise<OutputBytes[]> {
   const { faults } = prediction;
   const images = await loadInputs(model, prediction, stage.studio);
-  const plan = model.output === "video" ? planVideo(prediction, images) : null;
+  const plan = model.output === "video" ? planVideo(prediction, images, stage.studio) : null;
   const steps = plan ? plan.frames : imageSteps;
   const report = progressReporter(prediction, steps, stage);
   // With a run delay, that is the first half of a video's progress and the encoding is the second.

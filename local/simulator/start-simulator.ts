@@ -22,7 +22,7 @@ export type SimulatorOptions = {
   /** The base of URLs in responses, when it is not `http://127.0.0.1:<port>`. */
   publicUrl?: string;
   outputLifetimeMs?: number;
-  /** Width of a 16:9 image: 640 by default, or 1280 for large ones. */
+  /** Width of a 16:9 image or video in pixels, 640 by default. */
   imageWidth?: number;
   wall?: () => number;
   fetch?: typeof fetch;
@@ -98,10 +98,7 @@ const schema = z.object({
   SIMULATOR_RUN_DELAY_MS: delay.default(0),
   SIMULATOR_CALLBACK_RETRY_MS: list.optional(),
   SIMULATOR_OUTPUT_LIFETIME_MS: z.coerce.number().min(1).optional(),
-  SIMULATOR_IMAGE_WIDTH: z.coerce
-    .number()
-    .pipe(z.literal([640, 1280]))
-    .optional(),
+  SIMULATOR_IMAGE_WIDTH: z.coerce.number().int().min(16).max(1280).optional(),
   SIMULATOR_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
 });
 

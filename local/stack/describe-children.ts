@@ -69,6 +69,7 @@ export function describeSimulator(setting: Setting, port: number): SupervisedOpt
     SIMULATOR_WEBHOOK_SECRET: setting.keys.replicateWebhookSecret,
     SIMULATOR_START_DELAY_MS: String(setting.simulator?.startDelayMs ?? 400),
     SIMULATOR_RUN_DELAY_MS: String(setting.simulator?.runDelayMs ?? 1200),
+    SIMULATOR_IMAGE_WIDTH: String(setting.simulator?.imageWidth ?? 640),
   });
 }
 

@@ -11,8 +11,8 @@ export type StackOptions = {
   databaseUrl?: string | undefined;
   /** KEYFRAME_REPLICATE_API_TOKEN: the real Replicate instead of the simulator. */
   provider?: ProviderSettings | undefined;
-  /** How long the simulator takes, in ms. */
-  simulator?: { startDelayMs: number; runDelayMs: number } | undefined;
+  /** How long the simulator takes, in ms, and how wide its pictures are, in pixels. */
+  simulator?: { startDelayMs: number; runDelayMs: number; imageWidth?: number } | undefined;
   /** For tests: the folder whose `supabase` folder runs, instead of this checkout. */
   project?: string | undefined;
   /** For fault tests: a file that makes Storage fail (local/platform/storage-faults.ts). */

@@ -94,7 +94,7 @@ async function expectFilm(...frames: string[]): Promise<void> {
   await expect.poll(seconds, patience).toEqual(plays);
   for (const name of frames) {
     const width = () => page.getByAltText(name).evaluate((image) => "naturalWidth" in image && image.naturalWidth);
-    await expect.poll(width, patience).toBe(640);
+    await expect.poll(width, patience).toBe(160);
   }
 }
 

@@ -41,7 +41,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     port: 0,
     durable: false,
     databaseUrl: Deno.env.get("KEYFRAME_DATABASE_URL") || undefined,
-    simulator: { startDelayMs: 0, runDelayMs: 0 },
+    // A film of 640 pixels takes a second of a core, one of 160 a tenth.
+    simulator: { startDelayMs: 0, runDelayMs: 0, imageWidth: 160 },
     dashboard: true,
     onProblem: (line) => console.error(`stack: ${line}`),
   }).catch(async (error) => {

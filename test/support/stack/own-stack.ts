@@ -46,7 +46,7 @@ export async function startOwnStack({
 }: { ownServer?: boolean } & Partial<Pick<StackOptions, "port" | "provider">> = {}): Promise<OwnStack> {
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-flow-" });
   const database = ownServer ? undefined : await cloneTemplate();
-  const simulator = { startDelayMs: 0, runDelayMs: 0 };
+  const simulator = { startDelayMs: 0, runDelayMs: 0, imageWidth: 160 };
   const start = () => startStack({ dataDir, port: 0, databaseUrl: database, durable: false, simulator, ...options });
   const stack = await (database === undefined ? start() : inTurn(database, dataDir, start)).catch(async (error) => {
     await removeData(dataDir);
