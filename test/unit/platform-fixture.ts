@@ -1,5 +1,6 @@
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import postgres, { type Sql } from "postgres";
+import { vi } from "vitest";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { createPlatform } from "../../local/platform/create-platform.ts";
 import { generateSigningKey, type SigningKey } from "../../local/platform/session-tokens.ts";
@@ -8,9 +9,6 @@ import { type RunningPostgres, startPostgres } from "../../local/postgres/start-
 export const PUBLISHABLE_KEY = "sb_publishable_0123456789abcdefghij";
 export const SECRET_KEY = "sb_secret_0123456789abcdefghij";
 export const LITE_SECRET = "between-the-gateway-and-lite-only-0123456789";
-
-// lite writes every error of a statement to the console, also those a test asks for.
-console.error = () => undefined;
 
 export interface TestPlatform {
   url: string;
@@ -29,6 +27,8 @@ export interface TestPlatform {
 
 /** Postgres, the platform's roles and tables, and the gateway on a free port; all of it thrown away by stop(). */
 export async function startTestPlatform(): Promise<TestPlatform> {
+  // lite writes every error of a statement to the console, also those a test asks for.
+  const console = vi.spyOn(globalThis.console, "error").mockReturnValue();
   const folder = await Deno.makeTempDir({ prefix: "kf-platform-" });
   await Deno.chmod(folder, 0o755);
   const server = await startPostgres({ dataDir: `${folder}/postgres`, durable: false });
@@ -75,6 +75,7 @@ export async function startTestPlatform(): Promise<TestPlatform> {
       await Promise.all([admin.end({ timeout: 1 }), migrate.end({ timeout: 1 })]);
       await running.postgres.stop();
       await Deno.remove(folder, { recursive: true });
+      console.mockRestore();
     },
   };
   return running;
