@@ -258,6 +258,7 @@ begin
         and not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || i.name)
         and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
+      order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: nobody's thousands hold up another's
       limit max_images
     ) o
     group by o.owner_id order by o.owner_id

@@ -78,6 +78,13 @@ test("more than one call takes → the rest by the next calls; an administrator 
   await db.sql`update keyframe_private.settings set unused_references_after = default`;
 });
 
+test("one owner has more than a call takes → another's image goes with the same call", async () => {
+  for (let i = 0; i < 3; i++) await upload(40);
+  const other = await upload(31, (await addWorld(db)).owner);
+  expect(await note(2)).toBe(2);
+  expect(await files()).toContain(other);
+});
+
 test("a start uses it at that moment → the check waits for the start, and it stays", async () => {
   const reference = await upload(31);
   let looking: Promise<number | undefined> = Promise.resolve(-1);
