@@ -6,14 +6,11 @@ import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts"
 import { systemClock } from "../../../shared/worker/clock.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
 import { createExchange, type Exchange } from "./lanes/database.ts";
-import { createLanes, DELIVER_LIMITS } from "./lanes/lanes.ts";
+import { createLanes, DATABASE_TIMEOUT_MS, DELIVER_LIMITS } from "./lanes/lanes.ts";
 import type { createSender } from "./send/attempt.ts";
 import { deliverEnvironment } from "./environment.ts";
 
 const MAX_KICK_BYTES = 64 * 1024;
-
-/** Short, because results wait behind a call while the leases of their lanes run. */
-const DATABASE_TIMEOUT_MS = 5_000;
 
 const environment = readEnvironment(deliverEnvironment, (name) => Deno.env.get(name));
 const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;

@@ -11,6 +11,9 @@ export const LEASE_SECONDS = 2;
 /** While its last requests end, it calls every five seconds. */
 export const LAST_LEASE_SECONDS = 15;
 
+/** Short, because results wait behind a call while the leases of their lanes run. */
+export const DATABASE_TIMEOUT_MS = 5_000;
+
 /** Postgres renews a lease when a quarter of it has passed, so a call guarantees the rest. */
 const guaranteedMs = (leaseSeconds: number): number => leaseSeconds * 750;
 

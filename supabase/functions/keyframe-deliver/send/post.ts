@@ -4,7 +4,7 @@ import { createDeadline } from "../../../../shared/worker/deadline.ts";
 import { classifyError, type ErrorClass, SendError } from "./send-error.ts";
 
 /** For the whole request: name resolution, connection, handshake, sending and response. */
-const TIMEOUT_MS = 15_000;
+export const REQUEST_TIMEOUT_MS = 15_000;
 
 /** How much of a response is read before its connection is closed. */
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -27,7 +27,7 @@ export type PostSettings = ConnectionSettings & { timeoutMs?: number };
 type Answer = { statusCode: number; retryAfter: string | undefined };
 
 /** Follows no redirect and uses no proxy: it connects only to the addresses of `lookup`. */
-export function createPost({ timeoutMs = TIMEOUT_MS, ...connectionSettings }: PostSettings): Post {
+export function createPost({ timeoutMs = REQUEST_TIMEOUT_MS, ...connectionSettings }: PostSettings): Post {
   const connect = createConnections(connectionSettings);
   const within = createDeadline(timeoutMs);
 
