@@ -87,6 +87,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     say(`${await deleteSomeProjects(world)} projects with outputs were deleted`);
     const left = await waitUntilIdle(world, options.settleSeconds, say);
     if (describe(left) !== "") say(`work that did not end: ${describe(left)}`);
+    say(`checking the invariants${isBrief ? "" : ": three minutes or more, until idle connections are closed"}`);
     const verdicts = await checkInvariants(world, atStart, isBrief);
     const { applied, notApplied, calls } = world.ledger;
     const figures = { ...(await countAll(world)), ...isolation.figures };
