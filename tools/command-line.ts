@@ -14,6 +14,15 @@ export function parseOptions<const Config extends ParseArgsConfig>(
   }
 }
 
+/** For a command without options: prints its help and returns undefined when asked for, otherwise its other arguments. */
+export function argumentsOrHelp(args: string[], help: string, allowPositionals = false): string[] | undefined {
+  const options = { help: { type: "boolean", short: "h", default: false } } as const;
+  const { values, positionals } = parseOptions({ args, allowPositionals, options });
+  if (!values.help) return positionals;
+  console.log(help);
+  return undefined;
+}
+
 /** Runs a command and exits with its code. An error is printed in one line, and the exit code is `failed`. */
 export function runMain(
   main: () => Promise<number>,

@@ -3,7 +3,9 @@ import { createProgress, createSecretKeeper } from "./deploy/output.ts";
 import { readDeployArguments, readDeploySettings } from "./deploy/settings.ts";
 import { runDeployment } from "./deploy/run-deployment.ts";
 import { createSupabaseCli } from "./deploy/supabase-cli.ts";
-import { oneLine } from "../local/stack/command-line.ts";
+import { oneLine, stopSignals } from "../local/stack/command-line.ts";
+import { PROJECT_ROOT } from "../local/stack/project-root.ts";
+import { pause } from "../shared/platform/pause.ts";
 
 const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe needs on a hosted Supabase project
 
@@ -20,11 +22,6 @@ const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe 
 Run it again at any time: it changes only what differs. See docs/deploy.md.`;
 
 const keeper = createSecretKeeper();
-const clock = {
-  now: Date.now,
-  sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
-  timeout: (ms: number) => AbortSignal.timeout(ms),
-};
 
 async function main(): Promise<number> {
   const args = readDeployArguments(Deno.args);
@@ -42,14 +39,23 @@ async function main(): Promise<number> {
   ]) {
     keeper.add(secret);
   }
+  const stop = stopSignals();
+  const clock = {
+    now: Date.now,
+    sleep: async (ms: number) => {
+      await pause(ms, stop);
+      stop.throwIfAborted();
+    },
+    timeout: (ms: number) => AbortSignal.any([AbortSignal.timeout(ms), stop]),
+  };
   const print = (line: string) => console.log(keeper.hide(line));
   const progress = createProgress(print);
-  const cli = createSupabaseCli(settings.project, environment, progress);
+  const cli = createSupabaseCli(settings.project, environment, progress, PROJECT_ROOT, stop);
   print(
     settings.dryRun ? `Plan for ${settings.project}; nothing is changed:\n` : `Deploying to ${settings.project}:\n`,
   );
   const found = { secretDigests: new Map<string, string>() };
-  await runDeployment({ settings, cli, fetch, clock, progress, keeper, found }, print);
+  await runDeployment({ settings, cli, fetch, clock, progress, keeper, stop, found }, print);
   print(
     settings.dryRun ? "\nWithout --dry-run this is done." : `\nKeyframe runs at ${settings.clientUrl}/functions/v1/api`,
   );

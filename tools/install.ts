@@ -4,7 +4,8 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { oneLine } from "../local/stack/command-line.ts";
 import { parseOptions, runMain } from "./command-line.ts";
-import { applyChanges, type Changes, readApp } from "./install/app.ts";
+import { type App, readApp } from "./install/app.ts";
+import { applyChanges, type Changes } from "./install/apply-changes.ts";
 import { planAdd } from "./install/plan-add.ts";
 import { planForget, planRemove } from "./install/plan-remove.ts";
 import { InstallError, readSource } from "./install/source.ts";
@@ -16,6 +17,7 @@ remove [folder]   takes them out, and writes a migration that drops what Keyfram
   --dry-run              print what would be written and removed, and change nothing
   --function-name NAME   add: the name of the API's function, where the app has a function named api
   --force                replace or remove copied files that were edited
+  --drop OBJECT          remove: this object of the app may go too, as the migration's error names it; may be repeated
   --yes                  remove: do it, all data of Keyframe go with the migration
   --migrations           remove, after its migration is applied everywhere: delete the migrations' files too
 
@@ -37,6 +39,7 @@ async function main(): Promise<number> {
       "dry-run": { type: "boolean", default: false },
       "function-name": { type: "string" },
       force: { type: "boolean", default: false },
+      drop: { type: "string", multiple: true, default: [] },
       yes: { type: "boolean", default: false },
       migrations: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
@@ -61,6 +64,7 @@ async function main(): Promise<number> {
   }
   if (resolve(folder) === resolve(root)) throw new InstallError("Name the app's folder: npm run add -- <folder>");
   const app = await readApp(resolve(folder), source);
+  for (const link of app.links) console.log(`Symbolic link: ${link}`);
   const isDryRun = given["dry-run"];
   const options = { functionName, force: given.force, now: new Date() };
 
@@ -69,28 +73,28 @@ async function main(): Promise<number> {
     const from = app.record === undefined ? "" : `, from ${app.record.version}`;
     console.log(`Keyframe ${source.version}${from}, in ${app.folder}`);
     if (changes.write.size + changes.remove.length === 0) console.log("Everything is there already.");
-    await carryOut(app.folder, changes, isDryRun);
+    await carryOut(app, changes, isDryRun);
     if (!isDryRun) console.log(NEXT_AFTER_ADD);
     return 0;
   }
   if (given.migrations) {
     const { versions, ...changes } = planForget(app);
-    await carryOut(app.folder, changes, isDryRun);
+    await carryOut(app, changes, isDryRun);
     console.log(`Take them out of each database's history:
   supabase migration repair --status reverted ${versions.join(" ")} --remote=<ref>`);
     return 0;
   }
-  const changes = await planRemove(source, app, options);
+  const changes = await planRemove(source, app, { ...options, drop: given.drop });
   console.log(WHAT_GOES);
-  await carryOut(app.folder, changes, isDryRun || !given.yes);
+  await carryOut(app, changes, isDryRun || !given.yes);
   if (!isDryRun && !given.yes) throw new InstallError("Nothing was changed: run the command again with --yes.");
   return 0;
 }
 
-async function carryOut(folder: string, changes: Changes, isDryRun: boolean): Promise<void> {
+async function carryOut(app: App, changes: Changes, isDryRun: boolean): Promise<void> {
   for (const path of changes.write.keys()) console.log(`  ${isDryRun ? "would write" : "write"}   ${path}`);
   for (const path of changes.remove) console.log(`  ${isDryRun ? "would remove" : "remove"}  ${path}`);
-  if (!isDryRun) await applyChanges(folder, changes);
+  if (!isDryRun) await applyChanges(app, changes);
 }
 
 // A refusal may have several lines.

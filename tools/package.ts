@@ -1,52 +1,66 @@
-// npm run package: packs keyframe-supabase, the package of `npx keyframe-supabase add`. It runs on Node, which removes no types
-// in node_modules: so the command is bundled to one file of JavaScript, and the package has no dependencies.
 import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build } from "vite";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
+import { argumentsOrHelp, runMain } from "./command-line.ts";
 import { listFiles, readSource } from "./install/source.ts";
 
-const target = Deno.args[0] ?? join(PROJECT_ROOT, ".keyframe");
-const folder = join(target, "keyframe-supabase");
-const { code, version } = await readSource(PROJECT_ROOT);
-const migrations = await listFiles(PROJECT_ROOT, "supabase/migrations");
+const HELP = `npm run package -- [folder]   packs keyframe-supabase-<version>.tgz, the package of npx keyframe-supabase add
 
-await rm(folder, { recursive: true, force: true });
-for (const path of [...code.keys(), ...migrations, "supabase/config.toml", "tools/install/remove.sql", "LICENSE"]) {
-  await mkdir(join(folder, dirname(path)), { recursive: true });
-  await cp(join(PROJECT_ROOT, path), join(folder, path));
+  folder   where to put it (default .keyframe)`;
+
+/**
+ * The package runs on Node, which removes no types in node_modules: so the command is bundled to one file of JavaScript, and the
+ * package has no dependencies.
+ */
+async function main(): Promise<number> {
+  const args = argumentsOrHelp(Deno.args, HELP, true);
+  if (args === undefined) return 0;
+  const target = args[0] ?? join(PROJECT_ROOT, ".keyframe");
+  const folder = join(target, "keyframe-supabase");
+  const { code, version } = await readSource(PROJECT_ROOT);
+  const migrations = await listFiles(PROJECT_ROOT, "supabase/migrations");
+
+  await rm(folder, { recursive: true, force: true });
+  for (const path of [...code.keys(), ...migrations, "supabase/config.toml", "tools/install/remove.sql", "LICENSE"]) {
+    await mkdir(join(folder, dirname(path)), { recursive: true });
+    await cp(join(PROJECT_ROOT, path), join(folder, path));
+  }
+  await cp(join(PROJECT_ROOT, "tools/install/README.md"), join(folder, "README.md"));
+  const described = {
+    name: "keyframe-supabase",
+    version,
+    description: "Adds Keyframe, the open-source backend for AI film-making apps, to your Supabase project.",
+    license: "MIT",
+    type: "module",
+    bin: "tools/install.js",
+    engines: { node: ">=20.12" },
+  };
+  await writeFile(join(folder, "package.json"), `${JSON.stringify(described, null, 2)}\n`);
+  await build({
+    configFile: false,
+    root: PROJECT_ROOT,
+    logLevel: "warn",
+    ssr: { noExternal: true },
+    build: {
+      ssr: "tools/install.ts",
+      outDir: join(folder, "tools"),
+      emptyOutDir: false,
+      target: "node20",
+      minify: false,
+      rolldownOptions: { output: { entryFileNames: "install.js", banner: "#!/usr/bin/env node" } },
+    },
+  });
+
+  const { success, stdout, stderr } = await new Deno.Command("npm", {
+    args: ["pack", "--json", "--pack-destination", target],
+    cwd: folder,
+  }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  const [packed] = JSON.parse(new TextDecoder().decode(stdout)) as { filename: string; size: number }[];
+  await rm(folder, { recursive: true });
+  console.log(`${join(target, packed?.filename ?? "")} (${Math.round((packed?.size ?? 0) / 1024)} KiB)`);
+  return 0;
 }
-await cp(join(PROJECT_ROOT, "tools/install/README.md"), join(folder, "README.md"));
-const described = {
-  name: "keyframe-supabase",
-  version,
-  description: "Adds Keyframe, the open-source backend for AI film-making apps, to your Supabase project.",
-  license: "MIT",
-  type: "module",
-  bin: "tools/install.js",
-  engines: { node: ">=20.12" },
-};
-await writeFile(join(folder, "package.json"), `${JSON.stringify(described, null, 2)}\n`);
-await build({
-  configFile: false,
-  root: PROJECT_ROOT,
-  logLevel: "warn",
-  ssr: { noExternal: true },
-  build: {
-    ssr: "tools/install.ts",
-    outDir: join(folder, "tools"),
-    emptyOutDir: false,
-    target: "node20",
-    minify: false,
-    rolldownOptions: { output: { entryFileNames: "install.js", banner: "#!/usr/bin/env node" } },
-  },
-});
 
-const { success, stdout, stderr } = await new Deno.Command("npm", {
-  args: ["pack", "--json", "--pack-destination", target],
-  cwd: folder,
-}).output();
-if (!success) throw new Error(new TextDecoder().decode(stderr));
-const [packed] = JSON.parse(new TextDecoder().decode(stdout)) as { filename: string; size: number }[];
-await rm(folder, { recursive: true });
-console.log(`${join(target, packed?.filename ?? "")} (${Math.round((packed?.size ?? 0) / 1024)} KiB)`);
+runMain(main);

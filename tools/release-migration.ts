@@ -4,22 +4,35 @@ type Migration = { file: string; text: string };
 type Release = { file: string; text: string; replaced: string[] };
 
 const nameOf = (file: string) => file.replace(/^\d+_|\.sql$/g, "");
+const ownName = (version: string) => `release_${version.replaceAll(".", "_")}`;
+
+/** All migrations but the last one of this version. */
+export const othersThanRelease = <Each extends Migration>(migrations: Each[], version: string): Each[] =>
+  migrations.filter(({ file }) => nameOf(file) !== ownName(version));
 
 /**
- * The last migration of a version, which notes in keyframe_private.installation what the database has. It is made anew while the
- * version is unreleased. Throws when a migration of a released version was edited.
+ * The last migration of a version, which notes in keyframe_private.installation what the database has, and makes its rights. It is
+ * made anew while the version is unreleased. Throws when a migration of a released version was edited.
  *
  * @param migrations all files, oldest first
  * @param changelog a heading `## [version]` there means that the version is released
+ * @param rights the rights that the other migrations grant (describe-rights.ts)
  */
-export async function releaseMigration(migrations: Migration[], version: string, changelog: string): Promise<Release> {
-  const own = `release_${version.replaceAll(".", "_")}`;
-  const others = migrations.filter(({ file }) => nameOf(file) !== own);
+export async function releaseMigration(
+  migrations: Migration[],
+  version: string,
+  changelog: string,
+  rights: string,
+): Promise<Release> {
+  const own = ownName(version);
+  const others = othersThanRelease(migrations, version);
   const digests = await Promise.all(others.map(async ({ file, text }) => [nameOf(file), await migrationDigest(text)]));
   const last = others.at(-1)?.file ?? "0";
   const file = `${String(Number(last.slice(0, last.indexOf("_"))) + 100)}_${own}.sql`;
   const text = `-- Made by \`npm run schema\` after all other migrations of this version; never edited by hand.
 insert into keyframe_private.installation (version, migrations) values ('${version}', '${JSON.stringify(Object.fromEntries(digests), null, 2)}');
+
+${rights}
 `;
   const edited = await editedReleases(migrations, Object.fromEntries(digests), changelog);
   const present = migrations.find((each) => nameOf(each.file) === own);

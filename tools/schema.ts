@@ -1,40 +1,53 @@
-// npm run schema: writes the version's last migration and docs/schema.sql anew, the latter from a throw-away Postgres.
 import { join } from "node:path";
 import postgres from "postgres";
 import { installExtensions } from "../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../local/platform/bootstrap-platform.ts";
 import { startPostgres } from "../local/postgres/start-postgres.ts";
-import { applyMigrations } from "../local/stack/apply-migrations.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { readMigrations } from "../local/stack/read-migrations.ts";
+import { argumentsOrHelp, runMain } from "./command-line.ts";
+import { describeRights } from "./describe-rights.ts";
 import { describeSchema } from "./describe-schema.ts";
-import { releaseMigration } from "./release-migration.ts";
+import { othersThanRelease, releaseMigration } from "./release-migration.ts";
 
-const read = (path: string) => Deno.readTextFile(join(PROJECT_ROOT, path));
-const { version } = JSON.parse(await read("package.json")) as { version: string };
-const release = await releaseMigration(await readMigrations(), version, await read("CHANGELOG.md"));
-for (const file of release.replaced) await Deno.remove(join(PROJECT_ROOT, "supabase/migrations", file));
-await Deno.writeTextFile(join(PROJECT_ROOT, "supabase/migrations", release.file), release.text);
-await Deno.writeTextFile(
-  join(PROJECT_ROOT, "shared/platform/schema-version.ts"),
-  `// Made by \`npm run schema\`.
+const HELP = `npm run schema   writes the version's last migration and docs/schema.sql anew, after a change of the migrations
+
+It reads the schema from a throw-away Postgres. It has no options.`;
+
+async function main(): Promise<number> {
+  if (argumentsOrHelp(Deno.args, HELP) === undefined) return 0;
+  const read = (path: string) => Deno.readTextFile(join(PROJECT_ROOT, path));
+  const { version } = JSON.parse(await read("package.json")) as { version: string };
+  const migrations = await readMigrations();
+
+  const folder = await Deno.makeTempDir({ prefix: "keyframe-schema-" });
+  const server = await startPostgres({ dataDir: join(folder, "data"), durable: false });
+  const sql = postgres(server.url, { max: 1, onnotice: () => undefined });
+  try {
+    await bootstrapPlatform(sql);
+    await installExtensions(sql, { useReal: false });
+    for (const { text } of othersThanRelease(migrations, version)) await sql.begin((each) => each.unsafe(text));
+    const release = await releaseMigration(migrations, version, await read("CHANGELOG.md"), await describeRights(sql));
+    for (const file of release.replaced) await Deno.remove(join(PROJECT_ROOT, "supabase/migrations", file));
+    await Deno.writeTextFile(join(PROJECT_ROOT, "supabase/migrations", release.file), release.text);
+    await Deno.writeTextFile(
+      join(PROJECT_ROOT, "shared/platform/schema-version.ts"),
+      `// Made by \`npm run schema\`.
 /** The version of the migrations that the functions need, as in keyframe_private.installation. */
 export const SCHEMA_VERSION = "${version}";
 `,
-);
+    );
 
-const folder = await Deno.makeTempDir({ prefix: "keyframe-schema-" });
-const server = await startPostgres({ dataDir: join(folder, "data"), durable: false });
-const sql = postgres(server.url, { max: 1, onnotice: () => undefined });
-try {
-  await bootstrapPlatform(sql);
-  await installExtensions(sql, { useReal: false });
-  await applyMigrations(server.url, join(folder, "cli-home"));
-  const file = new URL("../docs/schema.sql", import.meta.url);
-  await Deno.writeTextFile(file, await describeSchema(sql));
-  console.log(`${file.pathname} is current.`);
-} finally {
-  await sql.end();
-  await server.stop();
-  await Deno.remove(folder, { recursive: true });
+    await sql.begin((last) => last.unsafe(release.text));
+    const file = new URL("../docs/schema.sql", import.meta.url);
+    await Deno.writeTextFile(file, await describeSchema(sql));
+    console.log(`${file.pathname} is current.`);
+  } finally {
+    await sql.end();
+    await server.stop();
+    await Deno.remove(folder, { recursive: true });
+  }
+  return 0;
 }
+
+runMain(main);

@@ -5,7 +5,7 @@ import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { removeData } from "../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../local/stack/start-stack.ts";
 import { stopSignals } from "../local/stack/command-line.ts";
-import { runMain } from "./command-line.ts";
+import { argumentsOrHelp, runMain } from "./command-line.ts";
 import { launchBrowser } from "./demo/browser.ts";
 import { ageData } from "./screenshots/age-data.ts";
 import { animate } from "./screenshots/animate.ts";
@@ -16,8 +16,12 @@ import { takePictures } from "./screenshots/take-pictures.ts";
 const MAX_ANIMATION_BYTES = 2_000_000;
 const FOLDER = join(PROJECT_ROOT, "docs", "screenshots");
 
-/** Takes the README's pictures and its animation, on a throw-away stack with films and webhook endpoints. */
+const HELP = `npm run screenshots   takes the README's pictures and its animation into docs/screenshots
+
+It starts a throw-away stack with films and webhook endpoints, and needs about a minute. It has no options.`;
+
 async function main(): Promise<number> {
+  if (argumentsOrHelp(Deno.args, HELP) === undefined) return 0;
   const signal = stopSignals();
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-screenshots-" });
   const simulator = { startDelayMs: 0, runDelayMs: 0 };

@@ -13,7 +13,6 @@ const settings = z.object({
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   RUN_PG_NET: flag,
   RUN_PG_CRON: flag,
-  KEYFRAME_EXIT_ON_STDIN_END: z.string().optional(),
 });
 
 /** The scheduler: the workers of those extensions that have a stand-in on this database. */
@@ -37,7 +36,6 @@ async function main(): Promise<void> {
   };
   Deno.addSignalListener("SIGTERM", end);
   Deno.addSignalListener("SIGINT", end);
-  if (env.KEYFRAME_EXIT_ON_STDIN_END === "1") void readToEndOfInput().then(end);
 
   const workers = [
     ...(env.RUN_PG_NET === "1" ? [runPgNetWorker] : []),
@@ -58,9 +56,5 @@ async function main(): Promise<void> {
 const log: Log = (level, message, details) => {
   console.log(JSON.stringify({ time: new Date().toISOString(), level, message, ...details }));
 };
-
-async function readToEndOfInput(): Promise<void> {
-  for await (const _chunk of Deno.stdin.readable);
-}
 
 await main();

@@ -12,17 +12,22 @@ export interface Lite {
    * @throws DatabaseUnavailable when Postgres is away
    */
   fileSizeLimit(bucket: string): Promise<number | null>;
+  /** Reads the schema again at the next request. False when it was read a moment ago. */
+  forgetSchema(): boolean;
   close(): Promise<void>;
 }
 
 const PING_MS = 2_000;
 const CLOSE_SECONDS = 10;
+/** A caller who asks for something unknown again and again must not make every request read the schema. */
+const FORGET_MS = 1_000;
 /** The time limit of a request to Auth or REST; statements end after 8 s, see platform-connection.ts. */
 const REQUEST_MS = 10_000;
 
 export function createLite(options: LiteOptions): Lite {
   let pool = openPool(options);
   let replacing: Promise<void> | undefined;
+  let forgottenAt = Number.NEGATIVE_INFINITY;
 
   // postgres.js keeps what it queued while Postgres was away: abandoned reservations would hold its connections for good.
   // A new pool has none of them.
@@ -67,6 +72,12 @@ export function createLite(options: LiteOptions): Lite {
       } catch (error) {
         throw used.lost.aborted ? new DatabaseUnavailable("Postgres went away") : error;
       }
+    },
+    forgetSchema() {
+      if (performance.now() - forgottenAt < FORGET_MS) return false;
+      forgottenAt = performance.now();
+      void pool.connection.clearSchemaCache();
+      return true;
     },
     close: () => pool.end(1),
   };

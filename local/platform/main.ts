@@ -33,7 +33,6 @@ const settingsSchema = z.object({
   /** The built dashboard, and the user of its button "Continue as demo user". */
   DASHBOARD_DIR: z.string().min(1).optional(),
   DEMO_USER: json.pipe(z.strictObject({ email: z.string(), password: z.string() })).optional(),
-  KEYFRAME_EXIT_ON_STDIN_END: z.string().optional(),
 });
 
 type Settings = z.infer<typeof settingsSchema>;
@@ -104,9 +103,6 @@ async function stop(): Promise<void> {
 }
 Deno.addSignalListener("SIGTERM", stop);
 Deno.addSignalListener("SIGINT", stop);
-if (settings.KEYFRAME_EXIT_ON_STDIN_END === "1") {
-  void Deno.stdin.readable.pipeTo(new WritableStream()).then(stop, stop);
-}
 
 console.log(JSON.stringify({ ready: true, port }));
 

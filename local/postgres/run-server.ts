@@ -1,3 +1,4 @@
+import { spawnWithParent } from "../spawn-with-parent.ts";
 import { type Binaries, brokenInstall } from "./find-binaries.ts";
 import { broken, notOurs, plainEnvironment } from "./init-cluster.ts";
 import { PostgresError } from "./postgres-error.ts";
@@ -15,18 +16,14 @@ export async function runServer(options: {
   onLog: (line: string) => void;
 }): Promise<Server> {
   const { binaries, dataDir, port, user, onLog } = options;
-  // Detached: Ctrl-C reaches a terminal's whole process group, but the database must end last.
-  const process = new Deno.Command(binaries.postgres, {
-    args: ["-D", dataDir, ...serverSettings(port, options.durable)],
-    ...user,
-    ...plainEnvironment(),
-    cwd: "/",
-    detached: true,
-    stdin: "null",
-    stdout: "null",
-    stderr: "piped",
-  }).spawn();
-  const watchdog = startWatchdog(process.pid, user);
+  const args = ["-D", dataDir, ...serverSettings(port, options.durable)];
+  const streams = { stdout: "null", stderr: "piped" } as const;
+  // INT: a fast shutdown.
+  const process = spawnWithParent(
+    binaries.postgres,
+    { args, ...user, ...plainEnvironment(), cwd: "/", ...streams },
+    "INT",
+  );
   const output: string[] = [];
   const ready = Promise.withResolvers<boolean>();
   const reading = eachLine(process.stderr, (line) => {
@@ -35,26 +32,11 @@ export async function runServer(options: {
     if (line.includes("database system is ready to accept connections")) ready.resolve(true);
   });
   const exited = Promise.all([process.status, reading]).then(() => {
-    watchdog.kill("SIGKILL");
     ready.resolve(false);
-    return watchdog.status.then(() => undefined);
   });
   if (await ready.promise) return { process, exited };
   await exited;
   throw explain(output, { ...options, root: binaries.root });
-}
-
-/** Ends the database (fast shutdown) when this process ends in any way, because that closes the pipe. */
-function startWatchdog(pid: number, user: ServerUser): Deno.ChildProcess {
-  return new Deno.Command("/bin/sh", {
-    args: ["-c", 'while read -r _; do :; done; kill -INT "$0"', String(pid)],
-    ...user,
-    cwd: "/",
-    detached: true,
-    stdin: "piped",
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
 }
 
 async function eachLine(

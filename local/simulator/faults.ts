@@ -4,6 +4,7 @@ const answerFaults = ["rejected", "rate_limited", "server_error", "timeout", "lo
 /** Faults of a created prediction: its end, its callbacks and its output. */
 const runFaults = [
   "failed",
+  "input_unreachable",
   "aborted",
   "canceled",
   "callback_lost",
@@ -91,7 +92,7 @@ export class FaultBook {
     const asked = directives(prompt);
     const armed = this.#armed.filter((one) => one.model === undefined || one.model === model);
     if (this.#now() - (this.#lost.get(prompt) ?? Number.NEGATIVE_INFINITY) < resendWindowMs) {
-      return this.#withRun(asked, armed, "lost_answer", "");
+      return this.#withRun(prompt, asked, armed, "lost_answer", "");
     }
     for (const name of answerFaults) {
       // The value of such a directive is a count, not a value for the response.
@@ -101,12 +102,13 @@ export class FaultBook {
       if (entry) this.#use(entry);
       if (name !== "lost_answer") return { answer: name, answerValue: entry?.value ?? "", run: new Map() };
       this.#rememberLost(prompt);
-      return this.#withRun(asked, armed, name, "");
+      return this.#withRun(prompt, asked, armed, name, "");
     }
-    return this.#withRun(asked, armed, null, "");
+    return this.#withRun(prompt, asked, armed, null, "");
   }
 
   #withRun(
+    prompt: string,
     asked: ReadonlyMap<FaultName, string>,
     armed: readonly ArmedFault[],
     answer: AnswerFault | null,
@@ -115,7 +117,10 @@ export class FaultBook {
     const run = new Map<FaultName, string>();
     for (const name of runFaults) {
       const entry = armed.find((one) => one.fault === name);
-      const value = asked.get(name) ?? entry?.value ?? (entry ? "" : undefined);
+      // Like an answer fault it is over after some runs, so that the next submit succeeds.
+      const isOver =
+        name === "input_unreachable" && asked.has(name) && !this.#applies(name, prompt, asked.get(name) ?? "");
+      const value = isOver ? undefined : (asked.get(name) ?? entry?.value ?? (entry ? "" : undefined));
       if (entry) this.#use(entry);
       if (value !== undefined) run.set(name, value);
     }
@@ -133,7 +138,7 @@ export class FaultBook {
   }
 
   /** Rejected input is always rejected; the other answer faults apply once, or `value` times. */
-  #applies(name: AnswerFault, prompt: string, value: string): boolean {
+  #applies(name: FaultName, prompt: string, value: string): boolean {
     if (name === "rejected") return true;
     const key = `${name} ${prompt}`;
     const times = this.#applied.get(key) ?? 0;

@@ -1,12 +1,10 @@
 import { readSettings, startSimulator } from "./start-simulator.ts";
 
 /**
- * The simulator as a process. It prints `{"ready":true,"port":12345}` when it serves, and ends at SIGTERM or SIGINT and, with
- * KEYFRAME_EXIT_ON_STDIN_END=1, with its parent.
+ * The simulator as a process. It prints `{"ready":true,"port":12345}` when it serves, and ends at SIGTERM or SIGINT.
  */
 async function main(): Promise<void> {
-  const environment = Deno.env.toObject();
-  const simulator = await startSimulator(readSettings(environment));
+  const simulator = await startSimulator(readSettings(Deno.env.toObject()));
   console.log(JSON.stringify({ ready: true, port: simulator.port }));
 
   const end = async () => {
@@ -15,10 +13,6 @@ async function main(): Promise<void> {
   };
   Deno.addSignalListener("SIGTERM", end);
   Deno.addSignalListener("SIGINT", end);
-  if (environment.KEYFRAME_EXIT_ON_STDIN_END === "1") {
-    for await (const _ of Deno.stdin.readable);
-    await end();
-  }
 }
 
 try {

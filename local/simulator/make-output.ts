@@ -20,7 +20,12 @@ export async function loadInputs(model: Model, prediction: Prediction, studio: S
     return [input[field]].flat().filter((value) => typeof value === "string" && value !== "");
   };
   const read = (field: string | undefined) =>
-    Promise.all(urls(field).map((url) => readInputImage(String(url), studio.source, prediction.stop.signal)));
+    Promise.all(
+      urls(field).map((url) => {
+        if (prediction.faults.has("input_unreachable")) throw refused(502, "Bad Gateway", String(url));
+        return readInputImage(String(url), studio.source, prediction.stop.signal);
+      }),
+    );
   const [first, last, references] = await Promise.all([
     read(model.firstFrame),
     read(model.lastFrame),
@@ -136,7 +141,7 @@ function readUpload(url: string, { files, baseUrl }: InputSource): Uint8Array | 
   const prefix = `${baseUrl}/v1/files/`;
   if (!url.startsWith(prefix)) return null;
   const file = files.get(url.slice(prefix.length));
-  if (!file) throw new Error(`Prediction failed: file ${shorten(url)} does not exist or has expired`);
+  if (!file) throw refused(404, "Not Found", url);
   return file.bytes;
 }
 
@@ -147,16 +152,22 @@ async function download(url: string, source: InputSource, signal: AbortSignal): 
   } catch (error) {
     signal.throwIfAborted();
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`Prediction failed: cannot fetch ${shorten(url)}: ${reason}`);
+    const { protocol, hostname, port, pathname, search } = new URL(url);
+    const pool = `${protocol === "https:" ? "HTTPS" : "HTTP"}ConnectionPool(host='${hostname}', port=${port || 443})`;
+    throw new Error(`${pool}: Max retries exceeded with url: ${pathname}${search} (Caused by ${reason})`);
   }
   if (!response.ok) {
     await response.body?.cancel();
-    const kind = response.status < 500 ? "Client" : "Server";
-    throw new Error(`${kind} error '${response.status} ${response.statusText}' for url '${shorten(url)}'`);
+    throw refused(response.status, response.statusText, url);
   }
   const bytes = new Uint8Array(await response.arrayBuffer());
   if (bytes.length > maxBytes) throw new Error(`Prediction failed: ${shorten(url)} is larger than ${maxBytes} bytes`);
   return bytes;
+}
+
+/** In the words of Python's requests, with which Replicate's models load their inputs (replicate/cog, issue 932). */
+function refused(status: number, reason: string, url: string): Error {
+  return new Error(`${status} ${status < 500 ? "Client" : "Server"} Error: ${reason} for url: ${url}`);
 }
 
 function shorten(url: string): string {

@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
+import { spawnWithParent } from "../spawn-with-parent.ts";
 import { type Backoff, createBackoff, LogFile } from "./keep-running.ts";
 
 const STOP_TIMEOUT_MS = 8_000;
@@ -100,29 +101,16 @@ type ChildOptions = {
   /** Resolves when it serves. Gets its first line of output; `ended` is aborted when the process ends first. */
   ready: (firstLine: Promise<string>, ended: AbortSignal) => Promise<void>;
   startTimeoutMs: number;
-  watchdog: Watchdog;
 };
 
 /** One run of a child. `ready` rejects with a one-line error; `ended` resolves to how it ended. */
 type Run = { process: Deno.ChildProcess; ready: Promise<void>; ended: Promise<string> };
 
-/**
- * Starts a child under this Deno with exactly the given environment. It has its own process group, so that Ctrl-C reaches
- * only the parent, which ends its children in order.
- */
-function runChild({ name, args, env, cwd, logFile, ready, startTimeoutMs, watchdog }: ChildOptions): Run {
+/** Starts a child under this Deno with exactly the given environment. */
+function runChild({ name, args, env, cwd, logFile, ready, startTimeoutMs }: ChildOptions): Run {
   const log = new LogFile(logFile);
-  const process = new Deno.Command(Deno.execPath(), {
-    args,
-    env,
-    cwd,
-    clearEnv: true,
-    detached: true,
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  watchdog.add(process.pid);
+  const streams = { stdout: "piped", stderr: "piped" } as const;
+  const process = spawnWithParent(Deno.execPath(), { args, env, cwd, clearEnv: true, ...streams });
   const firstLine = Promise.withResolvers<string>();
   firstLine.promise.catch(() => undefined);
   const tail: string[] = [];
@@ -140,7 +128,6 @@ function runChild({ name, args, env, cwd, logFile, ready, startTimeoutMs, watchd
   ]);
   const over = new AbortController();
   const ended = process.status.then(async ({ signal, code }) => {
-    watchdog.remove(process.pid);
     await printed;
     log.close();
     over.abort();
@@ -179,49 +166,4 @@ function lastMessage(tail: string[]): string {
 
 async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
   for await (const line of createInterface({ input: Readable.from(stream) })) onLine(line);
-}
-
-/**
- * Ends the stack's children when this process ends in any way, kill -9 included: edge functions do not watch a parent.
- * A shell reads the process ids of the children from a pipe and ends them when the pipe closes.
- */
-export class Watchdog {
-  readonly #shell: Deno.ChildProcess;
-  readonly #input: WritableStreamDefaultWriter<Uint8Array>;
-  readonly #pids = new Set<number>();
-
-  constructor() {
-    // Detached: Ctrl-C reaches a terminal's whole process group and would end the shell before the children.
-    this.#shell = new Deno.Command("/bin/sh", {
-      args: ["-c", 'while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -TERM $pids'],
-      clearEnv: true,
-      cwd: "/",
-      detached: true,
-      stdin: "piped",
-      stdout: "null",
-      stderr: "null",
-    }).spawn();
-    this.#input = this.#shell.stdin.getWriter();
-  }
-
-  add(pid: number): void {
-    this.#pids.add(pid);
-    this.#sendPids();
-  }
-
-  remove(pid: number): void {
-    this.#pids.delete(pid);
-    this.#sendPids();
-  }
-
-  /** To be called after every child has ended. */
-  async stop(): Promise<void> {
-    await this.#input.close().catch(() => undefined);
-    await this.#shell.status;
-  }
-
-  #sendPids(): void {
-    // Someone may have ended the shell; the stack works without it.
-    this.#input.write(new TextEncoder().encode(`${[...this.#pids].join(" ")}\n`)).catch(() => undefined);
-  }
 }

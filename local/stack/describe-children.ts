@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Installed } from "../extensions/install-extensions.ts";
 import { publicKeySet } from "../platform/session-tokens.ts";
 import { DASHBOARD_FOLDER } from "./build-dashboard.ts";
-import type { SupervisedOptions, Watchdog } from "./child-process.ts";
+import type { SupervisedOptions } from "./child-process.ts";
 import { demoUserOf, type StackKeys } from "./stack-keys.ts";
 import { FUNCTION_NAMES, functionArguments, type FunctionName } from "./function-arguments.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
@@ -16,7 +16,6 @@ type Setting = StackOptions & {
   port: number;
   simulatorPort: number | undefined;
   functionPorts: Record<string, number>;
-  watchdog: Watchdog;
 };
 
 const START_TIMEOUT_MS = 30_000;
@@ -78,7 +77,7 @@ function module(setting: Setting, name: string, path: string, variables: Record<
   return {
     ...common(setting, name),
     args: ["run", "-A", "--unstable-no-legacy-abort", join(PROJECT_ROOT, path)],
-    env: { ...machineVariables(), ...variables, KEYFRAME_EXIT_ON_STDIN_END: "1" },
+    env: { ...machineVariables(), ...variables },
     ready: async (firstLine) => {
       const line = await firstLine;
       if (!line.includes('"ready":true')) throw new Error(line);
@@ -92,7 +91,6 @@ function common(setting: Setting, name: string) {
     cwd: PROJECT_ROOT,
     logFile: join(setting.dataDir, "logs", `${name}.log`),
     startTimeoutMs: START_TIMEOUT_MS,
-    watchdog: setting.watchdog,
     onUnexpectedEnd: setting.onProblem ?? (() => undefined),
   };
 }

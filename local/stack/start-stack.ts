@@ -6,7 +6,7 @@ import { claimPort, freePort } from "../network.ts";
 import { bootstrapPlatform } from "../platform/bootstrap-platform.ts";
 import { applyMigrations, fillVault } from "./apply-migrations.ts";
 import { buildDashboard } from "./build-dashboard.ts";
-import { ChildProcess, type SupervisedOptions, Watchdog } from "./child-process.ts";
+import { ChildProcess, type SupervisedOptions } from "./child-process.ts";
 import { claimData, type DataClaim, resetData } from "./data-folder.ts";
 import {
   describeAddresses,
@@ -88,11 +88,9 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
   const keys = await loadStackKeys(dataDir);
   const url = `http://127.0.0.1:${port}`;
   claim.announce({ url, ready: false, simulated: provider === undefined });
-  const watchdog = new Watchdog();
-  teardown.last(() => watchdog.stop());
   const simulatorPort = provider === undefined ? freePort() : undefined;
   const functionPorts = Object.fromEntries(FUNCTION_NAMES.map((name) => [name, freePort()]));
-  const setting = { ...options, keys, url, port, simulatorPort, functionPorts, watchdog };
+  const setting = { ...options, keys, url, port, simulatorPort, functionPorts };
 
   const startChild = async (child: SupervisedOptions) => {
     signal?.throwIfAborted();

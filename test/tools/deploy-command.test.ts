@@ -2,31 +2,28 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { databaseStage, projectStage, replicateStage } from "../../tools/deploy/check-stages.ts";
 import { configStage } from "../../tools/deploy/config-stage.ts";
 import { migrationsStage, vaultStage } from "../../tools/deploy/database-stages.ts";
-import { functionsStage } from "../../tools/deploy/function-stages.ts";
+import { functionsStage, secretsStage } from "../../tools/deploy/function-stages.ts";
 import { healthStage } from "../../tools/deploy/health-stage.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
 import type { Stage } from "../../tools/deploy/stage.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/tools/deploy-platform.ts";
-import { type DeployScene, hastyClock, openDeployScene } from "../support/tools/deploy-scene.ts";
+import { type DeployScene, hastyClock, makeDeployed, openDeployScene } from "../support/tools/deploy-scene.ts";
 import { until } from "../support/until.ts";
 
 // The real Supabase CLI, the real migrations, a real Postgres, the real functions; only Supabase's and Replicate's own servers
 // are stand-ins.
-// The tests are one story and run in order: a new project, the first deployment, the next ones.
+// Two projects: one without a deployment, and one that has what a deployment leaves, made without it. Each test puts back what
+// it changed.
 // A whole deployment starts the CLI about ten times: what differs in one stage takes that stage alone.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let scene: DeployScene;
-beforeAll(async () => {
-  scene = await openDeployScene();
-});
-afterAll(() => scene.stop());
 afterEach(() => {
   scene.platform.faults = {};
   scene.platform.requests = [];
@@ -63,6 +60,20 @@ function expectNoSecretShown(said: string): void {
 }
 
 describe("a project without a deployment", () => {
+  beforeAll(async () => {
+    scene = await openDeployScene();
+    // As the Supabase CLI makes it.
+    await scene.sql.unsafe(`
+      create schema supabase_migrations authorization postgres;
+      create table supabase_migrations.schema_migrations (version text primary key, statements text[], name text);
+      alter table supabase_migrations.schema_migrations owner to postgres`);
+    for (const [version, name] of APP_MIGRATIONS) {
+      await scene.sql`insert into supabase_migrations.schema_migrations (version, name, statements) values (${version}, ${name}, '{select 1}')`;
+    }
+    putFunction("mail");
+  });
+  afterAll(() => scene.stop());
+
   test("--dry-run → says what would be done, and sends nothing that writes", async () => {
     const ran = await deploy(["--dry-run"]);
     expect(ran).toMatchObject({ code: 0, error: "" });
@@ -87,6 +98,8 @@ describe("a project without a deployment", () => {
     expect(scene.platform.requests).toEqual([]);
   });
 
+  const config = `GET /v2/projects/${PROJECT}/config`;
+  const throttled = { status: 400, body: { message: "ThrottlerException: Too Many Requests" } };
   const replicateSecret = "GET /replicate/v1/webhooks/default/secret";
   test.each<[string, Stage, Record<string, string>, DeployPlatform["faults"], string]>([
     ["a token of another form", projectStage, { SUPABASE_ACCESS_TOKEN: "abc" }, {}, "it starts with sbp_"],
@@ -102,7 +115,12 @@ describe("a project without a deployment", () => {
       "make a new one",
     ],
     ["Replicate in trouble", replicateStage, {}, { [replicateSecret]: 503 }, "replicatestatus.com"],
-    ["settings that are refused", configStage, {}, { "PATCH /postgrest": 403 }, "changing the settings"],
+    ["Replicate's limit of requests", replicateStage, {}, { [replicateSecret]: 429 }, "command again in a minute"],
+    ["a token that expired meanwhile", configStage, {}, { [config]: 401 }, "or set a new SUPABASE_ACCESS_TOKEN"],
+    ["settings that may not be read", configStage, {}, { [config]: 403 }, "an owner or administrator of its"],
+    ["settings that are refused", configStage, {}, { "PATCH /postgrest": 403 }, "an owner or administrator of its"],
+    ["secrets that are refused", secretsStage, {}, { "POST /secrets": 500 }, "Run the command again in a minute"],
+    ["secrets above a limit", secretsStage, {}, { "POST /secrets": throttled }, "Supabase limits requests"],
     [
       "a database the CLI cannot reach by itself",
       migrationsStage,
@@ -114,7 +132,8 @@ describe("a project without a deployment", () => {
     scene.platform.faults = faults;
     const stages = stage === migrationsStage ? [databaseStage, stage] : [stage];
     await expect(scene.take(stages, environment)).rejects.toThrow(said);
-    expect(scene.platform.takeWrites().filter((line) => line !== "PATCH /postgrest")).toEqual([]);
+    const refused = Object.keys(faults);
+    expect(scene.platform.takeWrites().filter((line) => !refused.includes(line))).toEqual([]);
     expect(scene.platform.api.db_schema).toBe("public,graphql_public,app");
   });
 
@@ -135,103 +154,137 @@ describe("a project without a deployment", () => {
       create function public.refuse() returns event_trigger language plpgsql as 'begin raise exception ''no comments today''; end';
       create event trigger refuse on ddl_command_start when tag in ('COMMENT') execute function public.refuse()`);
     const taking = scene.take([databaseStage, migrationsStage], { SUPABASE_DB_URL: scene.databaseUrl });
-    await expect(taking).rejects.toThrow(/applying the migrations.*20261122000100_foundation\.sql.*no comments today/s);
-    await scene.sql.unsafe("drop event trigger refuse; drop function public.refuse()");
+    try {
+      await expect(taking).rejects.toThrow(
+        /applying the migrations.*20261122000100_foundation\.sql.*no comments today/s,
+      );
+    } finally {
+      await scene.sql.unsafe("drop event trigger refuse; drop function public.refuse()");
+    }
   });
 
   test("functions, a schema and a bucket of the app under our names → each named, nothing changed", async () => {
     putFunction("api");
     await scene.sql`create schema keyframe_worker`;
     await scene.sql`insert into storage.buckets (id, name, public) values ('projects', 'projects', false)`;
-    await expect(scene.take([databaseStage])).rejects.toThrow(
-      /has the function api, the schema keyframe_worker, the bucket projects already.*--function-name/,
-    );
-    expect(scene.platform.takeWrites()).toEqual([]);
-    scene.platform.functions.remove("api");
-    await scene.sql`drop schema keyframe_worker`;
-    await scene.sql.begin(async (admin) => {
-      await admin`select set_config('storage.allow_delete_query', 'true', true)`;
-      await admin`delete from storage.buckets`;
-    });
+    try {
+      await expect(scene.take([databaseStage])).rejects.toThrow(
+        /has the function api, the schema keyframe_worker, the bucket projects already.*--function-name/,
+      );
+      expect(scene.platform.takeWrites()).toEqual([]);
+    } finally {
+      scene.platform.functions.remove("api");
+      await scene.sql`drop schema keyframe_worker`;
+      await scene.sql.begin(async (admin) => {
+        await admin`select set_config('storage.allow_delete_query', 'true', true)`;
+        await admin`delete from storage.buckets`;
+      });
+    }
   });
 
   test("migrations of an app, older and newer than ours → are no obstacle", async () => {
-    for (const [version, name] of APP_MIGRATIONS) {
-      await scene.sql`insert into supabase_migrations.schema_migrations (version, name, statements) values (${version}, ${name}, '{select 1}')`;
-    }
-    putFunction("mail");
     expect(await scene.take([databaseStage])).toMatch(
       /0 of \d+ migrations applied, as they are here, beside 2 of the app/,
     );
   });
-});
 
-test("a deployment that is killed while it sets the secrets → migrations are applied, no function is uploaded, no file has a secret", async () => {
-  const temporary = await mkdtemp(join(tmpdir(), "keyframe-deploy-killed-"));
-  const asked = Promise.withResolvers<void>();
-  const killed = Promise.withResolvers<void>();
-  scene.platform.faults = {
-    "POST /secrets": async () => {
-      asked.resolve();
-      await killed.promise;
-      return Response.json({ message: "too late" }, { status: 400 });
-    },
-  };
-  const command = scene.start([], { TMPDIR: temporary });
-  await Promise.race([asked.promise, command.ended]);
-  command.kill("SIGKILL");
-  expect(await command.ended).toMatchObject({ code: 137 });
-  expect(await jobNames()).toContain("keyframe-sweep");
-  expect(scene.platform.uploads).toEqual([]);
-  for (const name of await readdir(temporary, { recursive: true })) {
-    const text = await readFile(join(temporary, name), "utf8").catch(() => "");
-    expect([name, text.includes(REPLICATE_TOKEN)]).toEqual([name, false]);
-  }
-  killed.resolve();
-  await rm(temporary, { recursive: true });
-});
+  test("Ctrl-C while it changes the settings → what is done, what is not, how to continue; no folder is left", async () => {
+    const temporary = await mkdtemp(join(tmpdir(), "keyframe-deploy-stopped-"));
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<undefined>();
+    scene.platform.faults = {
+      "PATCH /postgrest": () => {
+        asked.resolve();
+        return answer.promise;
+      },
+    };
+    const command = scene.start(["--local-bundling", "--dashboard"], { TMPDIR: temporary });
+    await Promise.race([asked.promise, command.ended]);
+    command.kill("SIGINT");
+    const { code, error } = await command.ended;
+    answer.resolve(undefined);
+    expect(code).toBe(1);
+    expect(error).toMatch(
+      /Config: It was stopped\. Done: Project, Replicate, Database\. Not done: Config, Migrations, .*Dashboard\. Continue with: npm run deploy -- --project \w+ --local-bundling --dashboard$/m,
+    );
+    // The CLI is one file that unpacks a part of itself, which stays when it is ended.
+    expect((await readdir(temporary)).filter((name) => !name.startsWith(".bun-"))).toEqual([]);
+    await rm(temporary, { recursive: true });
+  });
 
-test("the deployment after that → exit 0, everything is there beside the app's, and no secret is on the screen or in a command line", async () => {
-  const AWKWARD = 'of more # than "thirty-two" $characters \\n';
-  const ran = await deploy([], { KEYFRAME_JWT_SECRET: AWKWARD });
-  expect(ran).toMatchObject({ code: 0, error: "" });
-  expectNoSecretShown(ran.said);
+  test("a deployment that is killed while it sets the secrets → migrations are applied, no function is uploaded, no file has a secret", async () => {
+    const temporary = await mkdtemp(join(tmpdir(), "keyframe-deploy-killed-"));
+    const asked = Promise.withResolvers<void>();
+    const killed = Promise.withResolvers<void>();
+    scene.platform.faults = {
+      "POST /secrets": async () => {
+        asked.resolve();
+        await killed.promise;
+        return Response.json({ message: "too late" }, { status: 400 });
+      },
+    };
+    const command = scene.start([], { TMPDIR: temporary });
+    await Promise.race([asked.promise, command.ended]);
+    command.kill("SIGKILL");
+    expect(await command.ended).toMatchObject({ code: 137 });
+    expect(await jobNames()).toContain("keyframe-sweep");
+    expect(scene.platform.uploads).toEqual([]);
+    for (const name of await readdir(temporary, { recursive: true })) {
+      const text = await readFile(join(temporary, name), "utf8").catch(() => "");
+      expect([name, text.includes(REPLICATE_TOKEN)]).toEqual([name, false]);
+    }
+    killed.resolve();
+    await rm(temporary, { recursive: true });
+  });
 
-  const workers = ["keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"];
-  const asked = ["GET /functions/v1/api/health", ...workers.map((name) => `POST /functions/v1/${name}`)];
-  expect(scene.platform.requests).toEqual(expect.arrayContaining(asked));
-  expect(scene.platform.functions.list().map(({ slug, version }) => [slug, version])).toContainEqual(["mail", 1]);
-  expect(scene.platform.uploads).toHaveLength(FUNCTION_NAMES.length);
-  for (const { slug, files, metadata } of scene.platform.uploads) {
-    expect(files).toEqual(await filesOfFunction(slug));
-    expect(metadata).toMatchObject({
-      verify_jwt: false,
-      entrypoint_path: `supabase/functions/${slug}/index.ts`,
-      import_map_path: `supabase/functions/${slug}/deno.json`,
+  test("the deployment after that → exit 0, everything is there beside the app's, and no secret is on the screen or in a command line", async () => {
+    const AWKWARD = 'of more # than "thirty-two" $characters \\n';
+    const ran = await deploy([], { KEYFRAME_JWT_SECRET: AWKWARD });
+    expect(ran).toMatchObject({ code: 0, error: "" });
+    expectNoSecretShown(ran.said);
+
+    const workers = ["keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"];
+    const asked = ["GET /functions/v1/api/health", ...workers.map((name) => `POST /functions/v1/${name}`)];
+    expect(scene.platform.requests).toEqual(expect.arrayContaining(asked));
+    expect(scene.platform.functions.list().map(({ slug, version }) => [slug, version])).toContainEqual(["mail", 1]);
+    expect(scene.platform.uploads).toHaveLength(FUNCTION_NAMES.length);
+    for (const { slug, files, metadata } of scene.platform.uploads) {
+      expect(files).toEqual(await filesOfFunction(slug));
+      expect(metadata).toMatchObject({
+        verify_jwt: false,
+        entrypoint_path: `supabase/functions/${slug}/index.ts`,
+        import_map_path: `supabase/functions/${slug}/deno.json`,
+      });
+    }
+
+    const history =
+      await scene.sql`select version, name, statements::text from supabase_migrations.schema_migrations order by 1`;
+    expect(history).toHaveLength((await readMigrations()).length + APP_MIGRATIONS.length);
+    const kept = history.filter(({ statements }) => statements === '{"select 1"}');
+    expect(kept.map(({ version, name }) => [version, name])).toEqual(APP_MIGRATIONS);
+    expect(scene.platform.api.db_schema).toBe("public,graphql_public,app,keyframe,keyframe_worker");
+
+    const [url, kick] = await vaultEntries();
+    expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
+    expect(kick?.decrypted_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(Object.fromEntries(scene.platform.secrets)).toEqual({
+      KEYFRAME_REPLICATE_API_TOKEN: REPLICATE_TOKEN,
+      KEYFRAME_REPLICATE_WEBHOOK_SECRET: SIGNING_SECRET,
+      KEYFRAME_KICK_SECRET: kick?.decrypted_secret,
+      KEYFRAME_CLIENT_URL: scene.platform.url,
+      KEYFRAME_JWT_SECRET: AWKWARD,
+      KEYFRAME_REPLICATE_API_BASE_URL: `${scene.platform.url}/replicate/v1`,
     });
-  }
-
-  const history =
-    await scene.sql`select version, name, statements::text from supabase_migrations.schema_migrations order by 1`;
-  expect(history).toHaveLength((await readMigrations()).length + APP_MIGRATIONS.length);
-  const kept = history.filter(({ statements }) => statements === '{"select 1"}');
-  expect(kept.map(({ version, name }) => [version, name])).toEqual(APP_MIGRATIONS);
-  expect(scene.platform.api.db_schema).toBe("public,graphql_public,app,keyframe,keyframe_worker");
-
-  const [url, kick] = await vaultEntries();
-  expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
-  expect(kick?.decrypted_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-  expect(Object.fromEntries(scene.platform.secrets)).toEqual({
-    KEYFRAME_REPLICATE_API_TOKEN: REPLICATE_TOKEN,
-    KEYFRAME_REPLICATE_WEBHOOK_SECRET: SIGNING_SECRET,
-    KEYFRAME_KICK_SECRET: kick?.decrypted_secret,
-    KEYFRAME_CLIENT_URL: scene.platform.url,
-    KEYFRAME_JWT_SECRET: AWKWARD,
-    KEYFRAME_REPLICATE_API_BASE_URL: `${scene.platform.url}/replicate/v1`,
   });
 });
 
 describe("a later deployment", () => {
+  beforeAll(async () => {
+    scene = await openDeployScene();
+  });
+  beforeEach(() => makeDeployed(scene));
+  afterAll(() => scene.stop());
+
   const UPLOADS = [...FUNCTION_NAMES.map(() => "POST /functions/deploy"), "PUT /functions"];
   /** As long as a real one waits, but asking more often. */
   const impatient = { ...hastyClock(), now: Date.now, sleep: () => new Promise<void>((done) => setTimeout(done, 100)) };
@@ -298,11 +351,9 @@ describe("a later deployment", () => {
     await expect(scene.take([healthStage])).rejects.toThrow(
       /answers as it should\. keyframe-generate: HTTP 503 .*BOOT_ERROR[^;]*$/,
     );
-    scene.platform.secrets.delete("KEYFRAME_REPLICATE_OUTPUT_HOSTS");
   });
 
   test("functions with another kick secret than the Vault's → answer as they should, but the kicks do not arrive", async () => {
-    const secret = scene.platform.secrets.get("KEYFRAME_KICK_SECRET") ?? "";
     scene.platform.secrets.set("KEYFRAME_KICK_SECRET", `whsec_${btoa("another secret of thirty-two byte")}`);
     // One that still runs with the former secret would ask for work.
     await until("the workers have ended", async () => {
@@ -322,8 +373,6 @@ describe("a later deployment", () => {
     await expect(scene.take([healthStage], {}, { ...clock, sleep })).rejects.toThrow(
       "kicks from the database do not reach keyframe-generate (it has not asked for work since), keyframe-deliver",
     );
-    scene.platform.secrets.set("KEYFRAME_KICK_SECRET", secret);
-    await scene.take([healthStage], {}, impatient);
   });
 
   test.each<[string, (set: boolean) => Promise<unknown>, string]>([
@@ -344,6 +393,13 @@ describe("a later deployment", () => {
       "is of Keyframe 0.10.0, this checkout of 0.1.0",
     ],
     [
+      "a database ahead of the checkout by a migration that is not released",
+      (set) => scene.sql`
+        update keyframe_private.installation
+        set migrations = case when ${set} then migrations || '{"director": "0"}' else migrations - 'director' end`,
+      "has migrations that this checkout lacks (director)",
+    ],
+    [
       "a database that has Keyframe by add",
       (set) =>
         set
@@ -353,22 +409,32 @@ describe("a later deployment", () => {
     ],
   ])("%s → refused, nothing changed", async (_what, set, said) => {
     await set(true);
-    await expect(scene.take([databaseStage])).rejects.toThrow(said);
-    expect(scene.platform.takeWrites()).toEqual([]);
-    await set(false);
+    try {
+      await expect(scene.take([databaseStage])).rejects.toThrow(said);
+      expect(scene.platform.takeWrites()).toEqual([]);
+    } finally {
+      await set(false);
+    }
   });
 
   test("migrations that are not there after they were applied → fails, their files named", async () => {
     const { version, file } = (await readMigrations()).at(-1) ?? { version: "", file: "" };
-    await scene.sql`delete from supabase_migrations.schema_migrations where version = ${version}`;
+    const [row = {}] =
+      await scene.sql`delete from supabase_migrations.schema_migrations where version = ${version} returning *`;
     await scene.sql`delete from keyframe_private.installation`;
     await scene.sql`
       create function public.forget() returns trigger language plpgsql as 'begin return null; end'`;
     await scene.sql`
       create trigger forget before insert on supabase_migrations.schema_migrations
       for each row execute function public.forget()`;
-    await expect(scene.take([databaseStage, migrationsStage], { SUPABASE_DB_URL: scene.databaseUrl })).rejects.toThrow(
-      `the database of ${PROJECT} does not have ${file}`,
-    );
+    try {
+      const taking = scene.take([databaseStage, migrationsStage], { SUPABASE_DB_URL: scene.databaseUrl });
+      await expect(taking).rejects.toThrow(`the database of ${PROJECT} does not have ${file}`);
+    } finally {
+      await scene.sql.unsafe(
+        "drop trigger forget on supabase_migrations.schema_migrations; drop function public.forget()",
+      );
+      await scene.sql`insert into supabase_migrations.schema_migrations ${scene.sql(row)}`;
+    }
   });
 });

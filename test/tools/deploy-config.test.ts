@@ -57,7 +57,9 @@ test("config.toml → the CLI knows every line, and would change nothing that th
 
 test("config.toml with a line the CLI does not know → refused, by the line's name", async () => {
   const cli = await checkoutWith("supabase/config.toml", "max_rows = 1000", "max_rowz = 1000");
-  await expect(compare(cli)).rejects.toThrow(/warned while reading config.toml.*api\.max_rowz/s);
+  await expect(compare(cli)).rejects.toThrow(
+    /warned while reading config.toml.*api\.max_rowz.* Correct what it warns about, then deploy again\.$/s,
+  );
 });
 
 test("a function that imports a file that is not there → the deployment fails, though the CLI only warns", async () => {

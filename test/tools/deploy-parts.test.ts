@@ -1,14 +1,16 @@
 import { readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
-import { compareMigrations, scheduledJobs } from "../../tools/deploy/migrations.ts";
-import { explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
+import { compareMigrations, scheduledJobs, secretsToSet, sha256Hex } from "../../tools/deploy/migrations.ts";
+import { readDeploySettings } from "../../tools/deploy/settings.ts";
+import { createSupabaseCli, explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
 import { createProgress, createSecretKeeper } from "../../tools/deploy/output.ts";
 import { vaultSql } from "../../tools/deploy/database-stages.ts";
-import { refuseLarge } from "../../tools/deploy/function-stages.ts";
+import { refuseLarge, secretsStage } from "../../tools/deploy/function-stages.ts";
 import { runCommand } from "../../tools/deploy/run-command.ts";
 import { waitForHealth } from "../../tools/deploy/health-stage.ts";
-import { hastyClock } from "../support/tools/deploy-scene.ts";
+import { PROJECT } from "../support/tools/deploy-platform.ts";
+import { hastyClock, silent } from "../support/tools/deploy-scene.ts";
 
 test("migrations here and there → what is pending, an app's own, copied by add, too late, applied with other statements", () => {
   const none = { pending: [], foreign: [], copied: [], tooLate: [], changed: [] };
@@ -52,7 +54,8 @@ test("what is printed → shows no secret, and ordinary words", () => {
   expect(keeper.add("whsec_abcdefgh")).toBe("whsec_abcdefgh");
   keeper.add(undefined);
   keeper.add("a");
-  expect(keeper.hide("a kick with whsec_abcdefgh, whsec_abcdefgh!")).toBe("a kick with …, …!");
+  keeper.add("eight ch");
+  expect(keeper.hide("a kick with whsec_abcdefgh, whsec_abcdefgh, eight ch!")).toBe("a kick with …, …, …!");
 });
 
 test("a program that the deployment starts → has the CLI's login, and neither the functions' secrets nor their settings", async () => {
@@ -83,6 +86,35 @@ test("a function above what the platform bundles → refused by name and size, w
   ).toThrow(/takes 5 MB: api \(5\.1 MB\)\..*--local-bundling/);
 });
 
+test("secrets that the project has, as digests in capitals too → only those with another value are set", async () => {
+  const digests = new Map([
+    ["A", (await sha256Hex("same")).toUpperCase()],
+    ["B", await sha256Hex("other")],
+  ]);
+  expect(await secretsToSet({ A: "same", B: "new", C: "first" }, digests)).toEqual(["B", "C"]);
+});
+
+test("the CLI sets some of the secrets only → the stage fails", async () => {
+  const environment = { KEYFRAME_REPLICATE_API_TOKEN: "r8_secret", KEYFRAME_CLIENT_URL: "https://film.example.com" };
+  const given = { help: false, project: PROJECT, dryRun: false, dashboard: false, localBundling: false } as const;
+  const setting = async (count: number) => {
+    const cli = createSupabaseCli(PROJECT, {}, silent);
+    const { apply } = await secretsStage.plan({
+      settings: readDeploySettings(given, environment),
+      cli: { ...cli, run: async () => JSON.stringify({ count }) },
+      fetch,
+      clock: hastyClock(),
+      progress: silent,
+      keeper: createSecretKeeper(),
+      stop: new AbortController().signal,
+      found: { secretDigests: new Map(), kickSecret: "whsec_kick" },
+    });
+    return await apply?.();
+  };
+  expect(await setting(3)).toBe("set");
+  await expect(setting(2)).rejects.toThrow("did not say that it set every secret");
+});
+
 test("the Vault's SQL → a quote in a value stays inside it", () => {
   expect(vaultSql("https://x/'); drop table y; --", "whsec_z")).toContain("'https://x/''); drop table y; --'");
 });
@@ -94,7 +126,7 @@ test.each([
   ["Remote migration versions not found in local migrations directory.", "docs/upgrade.md"],
   ["failed to connect as temp role: password authentication failed", "SUPABASE_DB_URL"],
   ["unexpected deploy status 413: too large", "npm run deploy -- --project ref --local-bundling"],
-  ["an unknown error", "run the command again"],
+  ["an unknown error", "an unknown error. Correct the cause, then run the command again: finished stages stay."],
 ])("the CLI fails with %j → that and what to do", (message, remedy) => {
   const stdout = JSON.stringify({ _tag: "Error", error: { code: "X", message } });
   const said = explainCliFailure("trying", "ref", { stdout, stderr: "Target: project ref\n" });

@@ -91,21 +91,6 @@ describe("a repository fresh from supabase init", () => {
     expect(files.get("supabase/config.toml")).not.toContain("films");
   });
 
-  test("an add that was killed on its way → the next one completes it", async () => {
-    const whole = await app.files();
-    const last = [...whole.keys()].findLast((path) => path.startsWith("supabase/migrations/")) ?? "";
-    for (const path of [last, "supabase/functions/_shared/keyframe/installed.json"]) await rm(join(app.folder, path));
-    await app.write("supabase/config.toml", before.get("supabase/config.toml") ?? "");
-    expect(await app.install(["add", "--function-name", "cinema"])).toMatchObject({ code: 0 });
-    const unnumbered = (files: Map<string, string>) =>
-      new Map(
-        [...files].flatMap(([path, text]) =>
-          path.endsWith(".before-keyframe") ? [] : [[path.replace(/\/\d{14}_/, "/"), text]],
-        ),
-      );
-    expect(unnumbered(await app.files())).toEqual(unnumbered(whole));
-  });
-
   test("the name of another function of ours, a name that is none → refused", async () => {
     for (const name of ["keyframe-deliver", "My Films"]) {
       expect(await app.install(["add", "--function-name", name])).toMatchObject({ code: 1 });
@@ -243,6 +228,13 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     const migrations = /^supabase\/migrations\/\d+_keyframe_/;
     const kept = [...(await app.files())].filter(([path]) => !migrations.test(path));
     expect(new Map(kept)).toEqual(before);
+    // The app has built on a table of ours.
+    await scene.sql`create view cinema.titles as select title from keyframe.projects`;
+    const pushed = await push(app).catch(String);
+    expect(pushed).toMatch(
+      /Keyframe is not removed.*- view cinema\.titles.*remove --yes --drop 'view cinema\.titles'/s,
+    );
+    expect(await app.install(["remove", "--yes", "--drop", "view cinema.titles"])).toMatchObject({ code: 0 });
     await push(app);
     // The person does it in Studio, because SQL may not.
     await scene.sql.begin(async (admin) => {
@@ -257,7 +249,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     const repair = /supabase (migration repair .*) --remote=<ref>/.exec(said)?.[1] ?? "";
     await app.supabase(...repair.split(" "), `--remote=${scene.databaseUrl}`, "--yes");
     const history = await scene.sql`select version from supabase_migrations.schema_migrations`;
-    expect(history.map(({ version }) => version)).toEqual(["20250102030405"]);
+    expect(history.map(({ version }) => version)).toEqual(["20991231235959"]);
     await push(app);
   });
 });
@@ -276,7 +268,7 @@ async function makeNewerVersion(): Promise<string> {
     join(migrations, "20991231000000_director.sql"),
     "alter table keyframe.projects add column director text;\n",
   );
-  const { file, text: release } = await releaseMigration(await readMigrations(migrations), "0.2.0", "\n## [0.1.0]");
+  const { file, text: release } = await releaseMigration(await readMigrations(migrations), "0.2.0", "\n## [0.1.0]", "");
   await writeFile(join(migrations, `${file}.new`), release);
   await rename(join(migrations, `${file}.new`), join(migrations, file));
   return folder;

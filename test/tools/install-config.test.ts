@@ -18,6 +18,10 @@ const CONFIGS: [what: string, text: string, exposed: string[]][] = [
   ["an empty list", "[api]\nschemas = []\n", []],
   ["functions of the app", '[functions.mail]\nverify_jwt = true\n[api]\nschemas = ["public",]\n', ["public"]],
   ["nothing", "", ["public", "graphql_public"]],
+  ["line ends of Windows", '[api]\r\nschemas = ["public"] # ours\r\n\r\n[db]\r\nport = 2\r\n', ["public"]],
+  ["line ends of Windows and no schemas", "[api]\r\nmax_rows = 7\r\n", ["public", "graphql_public"]],
+  ["a byte order mark", '\ufeff[api]\r\nschemas = ["public"]\r\n', ["public"]],
+  ["mixed line ends", '[api]\r\nschemas = ["public"]\n[db]\r\nport = 2', ["public"]],
 ];
 
 test.each(CONFIGS)(
@@ -34,6 +38,11 @@ test.each(CONFIGS)(
     expect(removeFromConfig(changed, schemas)).toBe(text);
   },
 );
+
+test("config.toml with line ends of Windows → what is added has them too", () => {
+  const changed = addToConfig("[api]\r\nmax_rows = 7\r\n", ours);
+  expect(changed.replaceAll("\r\n", "")).not.toContain("\n");
+});
 
 test("tables that the app wrote behind ours → stay, also where ours follow a line without an end", () => {
   for (const before of ["[db]\nport = 2", "[db]\nport = 2\n"]) {
@@ -55,4 +64,37 @@ test.each([
 
 test("what is no TOML → refused with its first error", () => {
   expect(() => addToConfig("[api\n", ours)).toThrow(/config\.toml cannot be read \(.+\)/);
+});
+
+const added = addToConfig('[api]\nschemas = ["public"]\n', ours);
+
+test.each<[what: string, edit: (text: string) => string]>([
+  ["without its final newline", (text) => text.trimEnd()],
+  ["with a space behind its end", (text) => text.replace("# keyframe: end", "# keyframe: end ").replace(/$/, " ")],
+  ["with an indented begin", (text) => text.replace("# keyframe: begin", "  # keyframe: begin")],
+])("our block %s → is taken out", (_what, edit) => {
+  const config = parse(removeFromConfig(edit(added), schemas));
+  expect(config).toEqual({ api: { schemas: ["public"] } });
+});
+
+test.each<[what: string, edit: (text: string) => string]>([
+  ["without an end", (text) => text.replace(/# keyframe: end.*/, "")],
+  ["without a begin", (text) => text.replace(/# keyframe: begin.*/, "")],
+  ["twice", (text) => `${text}# keyframe: begin\n`],
+  ["with a setting changed", (text) => text.replace("enabled = true", "enabled = false")],
+  ["with a function of the app", (text) => text.replace("# keyframe: end", "[functions.mail]\n# keyframe: end")],
+])("our block %s → add and remove refuse with what to do", (_what, edit) => {
+  for (const command of [() => addToConfig(edit(added), ours), () => removeFromConfig(edit(added), schemas)]) {
+    expect(command).toThrow(
+      /Keyframe's part of supabase\/config\.toml was edited.*Move.*delete.*run the command again/,
+    );
+  }
+});
+
+test("a schema that the app added to our line, and another line with our mark → stay", () => {
+  const text = "[api]\nmax_rows = 7 # keyframe: this line\n";
+  const edited = addToConfig(text, ours).replace('"graphql_public",', '"graphql_public", "mine",');
+  const api = { schemas: ["public", "graphql_public", "mine"], max_rows: 7 };
+  expect(parse(removeFromConfig(edited, schemas))).toEqual({ api });
+  expect(parse(addToConfig(edited, ours))).toMatchObject({ api: { schemas: [...api.schemas, ...schemas] } });
 });

@@ -10,8 +10,10 @@ const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url
 test("supabase/migrations → end with the migration of package.json's version, which notes all others as they are (run `npm run schema`)", async () => {
   const migrations = await readMigrations();
   const { version } = JSON.parse(await read("package.json"));
-  const { file, text } = await releaseMigration(migrations, version, await read("CHANGELOG.md"));
-  expect(migrations.at(-1)).toMatchObject({ file, text });
+  const last = migrations.at(-1);
+  const rights = last?.text.slice(last.text.indexOf("select keyframe_private.revoke_all_rights()")).trimEnd() ?? "";
+  const { file, text } = await releaseMigration(migrations, version, await read("CHANGELOG.md"), rights);
+  expect(last).toMatchObject({ file, text });
   expect(SCHEMA_VERSION).toBe(version);
 });
 
@@ -19,14 +21,14 @@ describe("after a release", () => {
   const CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2027-01-01\n";
   const made = (version: string, text: string) => ({ version, file: `${version}_a.sql`, text });
   const release = async (migrations: { file: string; text: string }[], version: string, changelog = CHANGELOG) => {
-    const { file, text } = await releaseMigration(migrations, version, changelog);
+    const { file, text } = await releaseMigration(migrations, version, changelog, "");
     return [...migrations, { version: file.slice(0, 14), file, text }];
   };
   const first = made("20270101000000", "create table a ();");
 
   test("a new migration and a new version → another file behind the released one's, which stays", async () => {
     const released = await release([first], "0.1.0", "");
-    expect(await releaseMigration(released, "0.1.0", CHANGELOG)).toMatchObject({
+    expect(await releaseMigration(released, "0.1.0", CHANGELOG, "")).toMatchObject({
       file: "20270101000100_release_0_1_0.sql",
     });
     const next = await release(
@@ -47,7 +49,7 @@ describe("after a release", () => {
       each.file === first.file ? { ...each, text: "create table b ();" } : each,
     );
     for (const version of ["0.1.0", "0.2.0"]) {
-      await expect(releaseMigration(released, version, CHANGELOG)).rejects.toThrow(
+      await expect(releaseMigration(released, version, CHANGELOG, "")).rejects.toThrow(
         /released version changed \(a.*raise the version/,
       );
     }
@@ -56,7 +58,7 @@ describe("after a release", () => {
   test("a new migration without a new version → refused", async () => {
     const released = await release([first], "0.1.0", "");
     const later = { ...made("20270201000000", "select 1;"), file: "20270201000000_b.sql" };
-    await expect(releaseMigration([...released, later], "0.1.0", CHANGELOG)).rejects.toThrow(
+    await expect(releaseMigration([...released, later], "0.1.0", CHANGELOG, "")).rejects.toThrow(
       /\(0\.1\.0\).*raise the version/,
     );
   });

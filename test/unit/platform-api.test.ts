@@ -98,6 +98,9 @@ describe("REST", () => {
     const service = platform.client(SECRET_KEY);
     expect(await service.from("left_open").delete()).toMatchObject({ status: 400, error: { code: "21000" } });
     expect(await service.from("left_open").update({ id: 1 })).toMatchObject({ status: 400, error: { code: "21000" } });
+    // An order, a limit or a list of columns filters no rows.
+    const limited = service.from("left_open").update({ id: 1 }).order("id").limit(1).select("id");
+    expect(await limited).toMatchObject({ status: 400, error: { code: "21000" } });
   });
 
   test("a statement longer than anon may run → ended by Postgres with 57014", async () => {
@@ -136,6 +139,27 @@ describe("REST", () => {
     await platform.migrate`drop function public.changing(int)`;
     await platform.migrate`create function public.changing(n int) returns jsonb language sql as 'select jsonb_build_object(''n'', n)'`;
     await expect.poll(ask, { timeout: 20_000 }).toEqual([[{ id: 1, title: "new" }], { n: 7 }]);
+  });
+
+  test("a schema that came without a notice, as of a restored dump → is there at the next request", async () => {
+    const service = platform.client(SECRET_KEY);
+    const call = async () => (await service.rpc("restored")).error?.code;
+    const read = async () => (await service.from("restored_rows").select()).error?.code;
+    const triggers = (state: string) =>
+      platform.admin.unsafe(
+        `alter event trigger pgrst_ddl_watch ${state}; alter event trigger pgrst_drop_watch ${state}`,
+      );
+    await triggers("disable");
+    try {
+      await expect.poll(call, { timeout: 20_000 }).toBe("PGRST202");
+      expect(await read()).toBe("PGRST205");
+      await platform.migrate`create function public.restored() returns int language sql as 'select 1'`;
+      await platform.migrate`create table public.restored_rows (id int primary key)`;
+      await expect.poll(call, { timeout: 20_000 }).toBeUndefined();
+      await expect.poll(read, { timeout: 20_000 }).toBeUndefined();
+    } finally {
+      await triggers("enable");
+    }
   });
 
   test("a body over 10 MiB → 413", async () => {

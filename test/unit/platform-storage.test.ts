@@ -122,6 +122,14 @@ test.each(["stream", "form"])("a file sent as a %s → written while it arrives,
   expect(row?.size).toBe(parts * chunk.length);
 });
 
+test("a file of exactly the bucket's limit → stored; of one byte more → refused", async () => {
+  const { client } = await platform.signedIn();
+  const files = client.storage.from("pictures");
+  const upload = (bytes: number) => files.upload(path(), new Uint8Array(bytes), text);
+  expect((await upload(100_000)).error).toBeNull();
+  expect(refusal((await upload(100_001)).error)).toMatchObject({ status: 400, statusCode: "413" });
+});
+
 test("an upload that breaks off → neither row nor file, and the former content stays", async () => {
   const service = platform.client(SECRET_KEY).storage.from("films");
   await service.upload("broken.mp4", new TextEncoder().encode("whole"), { contentType: "video/mp4" });

@@ -1,25 +1,22 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createBackoff, LogFile } from "../../local/stack/keep-running.ts";
-import { ChildProcess, type SupervisedOptions, Watchdog } from "../../local/stack/child-process.ts";
+import { ChildProcess, type SupervisedOptions } from "../../local/stack/child-process.ts";
 import { until } from "../support/until.ts";
 import { allGone } from "../support/tools/run-command.ts";
 
 let folder: string;
-let watchdog: Watchdog;
 let child: ChildProcess | undefined;
 let problems: string[];
 
 beforeEach(async () => {
   folder = await Deno.makeTempDir({ prefix: "keyframe-child-" });
-  watchdog = new Watchdog();
   problems = [];
 });
 
 afterEach(async () => {
   await child?.stop();
   child = undefined;
-  await watchdog.stop();
   await Deno.remove(folder, { recursive: true });
 });
 
@@ -32,7 +29,6 @@ function childRunning(program: string, more: Partial<SupervisedOptions> = {}): C
     logFile: join(folder, "film.log"),
     ready: async (firstLine) => void (await firstLine),
     startTimeoutMs: 20_000,
-    watchdog,
     onUnexpectedEnd: (line) => problems.push(line),
     ...more,
   });
@@ -107,4 +103,24 @@ test("a log that grows for weeks → the newest lines in two files of bounded si
   const lost = new LogFile(join(folder, "nowhere", "film.log"));
   lost.write("line");
   lost.close();
+});
+
+test("the parent is killed in the moment after it has started children → no process is left", async () => {
+  const marker = crypto.randomUUID();
+  const modules = new URL("../../local/", import.meta.url).href;
+  const program = `
+    import { ChildProcess } from "${modules}stack/child-process.ts";
+    const child = () => new ChildProcess({
+      name: "film", args: ["eval", "setInterval(() => {}, 1000); // ${marker}"], env: {}, cwd: "/", logFile: "${folder}/film.log",
+      ready: () => new Promise(() => {}), startTimeoutMs: 20_000, onUnexpectedEnd: () => {},
+    });
+    for (let started = 0; started < 3; started++) void child().start();
+    Deno.kill(Deno.pid, "SIGKILL");`;
+  const parent = new Deno.Command(Deno.execPath(), { args: ["eval", program], cwd: folder, stderr: "null" });
+  expect((await parent.output()).signal).toBe("SIGKILL");
+  const left = async () => {
+    const { stdout } = await new Deno.Command("pgrep", { args: ["-f", marker] }).output();
+    return new TextDecoder().decode(stdout).trim();
+  };
+  await until("the end of the children", async () => (await left()) === "", 10_000);
 });

@@ -73,6 +73,10 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
       `Replicate refuses KEYFRAME_REPLICATE_API_TOKEN (HTTP ${response.status}): make a new one at ${TOKENS_PAGE}.`,
     );
   }
+  if (response.status === 429) {
+    await response.body?.cancel();
+    throw new DeployError("Replicate limits this account's requests (HTTP 429): run the command again in a minute.");
+  }
   const answer = keyed.safeParse(await response.json().catch(() => undefined));
   if (response.ok && answer.success) return answer.data.key;
   throw new DeployError(
@@ -95,12 +99,14 @@ export const databaseStage: Stage = {
     );
     const { pending, foreign, copied, tooLate, changed } = compareMigrations(new Map(files), database.migrations);
     const newer = database.installed.filter((version) => isNewer(version, SCHEMA_VERSION));
+    const unknown = database.noted.filter((name) => !local.some((migration) => migration.name === name));
     if (newer.length > 0) throw disagreement(`is of Keyframe ${newer.join(", ")}, this checkout of ${SCHEMA_VERSION}`);
     if (copied.length > 0) {
       throw new DeployError(
         "Keyframe is in this project by an app's repository (npm run add): upgrade it there, and push its migrations from there.",
       );
     }
+    if (unknown.length > 0) throw disagreement(`has migrations that this checkout lacks (${unknown.join(", ")})`);
     if (changed.length > 0) {
       const names = local.filter(({ version }) => changed.includes(version)).map(({ file }) => file);
       throw disagreement(`was made by other statements than this checkout's (${names.join(", ")})`);

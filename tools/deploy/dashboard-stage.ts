@@ -19,7 +19,7 @@ export const dashboardStage: Stage = {
     return {
       says: `to build into ${folder}`,
       apply: async () => {
-        const built = build(settings.clientUrl, await publishableKey(deployment), folder);
+        const built = build(deployment, await publishableKey(deployment), folder);
         await deployment.progress.during("building the dashboard", built);
         return "built: put the folder on any static host, as docs/deploy.md says";
       },
@@ -37,7 +37,7 @@ async function publishableKey({ cli }: Deployment): Promise<string> {
   );
 }
 
-async function build(supabaseUrl: string, key: string, folder: string): Promise<void> {
+async function build({ settings, stop }: Deployment, key: string, folder: string): Promise<void> {
   const vite = join(PROJECT_ROOT, "node_modules/vite/bin/vite.js");
   const { code, stderr } = await runCommand(
     Deno.execPath(),
@@ -46,8 +46,9 @@ async function build(supabaseUrl: string, key: string, folder: string): Promise<
       cwd: PROJECT_ROOT,
       limitMs: LIMIT_MS,
       environment: Deno.env.toObject(),
+      stop,
       // With a shell's NODE_ENV=development the build would hold React's checks and be half as large again.
-      env: { SUPABASE_URL: supabaseUrl, SUPABASE_PUBLISHABLE_KEY: key, NODE_ENV: "production" },
+      env: { SUPABASE_URL: settings.clientUrl, SUPABASE_PUBLISHABLE_KEY: key, NODE_ENV: "production" },
     },
   );
   if (code !== 0) throw new DeployError(`The dashboard could not be built: ${stderr.trim().slice(-500)}`);

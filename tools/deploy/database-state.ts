@@ -13,6 +13,8 @@ export type DatabaseState = {
   migrations: Map<string, { name: string | null; digest: string | null }>;
   /** The versions of Keyframe whose migrations are complete. */
   installed: string[];
+  /** The names of all migrations that those versions consist of. */
+  noted: string[];
   /** Names of active cron jobs. */
   jobs: string[];
   /** Names of our Vault entries, never their values. */
@@ -24,7 +26,7 @@ const relation = z.object({
   name: z.string().nullable(),
 });
 const entry = z.object({
-  kind: z.enum(["migrations", "installed", "buckets", "jobs", "vault"]),
+  kind: z.enum(["migrations", "installed", "noted", "buckets", "jobs", "vault"]),
   name: z.string(),
   label: z.string().nullable(),
   digest: z.string().nullable(),
@@ -46,8 +48,8 @@ const ENTRIES = {
   migrations: `select 'migrations' as kind, version::text as name, name::text as label, encode(sha256(convert_to(
     btrim(regexp_replace(array_to_string(statements, ' '), '[; \\t\\r\\n]+', ' ', 'g'), ' '), 'UTF8')), 'hex') as digest
     from supabase_migrations.schema_migrations`,
-  installed:
-    "select 'installed' as kind, version as name, null as label, null as digest from keyframe_private.installation",
+  installed: `select 'installed' as kind, version as name, null as label, null as digest from keyframe_private.installation
+    union all select 'noted', jsonb_object_keys(migrations::jsonb), null, null from keyframe_private.installation`,
   buckets:
     "select 'buckets' as kind, id as name, null as label, null as digest from storage.buckets where id in ('projects', 'keyframe-outputs')",
   jobs: "select 'jobs' as kind, jobname::text as name, null as label, null as digest from cron.job where active and jobname is not null",
@@ -74,6 +76,7 @@ export async function readDatabase(cli: SupabaseCli): Promise<DatabaseState> {
       ),
     ),
     installed: names("installed"),
+    noted: [...new Set(names("noted"))],
     jobs: names("jobs"),
     vaultNames: names("vault"),
   };

@@ -41,8 +41,8 @@ async function followKicks({ cli, clock }: Deployment): Promise<void> {
   const kick = `select keyframe_private.kick(name) from unnest(array[${list}]) name`;
   await cli.query("kicking the workers", kick, z.unknown(), "write");
   // As the owner, because the read-only role may not see a table with row-level security.
-  const query = `select function_name as name, acknowledged_at is not null as acknowledged, error
-    from keyframe_private.last_kicks where function_name in (${list})`;
+  const query = `select distinct on (function_name) function_name as name, acknowledged_at is not null as acknowledged, error
+    from keyframe_private.kicks where function_name in (${list}) order by function_name, made_at desc`;
   const end = clock.now() + MAX_KICK_MS;
   while (true) {
     const kicks = await cli.query("asking whether the kicks arrived", query, kickRow, "write");

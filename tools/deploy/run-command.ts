@@ -21,6 +21,8 @@ export async function runCommand(
     env?: Record<string, string>;
     input?: string;
     limitMs?: number;
+    /** Ends the program too. */
+    stop?: AbortSignal;
   },
 ): Promise<Ended> {
   const limit = AbortSignal.timeout(options.limitMs ?? LIMIT_MS);
@@ -33,7 +35,7 @@ export async function runCommand(
     stdin: options.input === undefined ? "null" : "piped",
     stdout: "piped",
     stderr: "piped",
-    signal: limit,
+    signal: options.stop === undefined ? limit : AbortSignal.any([limit, options.stop]),
   });
   const child = spawn(command);
   if (options.input !== undefined) await feed(child, options.input);

@@ -35,12 +35,15 @@ export async function runDeployment(
       for (const line of more) print(`  ${"".padEnd(width)}  ${line}`);
       if (apply && !deployment.settings.dryRun) print(`  ${"".padEnd(width)}${await apply()}`);
     } catch (error) {
-      if (!(error instanceof DeployError)) throw error;
+      const { stop } = deployment;
+      if (!(error instanceof DeployError) && !stop.aborted) throw error;
+      const why = error instanceof DeployError && !stop.aborted ? error.message : "It was stopped.";
       const names = stages.map((stage) => stage.name);
       const done = names.slice(0, index).join(", ") || "nothing";
-      const { project, dryRun, dashboard } = deployment.settings;
-      const state = ` Done: ${done}. Not done: ${names.slice(index).join(", ")}. Continue with: npm run deploy -- --project ${project}${dashboard ? " --dashboard" : ""}`;
-      throw new DeployError(`${name}: ${error.message}${dryRun ? "" : state}`);
+      const { project, dryRun, dashboard, localBundling } = deployment.settings;
+      const options = `${localBundling ? " --local-bundling" : ""}${dashboard ? " --dashboard" : ""}`;
+      const state = ` Done: ${done}. Not done: ${names.slice(index).join(", ")}. Continue with: npm run deploy -- --project ${project}${options}`;
+      throw new DeployError(`${name}: ${why}${dryRun ? "" : state}`);
     }
   }
 }

@@ -11,6 +11,8 @@ export type Deployment = {
   clock: Clock;
   progress: Progress;
   keeper: SecretKeeper;
+  /** Aborted by Ctrl-C. Programs and waits then end, and what is done is printed. */
+  stop: AbortSignal;
   /** Results of earlier stages. */
   found: {
     secretDigests: Map<string, string>;

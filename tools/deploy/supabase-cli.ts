@@ -31,12 +31,16 @@ export type SupabaseCli = {
   ): Promise<z.infer<T>[]>;
 };
 
-/** @param root the checkout whose `supabase` folder it works on */
+/**
+ * @param root the checkout whose `supabase` folder it works on
+ * @param stop ends the command under way
+ */
 export function createSupabaseCli(
   project: string,
   environment: Record<string, string>,
   progress: Progress,
   root = PROJECT_ROOT,
+  stop?: AbortSignal,
 ): SupabaseCli {
   const quiet = { SUPABASE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1" };
   const run: SupabaseCli["run"] = async (doing, args, { at, root: cwd = root, ...options } = {}) => {
@@ -45,7 +49,7 @@ export function createSupabaseCli(
     const command = runCommand(
       findProgram(),
       [...args, `--remote=${at?.url ?? project}`, "--output-format=json", "--agent=no"],
-      { cwd, environment, env, ...options },
+      { cwd, environment, env, ...(stop && { stop }), ...options },
     );
     const ended = await progress.during(doing, command);
     if (ended.isTooLate) {
@@ -82,7 +86,9 @@ function refuseWarnings(doing: string, { stdout, stderr }: Ended): void {
   const warnings = `${stdout}\n${stderr}`.split("\n").filter((line) => /^\s*WARN(ING)?:/.test(line));
   if (warnings.length === 0) return;
   const said = warnings.map((line) => line.trim()).join(" ");
-  throw new DeployError(`The Supabase CLI warned while ${doing}: ${said} Put that right and deploy again.`);
+  throw new DeployError(
+    `The Supabase CLI warned while ${doing}: ${said} Correct what it warns about, then deploy again.`,
+  );
 }
 
 /** The parsed JSON, or undefined. */
@@ -109,12 +115,12 @@ const REMEDIES: [pattern: RegExp, remedy: (project: string) => string][] = [
       "SUPABASE_ACCESS_TOKEN is no access token: it starts with sbp_ and is made at https://supabase.com/dashboard/account/tokens.",
   ],
   [
-    /status 401|\b401\b.*unauthorized|Unauthorized/i,
+    /status 401|\b401\b.*unauthorized|Unauthorized|access token is invalid/i,
     () =>
       "The access token was refused, perhaps it expired: run `npx supabase login` again, or set a new SUPABASE_ACCESS_TOKEN.",
   ],
   [
-    /status 403|Forbidden|necessary privileges/i,
+    /status 403|Forbidden|necessary privileges|Access denied/i,
     (project) =>
       `This account may not do that with the project ${project}: sign in as an owner or administrator of its organization.`,
   ],
@@ -128,8 +134,13 @@ const REMEDIES: [pattern: RegExp, remedy: (project: string) => string][] = [
     (project) =>
       `A function is too large for Supabase to bundle. With Docker, bundle on this machine: npm run deploy -- --project ${project} --local-bundling`,
   ],
-  [/status 429|rate limit/i, () => "Supabase limits requests: try again in a minute."],
+  [/status 429|rate limit|too many requests/i, () => "Supabase limits requests: try again in a minute."],
   [/status 5\d\d/i, () => "Supabase has trouble: look at https://status.supabase.com and run the command again."],
+  [
+    /error setting project secrets/i,
+    (project) =>
+      `The CLI does not say why. Run the command again in a minute, in case Supabase limits requests or has trouble (https://status.supabase.com). If it fails again, sign in as an owner or administrator of the organization of ${project}.`,
+  ],
   [
     /inserted before the last migration|not found in local migrations/i,
     () => "This checkout and the database disagree about migrations: docs/upgrade.md says what to do.",
@@ -154,7 +165,7 @@ export function explainCliFailure(
 ): string {
   const said = whatItSaid(stdout, stderr);
   const remedy = REMEDIES.find(([pattern]) => pattern.test(said))?.[1](project);
-  return `Failed while ${doing}. The Supabase CLI said: ${said}${/[.!?]$/.test(said) ? "" : "."} ${remedy ?? "Put that right and run the command again: what is done already stays done."}`;
+  return `Failed while ${doing}. The Supabase CLI said: ${said}${/[.!?]$/.test(said) ? "" : "."} ${remedy ?? "Correct the cause, then run the command again: finished stages stay."}`;
 }
 
 function whatItSaid(stdout: string, stderr: string): string {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rename, rm, rmdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { lstat, readdir, readFile, readlink, realpath } from "node:fs/promises";
+import { isAbsolute, join, relative, sep } from "node:path";
 import { InstallError, listFiles, migrationName, readText, type Source } from "./source.ts";
 
 export const CONFIG = "supabase/config.toml";
@@ -13,8 +13,8 @@ export const RECORD = `${SHARED}/installed.json`;
 /** The name of the migration that removes Keyframe from the database. */
 export const REMOVAL = "keyframe_remove";
 
-/** What an earlier `add` left. */
-type InstallRecord = {
+/** What `add` has copied. It is written before the first file, and again after the last one. */
+export type InstallRecord = {
   version: string;
   /** The name of the API's function. */
   functionName: string;
@@ -22,11 +22,15 @@ type InstallRecord = {
   migrations: string[];
   /** Path → SHA-256 of each copied file. */
   files: Record<string, string>;
+  /** While `add` writes: what was there before it. A file may still be missing, or have one of these digests. */
+  unfinished?: { migrations: string[]; files: Record<string, string[]> };
 };
 
 /** The repository of an app: the folder that has `supabase` in it. */
 export type App = {
   folder: string;
+  /** Whole folders that are symbolic links, each with the folder of the app that it leads to. */
+  links: string[];
   config: string;
   record: InstallRecord | undefined;
   /** The files below supabase/functions. */
@@ -37,6 +41,8 @@ export type App = {
   copies: Map<string, string>;
   /** Copies of an earlier installation, and its removal. */
   removed: string[];
+  /** The app's own migrations after that. */
+  own: string[];
 };
 
 export async function readApp(folder: string, source: Source): Promise<App> {
@@ -45,9 +51,8 @@ export async function readApp(folder: string, source: Source): Promise<App> {
       `There is no ${CONFIG} in ${folder}. Name the app's folder, or run \`supabase init\` there.`,
     );
   }
-  const record: InstallRecord | undefined = existsSync(join(folder, RECORD))
-    ? JSON.parse(await readText(folder, RECORD))
-    : undefined;
+  const links = await findFolderLinks(folder);
+  const record = await readRecord(folder);
   const names = new Set([...source.migrations.keys(), ...(record?.migrations ?? [])]);
   const copyName = (file: string) => /^keyframe_(.+)$/.exec(migrationName(file) ?? "")?.[1] ?? "";
   const found = await readdir(join(folder, MIGRATIONS)).catch(() => []);
@@ -57,7 +62,9 @@ export async function readApp(folder: string, source: Source): Promise<App> {
   const isCopy = (file: string) => names.has(copyName(file));
   return {
     folder,
-    config: await readText(folder, CONFIG),
+    links,
+    // As it is: line ends and a byte order mark stay.
+    config: await readFile(join(folder, CONFIG), "utf8"),
     record,
     files: await listFiles(folder, "supabase/functions"),
     migrations,
@@ -68,63 +75,102 @@ export async function readApp(folder: string, source: Source): Promise<App> {
         .map((file) => [copyName(file), file]),
     ),
     removed: migrations.slice(0, after).filter((file) => isCopy(file) || isRemoval(file)),
+    own: migrations.slice(after).filter((file) => !isCopy(file)),
   };
+}
+
+/**
+ * A whole folder may be a symbolic link, if it leads to another folder of the app: its version control shows each change. Refuses one that
+ * leads elsewhere.
+ */
+async function findFolderLinks(folder: string): Promise<string[]> {
+  const root = await realpath(folder);
+  const inside: string[] = [];
+  const refused: string[] = [];
+  for (const path of ["supabase", "supabase/functions", MIGRATIONS]) {
+    const target = await readlink(join(folder, path)).catch(() => undefined);
+    if (target === undefined) continue; // no link, or nothing
+    const real = await realpath(join(folder, path)).catch(() => undefined);
+    const place = relative(root, real ?? root);
+    if (place === "" || isAbsolute(place) || place.split(sep)[0] === "..") {
+      refused.push(`${path} → ${real ?? "nothing"}`);
+    } else inside.push(`${path} → ${place}`);
+  }
+  if (refused.length > 0) refuse(refused, "Put a folder there, or a link to a folder of the app.");
+  return inside;
+}
+
+async function readRecord(folder: string): Promise<InstallRecord | undefined> {
+  if (!existsSync(join(folder, RECORD))) return undefined;
+  try {
+    const record = JSON.parse(await readText(folder, RECORD)) as InstallRecord;
+    const { unfinished = { migrations: [], files: {} } } = record;
+    const isWhole =
+      typeof record.version === "string" &&
+      typeof record.functionName === "string" &&
+      [record, unfinished].every(
+        ({ migrations, files }) => areTexts(migrations) && Object.keys(files).every(isCopied),
+      ) &&
+      areTexts(Object.values(record.files)) &&
+      Object.values(unfinished.files).every(areTexts);
+    if (isWhole) return record;
+  } catch {
+    // Said below.
+  }
+  throw new InstallError(
+    `${RECORD} is damaged. It says what Keyframe has copied, so nothing was changed: restore it from your version control.`,
+  );
+}
+
+const areTexts = (values: unknown): boolean =>
+  Array.isArray(values) && values.every((value) => typeof value === "string");
+
+/** `remove` deletes these files, so a path may not lead out of the functions' folder. */
+const isCopied = (path: string): boolean => path.startsWith("supabase/functions/") && !path.split("/").includes("..");
+
+/** Refuses symbolic links among paths below supabase/functions, and config.toml. Writing would change what is behind them. */
+export async function refuseLinks(folder: string, paths: Iterable<string>): Promise<void> {
+  const steps = new Set([CONFIG]);
+  for (const path of paths) {
+    const parts = path.split("/");
+    for (let end = 3; end <= parts.length; end++) steps.add(parts.slice(0, end).join("/"));
+  }
+  const links: string[] = [];
+  for (const step of steps) {
+    const isLink = await lstat(join(folder, step)).then(
+      (found) => found.isSymbolicLink(),
+      () => false,
+    );
+    if (isLink) links.push(step);
+  }
+  if (links.length > 0) refuse(links, "Put a file or a folder of its own there.");
+}
+
+function refuse(links: string[], remedy: string): never {
+  throw new InstallError(
+    `Nothing was changed, because these are symbolic links, and what they lead to would be changed: ${links.join(", ")}. ${remedy}`,
+  );
 }
 
 export const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
 
+/** Every file that a finished or unfinished `add` has copied. */
+export const copiedPaths = ({ record }: App): string[] => [
+  ...new Set([...Object.keys(record?.files ?? {}), ...Object.keys(record?.unfinished?.files ?? {})]),
+];
+
+/** The names of the migrations that were copied by the last `add` that ended. */
+export const migrationsBefore = ({ record }: App): string[] =>
+  record?.unfinished?.migrations ?? record?.migrations ?? [];
+
 /** Our files that were edited since they were copied. */
-export async function editedFiles({ folder, record, files }: App): Promise<string[]> {
-  const kept = Object.entries(record?.files ?? {}).filter(([path]) => files.includes(path));
-  const compared = await Promise.all(
-    kept.map(async ([path, hash]) => (digest(await readText(folder, path)) === hash ? [] : [path])),
-  );
-  return compared.flat();
-}
-
-/** The versions of the next migrations: after now, and after the newest one, because `db push` refuses older ones. */
-export function* nextVersions({ migrations }: App, now: Date): Generator<string, never> {
-  const newest = Number(migrations.at(-1)?.split("_")[0] ?? 0);
-  const start = Number(now.toISOString().replace(/\D/g, "").slice(0, 14));
-  for (let at = start > newest ? now : afterVersion(newest); ; at = new Date(at.getTime() + 1000)) {
-    yield at.toISOString().replace(/\D/g, "").slice(0, 14);
+export async function editedFiles(app: App): Promise<string[]> {
+  const { folder, record, files } = app;
+  const edited: string[] = [];
+  for (const path of copiedPaths(app)) {
+    if (!files.includes(path)) continue;
+    const expected = [record?.files[path], ...(record?.unfinished?.files[path] ?? [])];
+    if (!expected.includes(digest(await readText(folder, path)))) edited.push(path);
   }
-}
-
-function afterVersion(version: number): Date {
-  const parts = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(String(version))?.slice(1).map(Number);
-  const [year = 0, month = 0, day, hour, minute, second = 0] = parts ?? [];
-  const time = Date.UTC(year, month - 1, day, hour, minute, second + 1);
-  if (parts === undefined || Number.isNaN(time)) {
-    throw new InstallError(`The newest migration's version, ${version}, is no time: nothing can be put after it.`);
-  }
-  return new Date(time);
-}
-
-/** What a command does to the app's folder. */
-export type Changes = { write: Map<string, string>; remove: string[]; record?: InstallRecord | undefined };
-
-/** Writes what differs, then the record. After an interruption the same command continues. */
-export async function applyChanges(folder: string, { write, remove, record }: Changes): Promise<void> {
-  const all = new Map(write);
-  if (record !== undefined) all.set(RECORD, `${JSON.stringify(record, null, 2)}\n`);
-  for (const [path, text] of all) {
-    const target = join(folder, path);
-    await mkdir(dirname(target), { recursive: true });
-    await writeFile(`${target}.new`, text);
-    await rename(`${target}.new`, target);
-  }
-  for (const path of remove) {
-    await rm(join(folder, path), { force: true });
-    await removeEmpty(folder, dirname(path));
-  }
-}
-
-/** Removes a folder below supabase/functions and those above it, as far as they are empty. */
-async function removeEmpty(folder: string, path: string): Promise<void> {
-  if (!path.startsWith("supabase/functions")) return;
-  const entries = await readdir(join(folder, path)).catch(() => [""]);
-  if (entries.length > 0) return;
-  await rmdir(join(folder, path));
-  await removeEmpty(folder, dirname(path));
+  return edited;
 }

@@ -1,10 +1,15 @@
+import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "smol-toml";
 import { InstallError, type Source } from "./source.ts";
 
+// No library: of those that keep comments, @decimalturn/toml-patch 3.3.0 moves the app's own [functions.…] under dotted keys at
+// the top and makes mixed line ends equal; the others write the whole file anew.
 const BEGIN = "# keyframe: begin. Written by `add`; `remove` takes it out.";
 const END = "# keyframe: end";
-const BLOCK = new RegExp(`\\n${BEGIN}\\n[\\s\\S]*?\\n${END}\\n`);
+const MARK = /^[ \t]*# keyframe: (?:begin|end)/m;
+/** Editors move the marks a little: they are found all the same. */
+const BLOCK = /(?:\r?\n|^)[ \t]*# keyframe: begin[^\n]*\n([\s\S]*?)\n[ \t]*# keyframe: end[ \t]*(\w*)[ \t\r]*(?:\n|$)/;
 const OWN_LINE = "# keyframe: this line";
 const DEFAULT_SCHEMAS = ["public", "graphql_public"];
 
@@ -40,7 +45,9 @@ export function addToConfig(text: string, { functions, schemas }: Pick<Source, "
   );
   const withSchemas = missing.length === 0 ? own : exposeSchemas(own, missing, wanted.api?.schemas ?? []);
   if (config.api === undefined) tables.unshift(`[api]\n${assignment("schemas", wanted.api?.schemas)}`);
-  const result = `${withSchemas}\n${BEGIN}\n${tables.join("\n\n")}\n${END}\n`;
+  const body = tables.join("\n\n");
+  const added = `\n${BEGIN}\n${body}\n${END} ${checksum(body)}\n`;
+  const result = withSchemas + added.replaceAll("\n", lineEnd(text));
   if (!isEqual(result, wanted)) {
     throw new InstallError(
       `supabase/config.toml is written in a form that cannot be changed safely. Write [api] and [functions.…] as tables of their own, with ${JSON.stringify(schemas)} in the schemas of [api], and run the command again.`,
@@ -48,6 +55,9 @@ export function addToConfig(text: string, { functions, schemas }: Pick<Source, "
   }
   return result;
 }
+
+/** Line ends of an app on Windows stay. */
+const lineEnd = (text: string) => /\r?\n/.exec(text)?.[0] ?? "\n";
 
 const assignment = (key: string, value: unknown) => `${key} = ${JSON.stringify(value).replaceAll('","', '", "')}`;
 
@@ -61,11 +71,11 @@ function isEqual(text: string, wanted: Config): boolean {
 
 /** The config without what `addToConfig` wrote. */
 export function removeFromConfig(text: string, schemas: string[]): string {
-  const without = text
-    .replace(BLOCK, (_block, at: number) =>
-      at === 0 || text[at - 1] === "\n" || text.endsWith(`${END}\n`) ? "" : "\n",
-    )
-    .replace(new RegExp(`^.*${OWN_LINE}\\n`, "m"), "");
+  const without = text.replace(BLOCK, (block, body: string, sum: string, at: number) => {
+    if (checksum(body) !== sum) refuseEdited();
+    return at === 0 || text[at - 1] === "\n" || at + block.length === text.length ? "" : lineEnd(text);
+  });
+  if (MARK.test(without)) refuseEdited();
   const array = findSchemas(without);
   if (array === undefined) return without;
   const names = `(["'])(?:${schemas.join("|")})\\1`;
@@ -73,7 +83,23 @@ export function removeFromConfig(text: string, schemas: string[]): string {
     .slice(array.start, array.end)
     .replace(new RegExp(`,\\s*${names}`, "g"), "")
     .replace(new RegExp(`${names}\\s*,?\\s*`, "g"), "");
-  return without.slice(0, array.start) + list + without.slice(array.end);
+  const head = without.slice(0, array.start) + list;
+  const tail = without.slice(array.end).replace(new RegExp(`^\\] ${OWN_LINE}`), "]");
+  const isOwn = tail !== without.slice(array.end);
+  const line = assignment("schemas", DEFAULT_SCHEMAS);
+  // Our line goes whole, unless the app has changed it.
+  return isOwn && head.endsWith(line.slice(0, -1)) && /[\n]$/.test(head.slice(0, 1 - line.length))
+    ? head.slice(0, 1 - line.length) + tail.replace(/^\]\r?\n?/, "")
+    : head + tail;
+}
+
+/** Of the text without spaces and line ends, which editors change. */
+const checksum = (body: string) => createHash("sha256").update(body.replace(/\s/g, "")).digest("hex").slice(0, 8);
+
+function refuseEdited(): never {
+  throw new InstallError(
+    "Keyframe's part of supabase/config.toml was edited, so nothing was changed. Move what is yours out of it, delete the rest from `# keyframe: begin` to `# keyframe: end`, and run the command again.",
+  );
 }
 
 function exposeSchemas(text: string, missing: string[], all: string[]): string {
@@ -85,10 +111,11 @@ function exposeSchemas(text: string, missing: string[], all: string[]): string {
       ? `${text.slice(0, array.start)}${names}${text.slice(array.start)}`
       : `${text.slice(0, last)}, ${names}${text.slice(last)}`;
   }
-  return text.replace(API_TABLE, (header) => `${header}${assignment("schemas", all)} ${OWN_LINE}\n`);
+  return text.replace(API_TABLE, (header) => `${header}${assignment("schemas", all)} ${OWN_LINE}${lineEnd(text)}`);
 }
 
-const API_TABLE = /^[ \t]*\[[ \t]*api[ \t]*\][^\n]*\n/m;
+/** A byte order mark may stand before it. */
+const API_TABLE = /^\ufeff?[ \t]*\[[ \t]*api[ \t]*\][^\n]*\n/m;
 
 /** Where the elements of `schemas` in the table [api] start and end, and where the last one ends. */
 function findSchemas(text: string): { start: number; end: number; last: number | undefined } | undefined {

@@ -1,15 +1,21 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import {
   type App,
   BACKUP,
-  type Changes,
   CONFIG,
+  copiedPaths,
   digest,
   editedFiles,
+  migrationsBefore,
   MIGRATIONS,
-  nextVersions,
+  RECORD,
+  refuseLinks,
   SHARED,
 } from "./app.ts";
+import { type Changes, UNFINISHED } from "./apply-changes.ts";
 import { addToConfig, parseConfig, removeFromConfig } from "./config-toml.ts";
+import { nextVersions } from "./migration-versions.ts";
 import { InstallError, listFiles, readText, type Source } from "./source.ts";
 
 type AddOptions = { functionName: string | undefined; force: boolean; now: Date };
@@ -23,9 +29,13 @@ export async function planAdd(source: Source, app: App, { functionName, force, n
     Object.entries(source.functions).map(([name, settings]) => [named(name), rename(settings, name, named(name))]),
   );
 
+  const obsolete = copiedPaths(app).filter((path) => !files.has(path));
+  await refuseLinks(app.folder, [...files.keys(), ...obsolete, RECORD]);
+  const squashed = app.record === undefined ? [] : await squashedInto(app);
   const taken = [
     ...(await takenFunctions(app, Object.keys(functions), files, source)),
-    ...(await takenNames(app, source)),
+    // Once installed, the names are ours: a dump or a pull of the app repeats our SQL.
+    ...(app.record === undefined ? await takenNames(app, source) : []),
   ];
   if (taken.length > 0)
     throw new InstallError(`Nothing was written, because names are taken.\n- ${taken.join("\n- ")}`);
@@ -40,15 +50,15 @@ export async function planAdd(source: Source, app: App, { functionName, force, n
   for (const [path, text] of files) {
     if (!app.files.includes(path) || (await readText(app.folder, path)) !== text) write.set(path, text);
   }
-  for (const [path, text] of await newMigrations(source, app, now)) write.set(path, text);
+  for (const [path, text] of await newMigrations(source, app, squashed, now)) write.set(path, text);
   const config = addToConfig(app.config, { ...source, functions });
   if (config !== app.config) {
-    write.set(BACKUP, app.config);
+    if (!existsSync(join(app.folder, BACKUP))) write.set(BACKUP, app.config);
     write.set(CONFIG, config);
   }
   return {
     write,
-    remove: Object.keys(app.record?.files ?? {}).filter((path) => !files.has(path)),
+    remove: obsolete,
     record: {
       version: source.version,
       functionName: apiName,
@@ -78,21 +88,22 @@ const rename = (settings: Source["functions"][string], from: string, to: string)
   );
 
 async function takenFunctions(
-  { folder, config, record, files: present }: App,
+  app: App,
   names: string[],
   files: Map<string, string>,
   { schemas, functions }: Source,
 ): Promise<string[]> {
+  const { folder, config, files: present } = app;
   const declared = parseConfig(removeFromConfig(config, schemas)).functions ?? {};
-  const own = Object.keys(record?.files ?? {});
+  const own = copiedPaths(app);
   const taken: string[] = [];
   for (const place of [...names.map((name) => `supabase/functions/${name}`), SHARED]) {
     const name = place === SHARED ? undefined : place.slice("supabase/functions/".length);
     const isOurs = own.some((path) => path.startsWith(`${place}/`));
     let isTaken = name !== undefined && name in declared;
     for (const path of isOurs ? [] : present.filter((file) => file.startsWith(`${place}/`))) {
-      if (path.endsWith("/deno.lock")) continue; // Deno left it when an interrupted `add` was checked
-      isTaken ||= files.get(path) !== (await readText(folder, path));
+      if (path.endsWith(`/${UNFINISHED}`)) continue; // an `add` was killed before it had recorded anything
+      isTaken ||= !files.has(path) || files.get(path) !== (await readText(folder, path));
     }
     if (!isTaken) continue;
     if (name === undefined) taken.push(`The folder ${SHARED} exists: move it.`);
@@ -102,21 +113,41 @@ async function takenFunctions(
   return taken;
 }
 
+const creates = (sql: string, schema: string) =>
+  new RegExp(`create\\s+schema\\s+(?:if\\s+not\\s+exists\\s+)?"?${schema}"?(?![\\w-])`, "i").test(sql);
+
+/** A link may lead nowhere. */
+const readSql = async (...path: string[]) => (await readText(...path).catch(() => "")).replaceAll(/--.*$/gm, "");
+
+/** The app's own migrations that have ours in them, as `supabase migration squash` leaves them. */
+async function squashedInto({ folder, own }: App): Promise<string[]> {
+  const found: string[] = [];
+  for (const file of own) {
+    if (creates(await readSql(folder, MIGRATIONS, file), "keyframe_private")) found.push(file);
+  }
+  return found;
+}
+
 /** Schemas and buckets that the app's own SQL or config.toml names. Neither can have another name. */
 async function takenNames(app: App, { schemas }: Source): Promise<string[]> {
-  const ours = new Set([...app.copies.values(), ...app.removed].map((file) => `${MIGRATIONS}/${file}`));
+  // A removal undoes what stands before it.
+  const undone = app.migrations.slice(0, app.migrations.indexOf(app.removed.at(-1) ?? "") + 1);
+  const ours = new Set([...app.copies.values(), ...undone].map((file) => `${MIGRATIONS}/${file}`));
   const taken: string[] = [];
   const buckets = ["projects", "keyframe-outputs"];
   const say = (what: string, name: string, where: string) =>
     taken.push(
       `The ${what} ${name} is the app's (${where}) and Keyframe's cannot have another name: rename yours, or give Keyframe a project of its own (docs/deploy.md).`,
     );
-  for (const path of await listFiles(app.folder, "supabase")) {
+  // The migrations apart, because a list of files follows no link below its folder.
+  for (const path of new Set([
+    ...(await listFiles(app.folder, "supabase")),
+    ...app.migrations.map((file) => `${MIGRATIONS}/${file}`),
+  ])) {
     if (!path.endsWith(".sql") || ours.has(path)) continue;
-    const sql = (await readText(app.folder, path)).replaceAll(/--.*$/gm, "");
+    const sql = await readSql(app.folder, path);
     for (const name of schemas.concat("keyframe_private")) {
-      const created = new RegExp(`create\\s+schema\\s+(?:if\\s+not\\s+exists\\s+)?"?${name}"?(?![\\w-])`, "i");
-      if (created.test(sql)) say("schema", name, path);
+      if (creates(sql, name)) say("schema", name, path);
     }
     for (const name of buckets) {
       const made = new RegExp(`insert\\s+into\\s+"?storage"?\\s*\\.\\s*"?buckets"?[^;]*'${name}'`, "i");
@@ -129,7 +160,12 @@ async function takenNames(app: App, { schemas }: Source): Promise<string[]> {
 }
 
 /** The migrations that the app lacks. Throws when a copy is not what it was copied from, or comes from a newer version. */
-async function newMigrations({ migrations }: Source, app: App, now: Date): Promise<[path: string, text: string][]> {
+async function newMigrations(
+  { migrations }: Source,
+  app: App,
+  squashed: string[],
+  now: Date,
+): Promise<[path: string, text: string][]> {
   const unknown = [...app.copies.keys()].filter((name) => !migrations.has(name));
   if (unknown.length > 0) {
     const files = unknown.map((name) => app.copies.get(name)).join(", ");
@@ -146,8 +182,24 @@ async function newMigrations({ migrations }: Source, app: App, now: Date): Promi
       `Migrations differ from this version's: ${changed.join(", ")}. An applied migration never changes: restore the copies. Before 0.1.0 Keyframe's own were edited in place: remove it, and add it again.`,
     );
   }
+  const copied = isRemoved(app) ? [] : migrationsBefore(app);
+  const gone = copied.filter((name) => !app.copies.has(name));
+  // A squashed migration stands before the copies that are left, and replaces those before them.
+  const [firstLeft = ""] = app.copies.values();
+  const isSquashed = squashed.some((file) => firstLeft === "" || file < firstLeft);
+  const replaced = isSquashed ? copied.findIndex((name) => app.copies.has(name)) : 0;
+  const deleted = replaced < 0 ? [] : copied.slice(replaced).filter((name) => gone.includes(name));
+  if (deleted.length > 0) {
+    const files = deleted.map((name) => `…_keyframe_${name}.sql`).join(", ");
+    throw new InstallError(
+      `Copied migrations were deleted: ${files}. A database may have them already, so they are not copied again under another time: restore them from your version control.`,
+    );
+  }
   const versions = nextVersions(app, now);
   return [...migrations]
-    .filter(([name]) => !app.copies.has(name))
+    .filter(([name]) => !app.copies.has(name) && !gone.includes(name))
     .map(([name, text]) => [`${MIGRATIONS}/${versions.next().value}_keyframe_${name}.sql`, text]);
 }
+
+/** Whether a removal comes after every copy: `remove` was interrupted, and `add` installs anew. */
+const isRemoved = ({ copies, removed }: App) => copies.size === 0 && removed.length > 0;

@@ -1,9 +1,54 @@
--- Removes Keyframe from the database: every project, prediction, film's row and event, the jobs, policies and Vault entries.
--- The buckets projects and keyframe-outputs stay, because SQL may not delete files: empty and delete them in Studio (Storage).
+-- Removes Keyframe from the database: every project, prediction, film's row and event, the jobs with their log, policies and Vault
+-- entries. It refuses, and changes nothing, when something of the app would go too: a view, a function, a foreign key, a column of
+-- a type of ours. The buckets projects and keyframe-outputs stay, because SQL may not delete files: empty and delete them in Studio.
 
-select cron.unschedule(jobname) from cron.job where jobname like 'keyframe-%';
-drop policy if exists keyframe_references_select_owner on storage.objects;
-drop policy if exists keyframe_references_insert_owner on storage.objects;
-drop policy if exists keyframe_outputs_select_owner on storage.objects;
-drop schema if exists keyframe, keyframe_worker, keyframe_private cascade;
-delete from vault.secrets where name like 'keyframe\_%';
+do $$
+declare
+  -- Objects of the app that may go, as the error below names them.
+  allowed text[] := '{}';
+  lost text[];
+begin
+  delete from cron.job_run_details where jobid in (select jobid from cron.job where jobname like 'keyframe-%');
+  perform cron.unschedule(jobname) from cron.job where jobname like 'keyframe-%';
+  drop policy if exists keyframe_references_select_owner on storage.objects;
+  drop policy if exists keyframe_references_insert_owner on storage.objects;
+  drop policy if exists keyframe_outputs_select_owner on storage.objects;
+
+  -- Postgres itself decides what "cascade" takes: the app's objects are listed before it and looked for after it.
+  -- What stands on a table of ours is ours, except a trigger with a function of the app and a publication of the app.
+  create temporary table keyframe_objects as
+    select d.classid, d.objid, d.objsubid, coalesce(min(c.type || ' ' || c.identity), o.type || ' ' || o.identity) as name,
+      coalesce(min(format('%s %s %s', d.refclassid, d.refobjid, d.refobjsubid)) filter (where c.type is not null),
+        format('%s %s %s', d.classid, d.objid, d.objsubid)) as id,
+      array_agg(format('%s %s %s', d.refclassid, d.refobjid, d.refobjsubid)) filter (where d.deptype = 'a')
+        || case when d.objsubid > 0 then format('%s %s 0', d.classid, d.objid) end as part_of
+    from pg_catalog.pg_depend d cross join lateral pg_catalog.pg_identify_object(d.classid, d.objid, d.objsubid) o
+      -- The expression of a generated column is an internal part of it, and takes the column along.
+      left join lateral pg_catalog.pg_identify_object(d.refclassid, d.refobjid, d.refobjsubid) c
+        on d.deptype = 'i' and d.classid = 'pg_catalog.pg_attrdef'::regclass
+    where d.classid <> 0
+      and o.type not in ('schema', 'default acl')
+      and coalesce(o.schema, '') !~ '^(keyframe(_private|_worker)?$|pg_toast|pg_temp)'
+      and (o.identity !~ '(^|^for | on )keyframe(_private|_worker)?\.'
+        or o.identity ~ ' in publication (?!supabase_realtime$)'
+        or o.type = 'trigger' and (select p.pronamespace::regnamespace::text !~ '^(keyframe|pg_catalog)'
+          from pg_catalog.pg_trigger t join pg_catalog.pg_proc p on p.oid = t.tgfoid where t.oid = d.objid))
+    group by d.classid, d.objid, d.objsubid, o.type, o.identity
+    having not bool_or(d.deptype = 'i') or d.classid = 'pg_catalog.pg_attrdef'::regclass;
+
+  drop schema if exists keyframe, keyframe_worker, keyframe_private cascade;
+  delete from vault.secrets where name like 'keyframe\_%';
+
+  delete from pg_temp.keyframe_objects o using pg_catalog.pg_depend d
+  where (d.classid, d.objid, d.objsubid) = (o.classid, o.objid, o.objsubid);
+  select array_agg(distinct o.name order by o.name) into lost from pg_temp.keyframe_objects o
+  where o.name <> all (allowed)
+    -- An index of a dropped column goes unnamed with it.
+    and not exists (select from pg_temp.keyframe_objects whole where whole.id = any (o.part_of));
+  drop table pg_temp.keyframe_objects;
+  if lost is not null then
+    raise exception e'Keyframe is not removed, because these of the app would go with it:\n- %\nChange or drop them in a migration of your own that comes before this one, or let them go, by name: remove --yes --drop ''%''',
+      array_to_string(lost, e'\n- '), array_to_string(lost, ''' --drop ''');
+  end if;
+end
+$$;

@@ -27,11 +27,11 @@ export type Source = {
 export const readText = async (...path: string[]): Promise<string> =>
   (await readFile(join(...path), "utf8")).replaceAll("\r\n", "\n");
 
-/** The files below a folder, in order; none when it does not exist. Paths are relative to `root`. */
+/** The files and links below a folder, in order; none when it does not exist. Paths are relative to `root`. */
 export async function listFiles(root: string, folder: string): Promise<string[]> {
   const entries = await readdir(join(root, folder), { withFileTypes: true, recursive: true }).catch(() => []);
   return entries
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() || entry.isSymbolicLink())
     .map((entry) => posix.join(folder, ...entry.parentPath.slice(join(root, folder).length).split(/[\\/]/), entry.name))
     .sort();
 }

@@ -1,0 +1,31 @@
+/**
+ * Becomes the program, and leaves a second shell that reads the pipe which only the parent holds. The pipe closes when the parent
+ * ends in any way, kill -9 included; then the shell ends the program. A line says that the program has ended by itself, and its
+ * id may be another's. The second shell is nobody's child: Postgres takes the end of a child for that of a session.
+ */
+const SHELL = `( { read -r _ || kill -s "$0" $$; } <&3 >/dev/null 2>&1 & ) 3<&0; exec "$@" </dev/null`;
+
+type Options = Omit<Deno.CommandOptions, "stdin" | "detached" | "args"> & { args: string[] };
+
+/**
+ * Starts a program that ends with this process, also when this process is killed in the moment after. It has its own process
+ * group, so that Ctrl-C in a terminal reaches only the parent, which ends its children in order. It has no standard input.
+ */
+export function spawnWithParent(
+  program: string,
+  { args, ...options }: Options,
+  end: "TERM" | "INT" = "TERM",
+): Deno.ChildProcess {
+  const process = new Deno.Command("/bin/sh", {
+    ...options,
+    args: ["-c", SHELL, end, program, ...args],
+    detached: true,
+    stdin: "piped",
+  }).spawn();
+  const pipe = process.stdin.getWriter();
+  void process.status
+    .then(() => pipe.write(new TextEncoder().encode("ended\n")))
+    .then(() => pipe.close())
+    .catch(() => undefined);
+  return process;
+}

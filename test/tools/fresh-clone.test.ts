@@ -1,0 +1,58 @@
+import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+import { runProgram } from "../support/tools/run-command.ts";
+
+// npm downloads every package.
+vi.setConfig({ testTimeout: 300_000 });
+
+let folder: string;
+let clone: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "keyframe-clone-"));
+  // Chromium and a Postgres of another user read it.
+  await Deno.chmod(folder, 0o755);
+  clone = join(folder, "keyframe");
+  const { stdout } = await new Deno.Command("git", {
+    args: ["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+    cwd: PROJECT_ROOT,
+  }).output();
+  for (const path of new TextDecoder().decode(stdout).split("\0").filter(Boolean)) {
+    // A file that is deleted and not yet committed is listed too.
+    if (!(await Deno.lstat(join(PROJECT_ROOT, path)).catch(() => undefined))) continue;
+    await mkdir(dirname(join(clone, path)), { recursive: true });
+    await cp(join(PROJECT_ROOT, path), join(clone, path), { verbatimSymlinks: true });
+  }
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** As a newcomer types it: no program of this checkout within reach; npm's and Deno's caches are empty before the first command. */
+async function typed(...words: string[]) {
+  const path = (Deno.env.get("PATH") ?? "").split(delimiter).filter((entry) => !entry.includes("node_modules"));
+  const home = join(folder, "home");
+  await mkdir(home, { recursive: true });
+  const env = { PATH: path.join(delimiter), HOME: home, DENO_DIR: "", npm_config_cache: join(home, "npm") };
+  return await runProgram("npm", words, env, clone).ended;
+}
+
+test("README → names the two commands, each of which first installs what is missing", async () => {
+  const read = (path: string) => Deno.readTextFile(join(PROJECT_ROOT, path));
+  const [, block = ""] = /^## Try it\n[\s\S]*?```sh\n([\s\S]*?)```/m.exec(await read("README.md")) ?? [];
+  const commands = block.split("\n").flatMap((line) => /^(npm .*?)\s*(#.*)?$/.exec(line)?.[1] ?? []);
+  expect(commands).toEqual(["npm run demo", "npm test"]);
+  const { scripts } = JSON.parse(await read("package.json")) as { scripts: Record<string, string> };
+  expect([scripts.predemo, scripts.pretest]).toEqual(Array(2).fill("node local/install-missing.mjs"));
+});
+
+// One installation takes half a minute, on a busy machine twice that: the second command finds it.
+test("npm test in a fresh clone → installs, and tests; then npm run demo → starts a stack of its own, makes the whole film, ends the stack", async () => {
+  const tested = await typed("test", "--", "test/unit/api-entity-tag.test.ts");
+  expect([tested.code, tested.output]).toEqual([0, expect.stringMatching(/Installing what is missing[\s\S]*passed/)]);
+
+  const { code, output } = await typed("run", "demo", "--", "--port", "0");
+  expect(output).toContain("starting one");
+  expect(output).toMatch(/events .* 4 arrived, each signed/);
+  expect([code, output]).toEqual([0, expect.stringContaining("All of it held")]);
+});
