@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { visitDashboard } from "../support/dashboard/browser.ts";
+import { axeFindings, visitDashboard } from "../support/dashboard/browser.ts";
 import { furnish, newPerson } from "../support/dashboard/person.ts";
 import { openDatabase } from "../support/api/database.ts";
 import type { Step } from "../../shared/contract/fields.ts";
@@ -24,9 +24,12 @@ afterAll(async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
-test("the API reference → every operation and event of openapi.json; one that is tried → the reader's own projects, and its curl", async () => {
+test("the API reference → every operation and event of openapi.json, in words that can be read; one that is tried → the reader's own projects, and its curl", async () => {
   const { session, keyframe } = await newPerson();
   await keyframe.createProject({ title: "Seen in the docs", textPrompt: "A harbour at dawn" });
+  const { webhookId } = await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] });
+  const { deliveryId } = await keyframe.webhooks.test(webhookId);
+  await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] }); // later, without a delivery
   const { page } = await visit({ session });
   await page.goto("/docs"); // the short address that npm start prints
   await page.locator(".opblock").first().waitFor();
@@ -40,6 +43,9 @@ test("the API reference → every operation and event of openapi.json; one that 
   const events = Object.keys(openApi.webhooks).map((name) => `POST ${name}`);
   const operations = places.map(({ method, template }) => `${method} ${template}`);
   expect(listed.toSorted()).toEqual([...operations, ...events].toSorted());
+  const sections = await page.getByRole("heading", { name: /^(Webhooks|Events)/, level: 3 }).allTextContents();
+  expect(sections.map((text) => /^(Webhooks|Events)/.exec(text)?.[0])).toEqual(["Webhooks", "Events"]);
+  expect(await page.getByRole("heading", { name: "Webhooks", level: 2 }).count()).toBe(0);
 
   const operation = page.locator("#operations-Projects-listProjects");
   await operation.locator(".opblock-summary-control").click();
@@ -50,6 +56,28 @@ test("the API reference → every operation and event of openapi.json; one that 
   const curl = (await operation.locator(".curl-command").textContent()) ?? "";
   expect(curl).toContain(`${inject("stack").url}/functions/v1/api/projects`);
   expect(curl).toContain(`Authorization: Bearer ${session.access_token}`);
+
+  const withDelivery = page.locator("#operations-Webhooks-readDelivery");
+  await withDelivery.locator(".opblock-summary-control").click();
+  expect(await withDelivery.getByPlaceholder("deliveryId").inputValue()).toBe(deliveryId);
+  await page.locator("#operations-Projects-changeProject .opblock-summary-control").click();
+  await page.locator("#operations-Projects-changeProject .headers").first().waitFor();
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor({ state: "attached" });
+    expect(await axeFindings(page, ["color-contrast"]), colorScheme).toEqual([]);
+  }
+});
+
+test("a guide that the API reference names → its text, without another server; an unknown one → said so", async () => {
+  const { session } = await newPerson();
+  const { page } = await visit({ session });
+  await page.goto("/#/docs");
+  await page.getByRole("link", { name: "Receive webhooks" }).click();
+  await page.getByRole("heading", { level: 1, name: "Receive webhooks" }).waitFor();
+  await page.getByText(await Deno.readTextFile("docs/receive-webhooks.md")).waitFor();
+  await page.goto("/#/docs/constructor");
+  await page.getByRole("heading", { name: "Guide not found" }).waitFor();
 });
 
 /** Somebody with everything the examples speak of. */

@@ -103,13 +103,13 @@ test("a run is canceled, one fails, others succeed → each in its card; the his
 
   await card.getByRole("button", { name: "Settings" }).click();
   const prompt = card.getByLabel("Prompt for this step");
-  await prompt.fill(uniquePrompt("[[fault:failed]]"));
+  await prompt.fill(uniquePrompt("[[fault:failed=The sea was too rough.]]"));
   await runAgain.click();
   await card.getByText("Failed").first().waitFor();
-  await card
-    .getByRole("alert")
-    .getByText(/Try again|run it again/)
-    .waitFor();
+  await card.getByRole("alert").filter({ hasText: "The sea was too rough.Try again.provider_failed" }).waitFor();
+  await prompt.fill(uniquePrompt("[[fault:rejected]]"));
+  await runAgain.click();
+  await card.getByRole("alert").getByText("Change the prompt or the image, then generate it again.").waitFor();
   await prompt.fill("");
   for (let runs = 1; runs <= 2; runs++) {
     await runAgain.click();
@@ -121,11 +121,34 @@ test("a run is canceled, one fails, others succeed → each in its card; the his
   const history = page.getByRole("dialog", { name: "History of the first frame" });
   const runs = (status: string) => history.locator(`div[data-status=${status}]`);
   await runs("canceled").waitFor();
-  expect([await runs("succeeded").count(), await runs("failed").count()]).toEqual([2, 1]);
-  const earlier = history.getByRole("button", { name: "Use for next video" });
-  await earlier.first().click();
-  await history.getByRole("button", { name: "Selected for next video", pressed: true }).waitFor();
-  expect(await earlier.count()).toBe(1);
+  expect([await runs("succeeded").count(), await runs("failed").count()]).toEqual([2, 2]);
+  const earlier = history.getByRole("button", { name: "Use for the next video" });
+  const used = history.getByRole("button", { name: "Used for the next video", pressed: true });
+  expect([await earlier.count(), await used.count()]).toEqual([1, 1]);
+  await earlier.click();
+  await page.getByText("Done, newest not used").waitFor();
+  expect([await earlier.count(), await used.count()]).toEqual([1, 1]);
+});
+
+test("a run is canceled that has just ended → its end shows, and no error", async () => {
+  const user = await signUp();
+  const projectId = await user.createProject({ title: "Harbour" });
+  const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
+  const { data } = await user.supabase.auth.getSession();
+  const { page, watch } = await visit({ session: data.session });
+  watch.allow(/status of 409/);
+  await page.goto(`/#/projects/${projectId}`);
+  const card = stepCard(page, "First frame");
+  await page.route("**/generate/cancel", async (route) => {
+    await sql`select keyframe_private.mark_failed(${predictionId}, 'failed_by_administrator', 'Ended.', false)`;
+    await route.continue();
+  });
+  const refused = page.waitForResponse("**/generate/cancel");
+  await card.getByRole("button", { name: "Cancel" }).click();
+  expect((await refused).status()).toBe(409);
+  await page.waitForRequest((request) => request.url().endsWith(`/projects/${projectId}`));
+  await card.getByText("Ended.").waitFor();
+  expect(await page.getByText("Could not cancel").count()).toBe(0);
 });
 
 /** How many first frames of a project there are. */

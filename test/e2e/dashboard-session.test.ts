@@ -169,7 +169,7 @@ test("a session that cannot be refreshed, or that the service refuses while a pa
   await heading(page, "Projects");
 });
 
-test("a session ends, or the page reloads, while texts are typed → they are there again; signed out, they are gone", async () => {
+test("a session ends, or the page reloads, while texts are typed → they are there again; signed out, or another user signed in, they are gone", async () => {
   const person = await newPerson();
   const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
   const { page, watch } = await visit({ session: person.session });
@@ -208,7 +208,19 @@ test("a session ends, or the page reloads, while texts are typed → they are th
   await page.getByRole("button", { name: "Account and theme" }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await heading(page, "Sign in");
-  expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+  const kept = () => page.evaluate(() => JSON.stringify(sessionStorage));
+  expect(await kept()).toBe("{}");
+
+  await fillCredentials(page, person);
+  await (await create()).getByLabel("Title").fill("Of the first user");
+  await page.route(API, (route) => route.fulfill({ status: 401, json: body }));
+  await page.reload();
+  await page.getByText("Your session has expired.").waitFor();
+  expect(await kept()).toContain("Of the first user");
+  await page.unroute(API);
+  await fillCredentials(page, await newPerson());
+  await page.getByText("No projects yet").waitFor();
+  expect(await kept()).not.toContain("Of the first user");
 });
 
 test("a kept session whose token ran out while Auth is away → kept, and said; refreshed without a word when Auth is back", async () => {

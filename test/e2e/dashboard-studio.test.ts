@@ -1,7 +1,8 @@
 import type { Locator, Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
-import type { Prediction } from "../../client/index.ts";
+import type { Prediction, Step } from "../../client/index.ts";
 import { openDatabase } from "../support/api/database.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { signUp } from "../support/api/user.ts";
 import { visitDashboard } from "../support/dashboard/browser.ts";
@@ -34,20 +35,25 @@ const untilGenerateIsInWindow = (page: Page) =>
     return (await Promise.all(boxes)).every((box) => box !== null && box.y + box.height <= 800);
   });
 
-/** A person's project with a first frame, a video made of it, and a newer first frame. Two tests look at it. */
-let film: { person: Person; projectId: string; older: Prediction; video: Prediction; newer: Prediction };
-beforeAll(async () => {
+async function newFilm() {
   const person = await newPerson();
   const { keyframe } = person;
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
-  const make = async (step: "first-frame" | "video", more = {}) =>
+  const make = async (step: Step, more = {}) =>
     await keyframe.waitFor(await keyframe.generate(step, { projectId, ...more }));
+  return { person, projectId, make };
+}
+
+/** A person's project with a first frame, a video made of it, and a newer first frame. Two tests look at it. */
+let film: { person: Person; projectId: string; older: Prediction; video: Prediction; newer: Prediction };
+beforeAll(async () => {
+  const { person, projectId, make } = await newFilm();
   const older = await make("first-frame", { prompt: "A harbour at night" });
   const video = await make("video", { durationSeconds: 5 });
   film = { person, projectId, older, video, newer: await make("first-frame") };
 });
 
-test("an earlier first frame is selected → it shows, also after a reload and elsewhere; the video keeps saying what it was made from", async () => {
+test("an earlier first frame is selected → it shows, marked as used, also after a reload, elsewhere and in the list; the newer one is a press away", async () => {
   const { person, projectId, older, newer } = film;
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
@@ -58,29 +64,35 @@ test("an earlier first frame is selected → it shows, also after a reload and e
   expect(await video.locator("video").getAttribute("poster")).toContain(older.predictionId);
 
   await frame.getByRole("button", { name: "History of the first frame" }).click();
-  await page.getByRole("button", { name: "Use for next video" }).last().click();
-  await page.getByRole("button", { name: "Selected for next video" }).waitFor();
+  await page.getByRole("button", { name: "Use for the next video" }).click();
+  await page.getByRole("button", { name: "Used for the next video", pressed: true }).waitFor();
   await page.keyboard.press("Escape");
   const elsewhere = (await visit({ session: person.session })).page;
   await openStudio(elsewhere, projectId);
-  const read = Promise.withResolvers<void>();
-  const selected = new RegExp(`generate/first-frame.*predictionId=${older.predictionId}`);
-  await page.route(selected, (route) => read.promise.then(() => route.continue()));
   await page.reload();
-  await frame.getByText("Done").waitFor();
-  expect(await frame.getByText("The file has been removed").count()).toBe(0); // it is still read
-  read.resolve();
   for (const one of [page, elsewhere]) {
     await untilShows(stepCard(one, "First frame").getByRole("img").first(), older);
+    await stepCard(one, "First frame").getByText("Used for the next video").waitFor();
+    await stepCard(one, "First frame").getByText("Done, newest not used").waitFor();
+    await untilShows(stepCard(one, "First frame").getByRole("img", { name: "New first frame" }), newer);
     await untilShows(stepCard(one, "Video").getByRole("img", { name: "Selected first frame" }), older);
   }
-  await frame.getByRole("button", { name: "Use the latest" }).click();
+  await elsewhere.getByRole("link", { name: "Projects", exact: true }).first().click();
+  const listed = elsewhere.getByRole("article").filter({ hasText: "Harbour" });
+  await untilShows(listed.locator("img"), older);
+  await listed.getByText("First frame: Done, newest not used").waitFor();
+
+  await frame.getByRole("button", { name: "Use the new one" }).click();
   await untilShows(frame.getByRole("img").first(), newer);
+  await frame.getByText("Done", { exact: true }).waitFor();
+  expect(await page.getByText("Used for the next video").count()).toBe(0);
   await untilShows(madeFrom, older);
 });
 
-test("the inputs of an earlier prediction are used again → its prompt, its frame and its length are set and sent", async () => {
-  const { person, projectId, older, video } = film;
+test("the inputs of an earlier video are used again → its prompt, its frame and its length are set, said and sent; a newer frame still shows, also after a failure", async () => {
+  const { person, projectId, older, video, newer } = film;
+  const prompt = uniquePrompt("[[fault:failed]]");
+  await person.keyframe.waitFor(await person.keyframe.generate("first-frame", { projectId, prompt }));
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
   const card = stepCard(page, "Video");
@@ -89,8 +101,9 @@ test("the inputs of an earlier prediction are used again → its prompt, its fra
   await history.getByText("A harbour at dawn", { exact: true }).waitFor();
   await history.getByText("5 s", { exact: true }).waitFor();
   await history.getByRole("button", { name: "Use these inputs" }).click();
-  await page.getByText("The inputs are set.").waitFor();
+  await page.getByText("The inputs are set, with the first frame of that video.").waitFor();
   await untilShows(card.getByRole("img", { name: "Selected first frame" }), older);
+  await untilShows(stepCard(page, "First frame").getByRole("img", { name: "New first frame" }), newer);
 
   const frame = stepCard(page, "First frame");
   await frame.getByRole("button", { name: "History of the first frame" }).click();
@@ -102,6 +115,60 @@ test("the inputs of an earlier prediction are used again → its prompt, its fra
     return predictions.length === 2 ? predictions[0] : undefined;
   });
   expect(again.input).toEqual(video.input);
+});
+
+test("the inputs of a video of the latest frames are used again → none is selected, and the next picture is used", async () => {
+  const { person, projectId, make } = await newFilm();
+  await make("first-frame");
+  await make("last-frame");
+  await make("video");
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  await stepCard(page, "Video").getByRole("button", { name: "History of the video" }).click();
+  await page.getByRole("button", { name: "Use these inputs" }).click();
+  await page.getByText("The inputs are set. Generate when you are ready.").waitFor();
+  const frame = stepCard(page, "Last frame");
+  await frame.getByRole("button", { name: "Generate again" }).click();
+  const next = await until("the second last frame", async () => {
+    const { predictions, takes, selected } = await person.keyframe.readProject(projectId);
+    expect(selected).toEqual({ "first-frame": null, "last-frame": null });
+    const latest = predictions["last-frame"];
+    return takes["last-frame"]?.predictionId === latest?.predictionId ? latest : undefined;
+  });
+  await untilShows(frame.getByRole("img").first(), next);
+  await untilShows(stepCard(page, "Video").getByRole("img", { name: "Latest last frame" }), next);
+});
+
+test("a frame fails again and a video is canceled → both earlier takes stay, said to be earlier, and the list shows the same", async () => {
+  const { person, projectId, make } = await newFilm();
+  const frame = await make("first-frame");
+  await make("video");
+  await make("first-frame", { prompt: uniquePrompt("[[fault:failed]]") });
+  const read = (step: Step, _projectId: string, predictionId?: string) =>
+    person.keyframe.readPrediction({ projectId, step, predictionId });
+  const start = (step: Step, body: object) => person.keyframe.generate(step, { projectId, ...body });
+  await startStuck(openDatabase(), { start, read }, "video", projectId);
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const card = stepCard(page, "First frame");
+  await card.getByText("Done, last run failed").waitFor();
+  await card.getByText("Earlier picture").waitFor();
+  await untilShows(card.getByRole("img").first(), frame);
+  await card.getByRole("alert").getByText("Try again.", { exact: true }).waitFor();
+  const video = stepCard(page, "Video");
+  await video.getByText("Next: Starting").waitFor();
+  await video.getByRole("button", { name: "Cancel" }).click();
+  await video.getByText("Done, last run canceled").waitFor();
+  await video.getByText("Earlier video").waitFor();
+  await untilShows(video.getByRole("img", { name: "First frame of this video" }), frame);
+  await video.getByText("Shown video made from").waitFor();
+  expect(await video.getByText("Made from", { exact: true }).count()).toBe(0);
+
+  await page.getByRole("link", { name: "Projects", exact: true }).first().click();
+  const listed = page.getByRole("article").filter({ hasText: "Harbour" });
+  await listed.getByText("First frame: Done, last run failed").waitFor();
+  await listed.getByText("Video: Done, last run canceled").waitFor();
+  await untilShows(listed.locator("img"), frame);
 });
 
 test("a reference image is chosen in one browser → it is the project's in another; removed there, it is gone here", async () => {
@@ -127,6 +194,41 @@ test("a reference image is chosen in one browser → it is the project's in anot
   await other.getByRole("button", { name: "Choose image" }).waitFor();
   await page.reload();
   await page.getByRole("button", { name: "Choose image" }).waitFor();
+});
+
+test("an upload is canceled while its answer is on the way → the project stays; once the project changes, it cannot be", async () => {
+  const person = await newPerson();
+  const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const changes: string[] = [];
+  page.on("request", (request) => void (request.method() === "PATCH" && changes.push(request.url())));
+  const [uploaded, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await page.route("**/reference-images", async (route) => {
+    const response = await route.fetch();
+    uploaded.resolve();
+    await answered.promise;
+    await route.fulfill({ response }).catch(() => undefined); // nobody waits for it any more
+  });
+  const choose = () => page.locator("input[type=file]").setInputFiles(photoFile(person.email));
+  const cancel = page.getByRole("button", { name: "Cancel upload" });
+  await choose();
+  await uploaded.promise;
+  await cancel.click();
+  answered.resolve();
+  await page.getByRole("button", { name: "Choose image" }).waitFor();
+  await page.unrouteAll({ behavior: "wait" });
+
+  const saved = Promise.withResolvers<void>();
+  await page.route(`**/projects/${projectId}`, async (route) => {
+    if (route.request().method() === "PATCH") await saved.promise;
+    await route.continue();
+  });
+  await choose();
+  await until("it cannot be canceled", async () => (await cancel.getAttribute("aria-disabled")) === "true");
+  expect(changes).toHaveLength(1);
+  saved.resolve();
+  await page.getByRole("button", { name: "Replace" }).waitFor();
 });
 
 test("the prompt is changed and not saved, and a step is generated → it is saved first, and the step uses it", async () => {
@@ -212,6 +314,49 @@ test("1280 × 800, the longest title and prompt, and the description open → ev
   await page.getByLabel("Description", { exact: true }).waitFor();
   await untilGenerateIsInWindow(page);
   expect((await page.getByRole("heading", { level: 1 }).boundingBox())?.height).toBeLessThan(50);
+});
+
+test("the answer to a save is lost → the text counts as saved, without a warning, and the step starts", async () => {
+  const person = await newPerson();
+  const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "Old" });
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 412|ERR_FAILED/);
+  await openStudio(page, projectId);
+  let saves = 0;
+  await page.route(`**/projects/${projectId}`, async (route) => {
+    if (route.request().method() !== "PATCH" || saves++ > 0) return await route.continue();
+    await route.fetch();
+    await route.abort();
+  });
+  await prompt(page).fill("A new harbour");
+  const card = stepCard(page, "First frame");
+  await card.getByRole("button", { name: "Save and generate" }).click();
+  await card.getByText("Done").waitFor();
+  await page.getByText("Saved", { exact: true }).waitFor();
+  expect(saves).toBe(2);
+  expect(await page.getByRole("alert").count()).toBe(0);
+});
+
+test("a search among more projects than one answer looks through → goes on by itself; among very many → says so, and goes on when told to", async () => {
+  const person = await newPerson();
+  await person.keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
+  await openDatabase().begin(async (seeding) => {
+    await seeding`set local session_replication_role = replica`;
+    await seeding`
+      insert into keyframe.projects (owner_id, title, text_prompt, created_at)
+      select ${person.session.user.id}, case i when 8000 then 'Buoy' else 'Harbour' end, 'p', now() + i * interval '1 millisecond'
+      from generate_series(1, 20000) i`;
+  });
+  const { page } = await visit({ session: person.session });
+  await page.goto("/#/projects");
+  const search = page.getByLabel("Search projects");
+  await search.fill("buoy");
+  await page.getByRole("link", { name: "Buoy", exact: true }).waitFor();
+  await search.fill("lighthouse");
+  await page.getByText("No title of your newest projects contains “lighthouse”.").waitFor();
+  await page.getByRole("button", { name: "Search on" }).click();
+  await page.getByRole("link", { name: "Lighthouse", exact: true }).waitFor();
+  expect(await page.getByText("No project found").count()).toBe(0);
 });
 
 test("30 projects → searched by title, also after the way back; renamed from the card's menu and from the studio's", async () => {

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { toLocalTime } from "../../dashboard/src/webhooks/deliveries/delivery.ts";
+import { openDatabase } from "../support/api/database.ts";
 import { axeFindings, visitDashboard } from "../support/dashboard/browser.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
@@ -8,6 +10,7 @@ import { isSignedWith, readSigned, signatures } from "../support/receiver/signed
 import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
+const sql = openDatabase();
 let receiver: FlowReceiver;
 
 beforeAll(async () => {
@@ -29,6 +32,8 @@ test("endpoint → test received and verified → rotated → sent again with bo
     await adding.getByLabel("URL").fill(`ftp://nowhere/${typed++}`);
     return adding.getByLabel("URL").getAttribute("aria-invalid");
   });
+  await adding.getByText("The URL must begin with http:// or https://.").waitFor();
+  await adding.getByText("http or https, on this machine or reachable from the internet.").waitFor();
   await adding.getByRole("button", { name: "Add endpoint" }).click();
   await adding.getByLabel("URL").fill(receiver.url);
   await adding.getByLabel("Description").fill("The edit suite");
@@ -51,6 +56,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   const rotated = page.getByRole("dialog", { name: "New secret" });
   const newSecret = (await rotated.getByText(/^whsec_/).textContent()) ?? "";
   expect(newSecret).not.toBe(secret);
+  await rotated.getByText("The old secret also signs for 2 hours: give your server the new one before then.").waitFor();
   await rotated.getByRole("button", { name: "Done" }).click();
 
   await page
@@ -64,6 +70,19 @@ test("endpoint → test received and verified → rotated → sent again with bo
   expect([isSignedWith(secret, again), isSignedWith(newSecret, again)]).toEqual([true, true]);
   // The page gets there by itself.
   await page.getByText("2 attempts").waitFor();
+  await page.getByRole("button", { name: "Send again" }).click();
+  expect((await arrived(3)).id).toBe(again.id);
+  await page.getByText("3 attempts").waitFor();
+
+  await page.getByRole("button", { name: "Rotate…" }).click();
+  await page.getByLabel("Overlap in hours").fill("0");
+  await page.getByLabel("Revoke every old secret now").check();
+  await page.getByRole("button", { name: "Rotate", exact: true }).click();
+  await page.getByText("The old secrets are revoked: your server rejects requests until it has this one.").waitFor();
+  await page.getByRole("dialog", { name: "New secret" }).getByRole("button", { name: "Done" }).click();
+  await page.getByRole("button", { name: "Send again" }).click();
+  const revoked = await arrived(4);
+  expect([isSignedWith(secret, revoked), isSignedWith(newSecret, revoked)]).toEqual([false, false]);
 
   const address = page.url();
   const stranger = await newPerson();
@@ -123,11 +142,16 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
       .evaluate((it) => it === document.activeElement),
   );
 
+  await list.getByRole("button", { name: "Recover…" }).click();
+  const recovering = page.getByRole("dialog", { name: "Recover deliveries" });
+  await recovering.getByRole("button", { name: "Recover", exact: true }).click();
+  await recovering.getByText("Nothing to recover since then.").waitFor();
+  await recovering.getByRole("button", { name: "Close" }).last().click();
+
   await keyframe.webhooks.change(webhookId, { enabled: false });
   await project("The missed one");
   await keyframe.webhooks.change(webhookId, { enabled: true });
   await list.getByRole("button", { name: "Recover…" }).click();
-  const recovering = page.getByRole("dialog", { name: "Recover deliveries" });
   await recovering.getByLabel("Since").fill("2026-01-01T00:00");
   await recovering.getByRole("button", { name: "Recover", exact: true }).click();
   await recovering.getByText("Sending 1 delivery again.").waitFor();
@@ -177,7 +201,53 @@ test("an open page follows what happens; a delivery shows its project, body and 
 
     await list.getByLabel("Filter by event").selectOption("webhook.test");
     await list.getByText("Only deliveries of webhook.test are shown.").waitFor();
+
+    repaired.behave(answers(503, { "retry-after": "3600" }));
+    await page.getByRole("button", { name: "Send test" }).click();
+    const testing = page.getByRole("dialog", { name: "Test event" });
+    await testing.getByText("Not delivered.").waitFor();
+    await testing.getByText("Your server asked to retry later. Its Retry-After is followed.").waitFor();
   } finally {
     await repaired.close();
+  }
+});
+
+test("an endpoint that fails for three days, and one for an hour → recovery is proposed since then, and at least for a day", async () => {
+  const { session, keyframe } = await newPerson();
+  const { webhookId } = await keyframe.webhooks.create({ url: receiver.url, description: "Failing", eventTypes: [] });
+  const { page } = await visit({ session });
+  const proposed = async (since: Date) => {
+    await sql`update keyframe.webhook_endpoints set failing_since = ${since} where id = ${webhookId}`;
+    await page.goto("/#/webhooks");
+    await page.reload();
+    await page.getByRole("link", { name: "Failing" }).click();
+    await page.getByRole("button", { name: "Recover…" }).click();
+    return await page.getByLabel("Since").inputValue();
+  };
+  const days = (count: number) => new Date(Date.now() - count * 86_400_000);
+  const threeDays = days(3);
+  expect(await proposed(threeDays)).toBe(toLocalTime(threeDays));
+  const aDay = days(1);
+  const since = await proposed(days(1 / 24));
+  expect([toLocalTime(aDay), toLocalTime(days(1))]).toContain(since); // a minute may have passed
+});
+
+test("an endpoint is deleted → it is gone from the list; so is one that another tab deleted first", async () => {
+  const { session, keyframe } = await newPerson();
+  const create = (description: string) =>
+    keyframe.webhooks.create({ url: receiver.url, description, eventTypes: ["generation.failed"] });
+  const kept = await create("Kept");
+  const { page, watch } = await visit({ session });
+  watch.allow(/status of 404/);
+  for (const isElsewhere of [false, true]) {
+    const { webhookId } = await create("Doomed");
+    await page.goto(`/#/webhooks/${webhookId}`);
+    await page.getByRole("button", { name: "Delete…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete endpoint?" });
+    if (isElsewhere) await keyframe.webhooks.delete(webhookId);
+    await dialog.getByRole("button", { name: "Delete endpoint" }).click();
+    await page.getByRole("link", { name: "Kept" }).waitFor();
+    await page.getByRole("link", { name: "Doomed" }).waitFor({ state: "detached" });
+    expect((await keyframe.webhooks.list()).webhooks.map((webhook) => webhook.webhookId)).toEqual([kept.webhookId]);
   }
 });

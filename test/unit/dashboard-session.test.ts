@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { KeyframeError, type KeyframeErrorCode } from "../../client/index.ts";
 import { isPassing } from "../../dashboard/src/app/query-client.ts";
 import { authSentence } from "../../dashboard/src/session/use-auth-form.ts";
+import { errorSentence } from "../../dashboard/src/ui/error-sentence.ts";
 import { readLink } from "../../dashboard/src/session/start-session.ts";
 
 describe("what the link of a mail brought", () => {
@@ -60,6 +61,18 @@ test.each<[code: KeyframeErrorCode, status: number | null, passes: boolean]>([
   ["unauthorized", 401, false],
 ])("a read that ended with %s (%s) → asked for again for as long as the page is open: %s", (code, status, passes) => {
   expect(isPassing(new KeyframeError(code, "No.", { status }))).toBe(passes);
+});
+
+const title = { path: "title", message: "Is required." };
+test.each<[code: KeyframeErrorCode, details: (typeof title)[], words: string]>([
+  ["network", [], "Cannot reach the service. Check your connection, then try again."],
+  ["no_token", [], "Cannot reach the service. Check your connection, then try again."],
+  ["invalid_request", [title, { path: "", message: "Too much." }], "title: Is required. Too much."],
+  ["invalid_request", [], "As the service says."],
+  ["precondition_failed", [], "It was changed elsewhere meanwhile. Check it, then try again."],
+  ["internal", [], "As the service says."],
+])("a request that failed with %s and %o → “%s”", (code, details, words) => {
+  expect(errorSentence(new KeyframeError(code, "As the service says.", { details }))).toBe(words);
 });
 
 test("an error of the page itself → not asked for again", () => {

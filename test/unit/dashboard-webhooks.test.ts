@@ -1,9 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { type Delivery, KeyframeError } from "../../client/index.ts";
-import { attemptWords, fromLocalTime, isSoon, toLocalTime } from "../../dashboard/src/webhooks/deliveries/delivery.ts";
+import {
+  attemptWords,
+  deliveryState,
+  fromLocalTime,
+  isSoon,
+  toLocalTime,
+} from "../../dashboard/src/webhooks/deliveries/delivery.ts";
 import { relativeTime } from "../../dashboard/src/ui/format-time.ts";
 import { holdList } from "../../dashboard/src/webhooks/deliveries/use-held-list.ts";
-import { troubleWords } from "../../dashboard/src/webhooks/endpoint.ts";
+import { endpointState, troubleWords } from "../../dashboard/src/webhooks/endpoint.ts";
 import { fillHours, sumHours } from "../../dashboard/src/webhooks/health.ts";
 import {
   changesOf,
@@ -81,16 +87,54 @@ describe("what the service refuses", () => {
   });
 });
 
+test.each([
+  ["pending", null, "waiting", "Pending"],
+  ["pending", "timeout", "retrying", "Retrying"],
+  ["delivered", null, "delivered", "Delivered"],
+  ["exhausted", "timeout", "exhausted", "Failed"],
+] as const)("a delivery that is %s, its last error %s → %s, “%s”", (status, lastError, kind, label) => {
+  expect(deliveryState({ ...SAMPLE_DELIVERY, status, lastError })).toEqual({ kind, label });
+});
+
 describe("an attempt in words", () => {
   test.each([
     [204, null, "Answered 204", null],
+    [400, "http_status", "Answered 400", expect.stringContaining("200 to 299")],
     [401, "http_status", "Answered 401", expect.stringContaining("secret")],
+    [404, "http_status", "Answered 404", expect.stringContaining("path")],
+    [410, "http_status", "Answered 410", expect.stringContaining("disabled")],
+    [429, "http_status", "Answered 429", expect.stringContaining("Retry-After")],
     [500, "http_status", "Answered 500", expect.stringContaining("log")],
+    [503, "http_status", "Answered 503", expect.stringContaining("Retry-After")],
+    [200, "too_large", "Answer too large (200)", expect.stringContaining("64 KiB")],
+    [null, "connection", "Could not connect", expect.stringContaining("port")],
+    [null, "dns", "Host not found", expect.stringContaining("DNS")],
+    [null, "tls", "Certificate refused", expect.stringContaining("expired")],
+    [null, "address", "Address not allowed", expect.stringContaining("not public")],
+    [null, null, "Not sent yet", null],
     [301, "redirect", "Answered with a redirect (301)", expect.stringContaining("not followed")],
     [null, "timeout", "No answer in time", expect.stringContaining("15 seconds")],
     [null, "newer_than_this_page", "newer_than_this_page", null],
   ])("%s, %s → %s", (statusCode, error, short, hint) => {
     expect(attemptWords({ statusCode, error })).toEqual({ short, hint });
+  });
+});
+
+describe("an endpoint in a word", () => {
+  const none = { delivered: 0, retrying: 0, exhausted: 0 };
+  const failingSince = "2026-03-01T11:00:00Z";
+  test.each([
+    [{ enabled: false, disabledReason: "by_owner" as const }, none, "Off"],
+    [{ enabled: false, disabledReason: "gone" as const, failingSince }, none, "Disabled"],
+    [{ failingSince }, { ...none, delivered: 9 }, "Failing"],
+    [{}, undefined, "Enabled"],
+    [{}, { ...none, delivered: 9, retrying: 1 }, "Some failures"],
+    [{}, { ...none, delivered: 9, exhausted: 1 }, "Some failures"],
+    [{}, { ...none, delivered: 9 }, "Healthy"],
+    [{}, none, "No recent deliveries"],
+  ])("%o with %o in 24 hours → “%s”", (state, sums, label) => {
+    const webhook = { ...SAMPLE_WEBHOOK, enabled: true, disabledReason: null, failingSince: null, ...state };
+    expect(endpointState(webhook, sums).label).toBe(label);
   });
 });
 

@@ -17,6 +17,7 @@ const Studio = page(() => import("../studio/StudioPage.tsx"));
 const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
 const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
 const Docs = page(() => import("../docs/DocsPage.tsx"));
+const Guide = page(() => import("../docs/GuidePage.tsx"));
 
 const NOT_FOUND = {
   title: "Page not found",
@@ -45,6 +46,7 @@ export function Pages() {
               <Route path="/webhooks" element={<Webhooks />} />
               <Route path="/webhooks/:webhookId" element={<Webhook />} />
               <Route path="/docs" element={<Docs />} />
+              <Route path="/docs/:guide" element={<Guide />} />
               <Route path="*" element={<Missing {...NOT_FOUND} />} />
             </Route>
           </Route>

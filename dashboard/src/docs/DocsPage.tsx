@@ -1,6 +1,7 @@
-import { Text, useComputedColorScheme, VisuallyHidden } from "@mantine/core";
+import { Anchor, Text, useComputedColorScheme, VisuallyHidden } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { Fragment, useEffect, useMemo, useRef, useState } from "react";
+import { Link } from "react-router";
 import SwaggerUI, { type ResolveSubtree, type SwaggerComponent } from "swagger-ui-dist/swagger-ui-es-bundle.js";
 import "swagger-ui-dist/swagger-ui.css";
 import type { KeyframeClient, Step } from "../../../client/index.ts";
@@ -10,12 +11,13 @@ import { useSession } from "../session/SessionProvider.tsx";
 import { CopyButton } from "../ui/CopyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { PageHead } from "../ui/page-parts.tsx";
+import { GUIDES } from "./guides.ts";
 import "./docs.css";
 
 type Example = { path?: Record<string, unknown>; query?: Record<string, unknown> };
 type Body = { content: Record<string, { examples?: Record<string, unknown> }> };
-type Operation = { parameters?: { name?: string }[]; requestBody?: Body; "x-examples"?: Example[] };
-type ApiDocument = { paths: Record<string, Record<string, Operation>> };
+type Operation = { tags?: string[]; parameters?: { name?: string }[]; requestBody?: Body; "x-examples"?: Example[] };
+type ApiDocument = { tags?: { name: string }[]; paths: Record<string, Record<string, Operation>> };
 /** What stands in the examples → the reader's own. */
 type Own = Partial<Record<keyof typeof SAMPLE | "activeId", string>>;
 
@@ -52,8 +54,15 @@ export function Component() {
         {ids?.videoId === undefined || ids.deliveryId === undefined
           ? "The examples take your identifiers: generate a first frame, a last frame and a video, add an endpoint and send it a test, then reload. "
           : "The examples have the identifiers of your latest film, endpoint and delivery. "}
-        Deleting needs one that you fill in, cancelling a prediction that runs. The typed client is described in{" "}
-        <code>client/README.md</code>, how to verify webhooks in <code>docs/receive-webhooks.md</code>.
+        Deleting needs one that you fill in, cancelling a prediction that runs. Guides:{" "}
+        {Object.entries(GUIDES).map(([name, { title }], at) => (
+          <Fragment key={name}>
+            {at > 0 && " · "}
+            <Anchor inherit underline="always" component={Link} to={`/docs/${name}`}>
+              {title}
+            </Anchor>
+          </Fragment>
+        ))}
       </Text>
       {error !== null && data === undefined && (
         <ErrorNotice title="Could not load the API reference" error={error} onRetry={() => void refetch()} />
@@ -138,7 +147,7 @@ async function readDocument(callPlatform: CallPlatform, signal: AbortSignal): Pr
   return document as ApiDocument; // made of the same contract, and tested against the standard
 }
 
-/** Of the project with the most steps among the latest, and of the latest endpoint that is enabled. */
+/** Of the project with the most steps among the latest, of the latest endpoint that is enabled, and of any that has a delivery. */
 async function readOwn(keyframe: KeyframeClient, callPlatform: CallPlatform, signal: AbortSignal): Promise<Own> {
   const images = "/rest/v1/predictions?select=reference_image_path&reference_image_path=not.is.null&limit=1";
   const [{ projects }, { webhooks }, referenced] = await Promise.all([
@@ -153,7 +162,12 @@ async function readOwn(keyframe: KeyframeClient, callPlatform: CallPlatform, sig
   const done = (step: Step) => runs?.find((run) => run.step === step && run.status === "succeeded")?.predictionId;
   const active = runs?.find(({ status }) => ["queued", "starting", "processing"].includes(status));
   const webhookId = webhooks.find(({ enabled }) => enabled)?.webhookId;
-  const page = webhookId && (await keyframe.webhooks.deliveries(webhookId, { limit: 1 }, { signal }));
+  let deliveryId: string | undefined;
+  for (const one of webhooks) {
+    if (deliveryId !== undefined) break;
+    const { deliveries } = await keyframe.webhooks.deliveries(one.webhookId, { limit: 1 }, { signal });
+    deliveryId = deliveries[0]?.deliveryId;
+  }
   const [image] = referenced as { reference_image_path: string }[];
   return defined({
     projectId: film?.projectId,
@@ -162,7 +176,7 @@ async function readOwn(keyframe: KeyframeClient, callPlatform: CallPlatform, sig
     videoId: done("video"),
     activeId: active?.predictionId,
     webhookId,
-    deliveryId: (page || undefined)?.deliveries[0]?.deliveryId,
+    deliveryId,
     referenceImagePath: image?.reference_image_path,
   });
 }
@@ -182,7 +196,11 @@ function prepare(document: ApiDocument, { activeId, ...own }: Own, supabaseUrl: 
   const filled: ApiDocument = JSON.parse(replace(text));
   const unknown = new Set<unknown>(Object.values(SAMPLE));
   const isOwn = (example: unknown) => !Object.values(SAMPLE).some((sample) => JSON.stringify(example).includes(sample));
-  for (const [method, operation] of Object.values(filled.paths).flatMap((path) => Object.entries(path))) {
+  const operations = Object.values(filled.paths).flatMap((path) => Object.entries(path));
+  // Swagger UI lists the events at the end: their tag, which has no operation, is their heading.
+  const used = new Set(operations.flatMap(([, { tags = [] }]) => tags));
+  const tags = filled.tags?.toSorted((one, other) => Number(used.has(other.name)) - Number(used.has(one.name)));
+  for (const [method, operation] of operations) {
     const [first] = operation["x-examples"] ?? [];
     const values = new Map(Object.entries({ ...first?.path, ...first?.query }));
     for (const parameter of operation.parameters ?? []) {
@@ -195,5 +213,5 @@ function prepare(document: ApiDocument, { activeId, ...own }: Own, supabaseUrl: 
     const known = Object.entries(json?.examples ?? {}).filter(([, example]) => isOwn(example));
     if (json !== undefined && known.length > 0) json.examples = Object.fromEntries(known);
   }
-  return { ...filled, servers: [{ url: `${supabaseUrl}/functions/v1` }] };
+  return { ...filled, tags, servers: [{ url: `${supabaseUrl}/functions/v1` }] };
 }

@@ -7,13 +7,14 @@ import { Time } from "../ui/Time.tsx";
 import { ProjectMenu } from "./ProjectMenu.tsx";
 import classes from "./projects.module.css";
 import { useRenewOutput } from "./prediction-cache.ts";
-import { FILM_ORDER, StepMark } from "./status.tsx";
+import { StepMark } from "./status.tsx";
+import { FILM_ORDER } from "./status-words.ts";
 
 type Props = { project: ListedProject };
 
 /** The whole card links to the studio. */
 export function ProjectCard({ project }: Props) {
-  const { projectId, title, textPrompt, createdAt, predictions } = project;
+  const { projectId, title, textPrompt, createdAt, predictions, takes } = project;
   return (
     <Card component="article" withBorder padding="md" className={classes.card}>
       <Card.Section>
@@ -34,7 +35,7 @@ export function ProjectCard({ project }: Props) {
       </Text>
       <ul className={classes.steps} aria-label="Steps">
         {FILM_ORDER.map((step) => (
-          <StepMark key={step} step={step} prediction={predictions?.[step] ?? null} />
+          <StepMark key={step} step={step} latest={predictions?.[step] ?? null} take={takes?.[step] ?? null} />
         ))}
       </ul>
       <Text size="xs" c="dimmed" component="p" className={classes.when}>
@@ -44,12 +45,10 @@ export function ProjectCard({ project }: Props) {
   );
 }
 
-/** The project's picture: its first frame, last frame, the video's first picture, or an icon. */
+/** The project's picture, as the studio shows it: its first frame, last frame, the video's first picture, or an icon. */
 function ProjectPicture({ project }: { project: ListedProject }) {
-  const { predictions } = project;
-  const prediction = [predictions?.["first-frame"], predictions?.["last-frame"], predictions?.video].find(
-    (one) => one?.output != null,
-  );
+  const { takes } = project;
+  const prediction = [takes?.["first-frame"], takes?.["last-frame"], takes?.video].find((one) => one?.output != null);
   return (
     <div className={classes.picture}>
       {prediction?.output == null ? (

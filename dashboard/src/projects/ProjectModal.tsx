@@ -63,7 +63,8 @@ function useCreateProject(onCreated: (projectId: string) => void) {
       forget();
       queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list(""), (list) => {
         const [first, ...others] = list?.pages ?? [];
-        const projects = [{ ...project, predictions: eachStep(() => null) }, ...(first?.projects ?? [])];
+        const none = eachStep(() => null);
+        const projects = [{ ...project, predictions: none, takes: none }, ...(first?.projects ?? [])];
         return list && first && { ...list, pages: [{ ...first, projects }, ...others] };
       });
       void queries.invalidateQueries({ queryKey: projectKeys.lists });

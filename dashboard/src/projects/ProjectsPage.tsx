@@ -1,4 +1,4 @@
-import { Button, Center, Skeleton, Stack, TextInput, VisuallyHidden } from "@mantine/core";
+import { Button, Center, Loader, Skeleton, Stack, Text, TextInput, VisuallyHidden } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { IconMovie, IconPlus, IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
@@ -36,6 +36,12 @@ export function Component() {
   const projects = data?.pages.flatMap((page) => page.projects);
   const isNothing = projects?.length === 0 && !isPlaceholderData;
   const isNone = isNothing && search === "";
+  // One answer looks through a bounded number of projects: none in it does not mean none at all.
+  const isSearching =
+    isNothing && hasNextPage && !isFetchNextPageError && (data?.pages.length ?? 0) % PAGES_WITHOUT_ASKING !== 0;
+  useEffect(() => {
+    if (isSearching && !isFetchingNextPage) void fetchNextPage();
+  }, [isSearching, isFetchingNextPage, fetchNextPage]);
   const create = (
     <Button leftSection={<IconPlus size={18} aria-hidden />} onClick={open}>
       New project
@@ -68,12 +74,22 @@ export function Component() {
             ))}
           </div>
         )}
-        {isNothing && search !== "" && (
+        {isSearching && (
+          <Center role="status" py="xl">
+            <Loader size={20} mr="sm" aria-hidden />
+            <Text c="dimmed">Searching older projects…</Text>
+          </Center>
+        )}
+        {isNothing && search !== "" && !isSearching && (
           <div role="status">
             <EmptyState
               Icon={IconSearch}
-              title="No project found"
-              text={`No title contains “${search}”.`}
+              title={hasNextPage ? "No project found yet" : "No project found"}
+              text={
+                hasNextPage
+                  ? `No title of your newest projects contains “${search}”.`
+                  : `No title contains “${search}”.`
+              }
               action={
                 <Button variant="default" onClick={() => setTyped("")}>
                   Show all projects
@@ -86,7 +102,7 @@ export function Component() {
           <EmptyState
             Icon={IconMovie}
             title="No projects yet"
-            text="Describe a scene. Keyframe generates its first frame, its last frame and the video between them."
+            text="A project is one shot: describe it, and Keyframe generates its first frame, its last frame and the video between them."
             action={create}
           />
         )}
@@ -98,10 +114,10 @@ export function Component() {
           </div>
         )}
         {isFetchNextPageError && <ErrorNotice title="Could not load more" error={error} />}
-        {hasNextPage && (
+        {hasNextPage && !isSearching && (
           <Center>
             <BusyButton variant="default" isBusy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-              Load more
+              {isNothing ? "Search on" : "Load more"}
             </BusyButton>
           </Center>
         )}
@@ -115,6 +131,8 @@ export function Component() {
 const CARD_HEIGHT = 400;
 
 const A_PAGE = 24;
+/** Empty pages of a search before it waits for “Search on”: each costs the database a walk through thousands of projects. */
+const PAGES_WITHOUT_ASKING = 4;
 /** Per page shown, because each refresh reads all of them. */
 const WHILE_RUNNING_MS = 3_000;
 const OTHERWISE_MS = 60_000;

@@ -13,7 +13,7 @@ import {
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 
-/** Writes a prediction to every cached query that contains it. */
+/** Writes a prediction to every cached query that contains it. A take that succeeds stands for its step unless a frame is selected. */
 export function storePrediction(queries: QueryClient, given: Prediction): void {
   const prediction = steadyPrediction(given);
   const { projectId, step } = prediction;
@@ -39,19 +39,43 @@ export function storePrediction(queries: QueryClient, given: Prediction): void {
   );
 }
 
-function withPrediction<Given extends Pick<ProjectWithPredictions, "predictions">>(
+export function withPrediction<Given extends Pick<ProjectWithPredictions, "selected" | "predictions" | "takes">>(
   project: Given,
   prediction: Prediction,
 ): Given {
-  const latest = laterPrediction(project.predictions[prediction.step], prediction);
-  return { ...project, predictions: { ...project.predictions, [prediction.step]: latest } };
+  const { step, output } = prediction;
+  const { predictions, takes } = project;
+  const latest = laterPrediction(predictions[step], prediction);
+  const isSame = takes[step]?.predictionId === prediction.predictionId; // its URL is new
+  const isTake = isSame || (output !== null && selectedOf(project, step) === null);
+  const take = isTake ? laterPrediction(takes[step], prediction) : takes[step];
+  return { ...project, predictions: { ...predictions, [step]: latest }, takes: { ...takes, [step]: take } };
 }
+
+type FrameStep = "first-frame" | "last-frame";
+
+/**
+ * The change that makes a prediction the one for the next video. The latest run is not selected, because the runs after it
+ * would not be used then.
+ */
+export function selectionOf(
+  { predictions }: Pick<ProjectWithPredictions, "predictions">,
+  step: FrameStep,
+  predictionId: string | null,
+): Partial<Record<FrameStep, string | null>> {
+  if (predictionId === null) return {};
+  return { [step]: predictions[step]?.predictionId === predictionId ? null : predictionId };
+}
+
+/** The selected frame; a video is never selected. */
+export const selectedOf = ({ selected }: Pick<ProjectWithPredictions, "selected">, step: Step): string | null =>
+  step === "video" ? null : selected[step];
 
 function pageWithPrediction(page: ProjectPage, prediction: Prediction): ProjectPage {
   const projects = page.projects.map((project) => {
-    const { projectId, predictions } = project;
-    return projectId === prediction.projectId && predictions
-      ? withPrediction({ ...project, predictions }, prediction)
+    const { projectId, predictions, takes } = project;
+    return projectId === prediction.projectId && predictions && takes
+      ? withPrediction({ ...project, predictions, takes }, prediction)
       : project;
   });
   return { ...page, projects };
@@ -135,11 +159,12 @@ export const eachStep = <Value>(make: (step: Step) => Value): Record<Step, Value
   video: make("video"),
 });
 
-export function steadyProject<Given extends Pick<ListedProject, "predictions">>(project: Given): Given {
-  const { predictions } = project;
-  return predictions === undefined
+export function steadyProject<Given extends Pick<ListedProject, "predictions" | "takes">>(project: Given): Given {
+  const { predictions, takes } = project;
+  const steady = (all: ProjectWithPredictions["takes"]) => eachStep((step) => all[step] && steadyPrediction(all[step]));
+  return predictions === undefined || takes === undefined
     ? project
-    : { ...project, predictions: eachStep((step) => predictions[step] && steadyPrediction(predictions[step])) };
+    : { ...project, predictions: steady(predictions), takes: steady(takes) };
 }
 
 /** For a file that fails to load: its URL may have expired, so it is read once more. `isBroken`: that failed too. */

@@ -8,7 +8,14 @@ import {
   type ProjectWithPredictions,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import { eachStep, laterPrediction, projectKeys, steadyProject } from "./prediction-cache.ts";
+import {
+  eachStep,
+  laterPrediction,
+  projectKeys,
+  selectedOf,
+  steadyProject,
+  withPrediction,
+} from "./prediction-cache.ts";
 
 /** Shows predictions started elsewhere within this time. */
 const LOOK_MS = 15_000;
@@ -30,10 +37,13 @@ export function useProject(projectId: string) {
 /** Deleted, unknown, or another user's. */
 export const isGone = (error: unknown): boolean => error instanceof KeyframeError && error.code === "not_found";
 
-/** Fresh texts; per step the later of the known and the read prediction. */
-function merge({ predictions: known }: ProjectWithPredictions, fresh: ProjectWithPredictions): ProjectWithPredictions {
-  const predictions = eachStep((step) => laterPrediction(known[step], fresh.predictions[step]));
-  return { ...fresh, predictions };
+/** Fresh texts and selection; per step the later of the known and the read prediction. */
+function merge(known: ProjectWithPredictions, fresh: ProjectWithPredictions): ProjectWithPredictions {
+  const predictions = eachStep((step) => laterPrediction(known.predictions[step], fresh.predictions[step]));
+  const takes = eachStep((step) =>
+    selectedOf(fresh, step) === null ? laterPrediction(known.takes[step], fresh.takes[step]) : fresh.takes[step],
+  );
+  return { ...fresh, predictions, takes };
 }
 
 type Change = {
@@ -47,13 +57,14 @@ export function useChangeProject(projectId: string) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: ({ change, unchangedSince }: Change) => keyframe.changeProject(projectId, change, { unchangedSince }),
-    onSuccess: async (changed) => {
+    onSuccess: async (changed, { change }) => {
       // A read that began before the change would restore the old texts.
       await queries.cancelQueries({ queryKey: projectKeys.one(projectId) });
-      queries.setQueryData<ProjectWithPredictions>(
-        projectKeys.one(projectId),
-        (project) => project && { ...project, ...changed },
-      );
+      queries.setQueryData<ProjectWithPredictions>(projectKeys.one(projectId), (project) => {
+        const latest = Object.values(project?.predictions ?? {}).filter((one) => one !== null);
+        return project && latest.reduce(withPrediction, { ...project, ...changed });
+      });
+      if (change.selected !== undefined) void queries.invalidateQueries({ queryKey: projectKeys.one(projectId) });
       editLists(queries, (projects) =>
         projects.map((project) => (project.projectId === projectId ? { ...project, ...changed } : project)),
       );

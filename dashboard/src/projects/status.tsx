@@ -10,10 +10,12 @@ import {
 } from "@tabler/icons-react";
 import type { Prediction, PredictionStatus, Step } from "../../../client/index.ts";
 import classes from "./status.module.css";
+import { markedOf, STEP_NAME, stepWords } from "./status-words.ts";
 
-/** The status of a step. */
-export function StepMark({ step, prediction }: { step: Step; prediction: Prediction | null }) {
-  const words = prediction === null ? "Not yet" : statusWords(prediction);
+/** The status of a step: its latest prediction and the take that stands for it. */
+export function StepMark({ step, latest, take }: { step: Step; latest: Prediction | null; take: Prediction | null }) {
+  const prediction = markedOf(latest, take);
+  const words = latest === null ? "Not yet" : stepWords(latest, take);
   return (
     <Group
       component="li"
@@ -43,30 +45,4 @@ const ICON: Record<PredictionStatus, Icon> = {
 export function StatusIcon({ prediction, size }: { prediction: Prediction | null; size: number }) {
   const Mark = prediction === null ? IconCircleDashed : ICON[prediction.status];
   return <Mark size={size} aria-hidden className={classes.icon} data-status={prediction?.status} />;
-}
-
-/** In the order of the film. */
-export const FILM_ORDER = ["first-frame", "video", "last-frame"] as const satisfies Step[];
-
-export const STEP_NAME: Record<Step, string> = {
-  "first-frame": "First frame",
-  video: "Video",
-  "last-frame": "Last frame",
-};
-
-export const STATUS_WORD: Record<PredictionStatus, string> = {
-  queued: "Queued",
-  starting: "Starting",
-  processing: "Generating",
-  succeeded: "Done",
-  failed: "Failed",
-  canceled: "Canceled",
-};
-
-/** The status as text, with the queue position or the progress. */
-export function statusWords({ status, queuePosition, progress }: Prediction): string {
-  if (status === "queued" && queuePosition !== null && queuePosition > 0)
-    return `Queued, number ${queuePosition} in line`;
-  if (status === "processing" && progress !== null) return `${STATUS_WORD.processing}, ${Math.floor(progress * 100)} %`;
-  return STATUS_WORD[status];
 }

@@ -2,11 +2,12 @@ import { Group, SegmentedControl, Text } from "@mantine/core";
 import { useId } from "@mantine/hooks";
 import { lazy, Suspense, useState } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { isRunning } from "../projects/prediction-cache.ts";
+import { isRunning, selectionOf } from "../projects/prediction-cache.ts";
 import { useChangeProject } from "../projects/project-queries.ts";
+import { nounOf, STEP_NAME } from "../projects/status-words.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { ErrorNotice, notify } from "../ui/messages.tsx";
-import { MadeFrom, Sources } from "./Sources.tsx";
+import { Sources } from "./Sources.tsx";
 import { StepCard } from "./StepCard.tsx";
 import { NO_OPTIONS, type StepOptions } from "./StepSettings.tsx";
 import classes from "./strip.module.css";
@@ -47,10 +48,11 @@ export function FilmStrip({ project, texts }: Props) {
   const reuse = ({ step, input }: Prediction) => {
     const { prompt, referenceImagePath, durationSeconds } = input;
     const frames = {
-      ...(input.firstFramePredictionId === null ? {} : { "first-frame": input.firstFramePredictionId }),
-      ...(input.lastFramePredictionId === null ? {} : { "last-frame": input.lastFramePredictionId }),
+      ...selectionOf(project, "first-frame", input.firstFramePredictionId),
+      ...selectionOf(project, "last-frame", input.lastFramePredictionId),
     };
     const change = { ...(referenceImagePath === null ? {} : { referenceImagePath }), selected: frames };
+    const selected = FRAMES.filter((frame) => frames[frame] != null).map((frame) => STEP_NAME[frame].toLowerCase());
     select.mutate(
       { change },
       {
@@ -67,7 +69,9 @@ export function FilmStrip({ project, texts }: Props) {
           notify(
             isLastAdded
               ? "The inputs are set. The next video also ends at the last frame, which cannot be left out."
-              : "The inputs are set. Generate when you are ready.",
+              : selected.length > 0
+                ? `The inputs are set, with the ${selected.join(" and the ")} of that ${nounOf(step)}.`
+                : "The inputs are set. Generate when you are ready.",
           );
         },
       },
@@ -84,7 +88,6 @@ export function FilmStrip({ project, texts }: Props) {
         >
           {(chosen, setChosen) => (
             <>
-              {video.prediction !== null && <MadeFrom project={project} prediction={video.prediction} />}
               {first.prediction !== null && (
                 <Sources
                   label="Next video from"
@@ -118,6 +121,8 @@ export function FilmStrip({ project, texts }: Props) {
     </>
   );
 }
+
+const FRAMES = ["first-frame", "last-frame"] as const;
 
 const NO_SETTINGS: Partial<Record<Step, StepOptions>> = {};
 

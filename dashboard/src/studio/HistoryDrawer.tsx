@@ -2,9 +2,9 @@ import { Button, Center, Drawer, Group, Skeleton, Stack, Text } from "@mantine/c
 import { IconCheck, IconDownload, IconRestore } from "@tabler/icons-react";
 import { useQueryClient } from "@tanstack/react-query";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { projectKeys } from "../projects/prediction-cache.ts";
+import { projectKeys, selectedOf, selectionOf } from "../projects/prediction-cache.ts";
 import type { useChangeProject } from "../projects/project-queries.ts";
-import { STEP_NAME } from "../projects/status.tsx";
+import { STEP_NAME } from "../projects/status-words.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { Time } from "../ui/Time.tsx";
@@ -31,9 +31,16 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, onReuse,
   const history = usePredictions(project.projectId, step, isOpen);
   const all = history.data?.pages.flatMap((page) => page.predictions);
   const name = STEP_NAME[step].toLowerCase();
-  const choose = (prediction: Prediction) => {
-    queries.setQueryData(projectKeys.prediction(prediction.predictionId), prediction); // shown without another read
-    select.mutate({ change: { selected: { [step]: prediction.predictionId } } });
+  const usedId = selectedOf(project, step) ?? project.takes[step]?.predictionId;
+  const choice = (prediction: Prediction) => {
+    const { predictionId, output } = prediction;
+    if (step === "video" || output === null) return {};
+    const choose = () => {
+      if (predictionId === usedId) return;
+      queries.setQueryData(projectKeys.prediction(predictionId), prediction); // shown without another read
+      select.mutate({ change: { selected: selectionOf(project, step, predictionId) } });
+    };
+    return { isChosen: predictionId === usedId, onChoose: choose };
   };
   return (
     <Drawer opened={useOpened(isOpen)} onClose={onClose} position="right" title={`History of the ${name}`}>
@@ -53,9 +60,7 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, onReuse,
             prediction={prediction}
             project={project}
             onReuse={() => onReuse(prediction)}
-            {...(step !== "video" && prediction.output !== null
-              ? { isChosen: project.selected[step] === prediction.predictionId, onChoose: () => choose(prediction) }
-              : {})}
+            {...choice(prediction)}
           />
         ))}
         {history.hasNextPage && (
@@ -108,7 +113,7 @@ function HistoryEntry({ prediction, project, isChosen = false, onChoose, onReuse
               leftSection={isChosen ? <IconCheck size={14} aria-hidden /> : undefined}
               onClick={onChoose}
             >
-              {isChosen ? "Selected for next video" : "Use for next video"}
+              {isChosen ? "Used for the next video" : "Use for the next video"}
             </Button>
           )}
           <Button

@@ -2,22 +2,25 @@ import { Group, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
 import type { Prediction } from "../../../client/index.ts";
 import classes from "../projects/status.module.css";
-import { StatusIcon, statusWords } from "../projects/status.tsx";
+import { StatusIcon } from "../projects/status.tsx";
+import { markedOf, stepWords, timedOf } from "../projects/status-words.ts";
 import { clockTime } from "../ui/format-time.ts";
 
-type Props = { prediction: Prediction | null; isCanceling: boolean };
+/** `take`: the one that stands for the step, if the state is of a whole step. */
+type Props = { prediction: Prediction | null; take?: Prediction | null; isCanceling: boolean };
 
 /** Status and duration in one line of fixed height. */
-export function PredictionState({ prediction, isCanceling }: Props) {
+export function PredictionState({ prediction, take = null, isCanceling }: Props) {
+  const marked = markedOf(prediction, take);
   return (
-    <Group gap={6} wrap="nowrap" mih={22} className={classes.status} data-status={prediction?.status}>
-      <StatusIcon prediction={prediction} size={16} />
+    <Group gap={6} wrap="nowrap" mih={22} className={classes.status} data-status={marked?.status}>
+      <StatusIcon prediction={marked} size={16} />
       <Text span size="sm">
-        {prediction === null ? "Not generated yet" : isCanceling ? "Canceling…" : statusWords(prediction)}
+        {prediction === null ? "Not generated yet" : isCanceling ? "Canceling…" : stepWords(prediction, take)}
       </Text>
       {prediction !== null && (
         <Text span size="sm" c="dimmed">
-          · <PredictionClock prediction={prediction} />
+          · <PredictionClock prediction={timedOf(prediction, take)} />
         </Text>
       )}
     </Group>

@@ -1,7 +1,8 @@
 import { Alert, Button, Group, Progress, Skeleton, Stack, Text } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import type { Project } from "../../../client/index.ts";
-import { errorSentence } from "../ui/messages.tsx";
+import { BusyButton } from "../ui/BusyButton.tsx";
+import { errorSentence } from "../ui/error-sentence.ts";
 import { useChangeProject } from "../projects/project-queries.ts";
 import { useReferenceAddress, useUploadReference } from "./reference-image.ts";
 import { ReferenceDropzone } from "./ReferenceDropzone.tsx";
@@ -47,9 +48,15 @@ export function ReferencePanel({ project: { projectId, referenceImagePath: path 
       <Group gap="xs" mih={30} wrap="nowrap">
         {isPending && (
           <>
-            <Button size="xs" variant="default" style={{ flexShrink: 0 }} onClick={upload.stop}>
+            <BusyButton
+              size="xs"
+              variant="default"
+              style={{ flexShrink: 0 }}
+              isOff={!upload.canStop}
+              onClick={upload.stop}
+            >
               Cancel upload
-            </Button>
+            </BusyButton>
             <UploadProgress fraction={upload.fraction} bytes={file?.size ?? 0} />
           </>
         )}

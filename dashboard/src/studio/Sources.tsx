@@ -1,5 +1,6 @@
 import { Group, Text } from "@mantine/core";
 import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
+import { nounOf } from "../projects/status-words.ts";
 import { useRenewOutput } from "../projects/prediction-cache.ts";
 import classes from "./screen.module.css";
 import { useReferenceAddress } from "./reference-image.ts";
@@ -27,7 +28,7 @@ export function Sources({ label, sources, more }: { label: string; sources: Sour
 }
 
 /** A small picture of a frame. */
-function Thumb({ prediction, alt }: { prediction: Prediction; alt: string }) {
+export function Thumb({ prediction, alt }: { prediction: Prediction; alt: string }) {
   const { round, isBroken, onFailed, onLoaded } = useRenewOutput(prediction);
   const src = prediction.output?.url;
   if (isBroken || src === undefined) return <Text size="xs">{alt} was removed</Text>;
@@ -36,17 +37,17 @@ function Thumb({ prediction, alt }: { prediction: Prediction; alt: string }) {
   );
 }
 
-type InputProps = { project: ProjectWithPredictions; prediction: Prediction };
+type InputProps = { project: ProjectWithPredictions; prediction: Prediction; label?: string | undefined };
 
 /** What a prediction was made from, beside its prompt. Nothing for a picture from text alone. */
-export function MadeFrom({ project, prediction: { step, input } }: InputProps) {
+export function MadeFrom({ project, prediction: { step, input }, label = "Made from" }: InputProps) {
   const first = usePrediction(project, "first-frame", input.firstFramePredictionId);
   const last = usePrediction(project, "last-frame", input.lastFramePredictionId);
   if (step !== "video" && input.firstFramePredictionId === null) return null;
-  const of = step === "video" ? "this video" : "this picture";
+  const of = `this ${nounOf(step)}`;
   return (
     <Sources
-      label="Made from"
+      label={label}
       sources={[
         { alt: `First frame of ${of}`, prediction: first },
         { alt: `Last frame of ${of}`, prediction: last },

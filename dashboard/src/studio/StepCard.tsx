@@ -4,10 +4,11 @@ import type { ReactNode } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { isRunning } from "../projects/prediction-cache.ts";
 import { textProblem } from "../projects/project-fields.tsx";
-import { STEP_NAME } from "../projects/status.tsx";
+import { isEarlier, nounOf, remedyFor, STEP_NAME } from "../projects/status-words.ts";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { PredictionState } from "./PredictionState.tsx";
-import { MadeFrom } from "./Sources.tsx";
+import { MadeFrom, Thumb } from "./Sources.tsx";
+import screen from "./screen.module.css";
 import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
 import { StepScreen } from "./StepScreen.tsx";
 import { type StepOptions, StepSettings } from "./StepSettings.tsx";
@@ -50,7 +51,14 @@ export function StepCard({ project, step, take, texts, model, options, poster, n
   return (
     <article className={classes.step} data-step={step} aria-labelledby={`step-${step}`}>
       <div className={classes.film}>
-        <StepScreen step={step} latest={latest} shown={shown} prompt={shown?.input.prompt ?? ""} poster={poster} />
+        <StepScreen
+          step={step}
+          latest={latest}
+          shown={shown}
+          isSelected={take.isSelected}
+          prompt={shown?.input.prompt ?? ""}
+          poster={poster}
+        />
       </div>
       <Stack gap="xs" className={classes.body}>
         <Group justify="space-between" wrap="nowrap" mih={34}>
@@ -59,7 +67,7 @@ export function StepCard({ project, step, take, texts, model, options, poster, n
           </Title>
           <StepTools step={step} shown={shown} title={title} hasHistory={latest !== null} onHistory={props.onHistory} />
         </Group>
-        <PredictionState prediction={latest} isCanceling={isCanceling} />
+        <PredictionState prediction={latest} take={shown} isCanceling={isCanceling} />
         <StepActions
           step={step}
           latest={latest}
@@ -72,17 +80,26 @@ export function StepCard({ project, step, take, texts, model, options, poster, n
           onCancel={cancel.mutate}
         />
         {error !== null && <ErrorNotice title="Could not start" error={error} />}
-        {latest?.error != null && <PredictionFailure error={latest.error} />}
-        {take.isSelected && (
-          <Group gap="xs" justify="space-between">
-            <Text size="sm">Selected for the next video</Text>
-            <Button size="compact-sm" variant="default" onClick={props.onUseLatest}>
-              Use the latest
-            </Button>
+        {latest?.error != null && <PredictionFailure error={latest.error} step={step} />}
+        {take.newer !== null && (
+          <Group gap="sm" wrap="nowrap" className={screen.newer}>
+            <Thumb key={take.newer.predictionId} prediction={take.newer} alt={`New ${STEP_NAME[step].toLowerCase()}`} />
+            <Stack gap={4} align="flex-start">
+              <Text size="sm">New</Text>
+              <Button size="compact-sm" variant="default" onClick={props.onUseLatest}>
+                Use the new one
+              </Button>
+            </Stack>
           </Group>
         )}
+        {step !== "first-frame" && shown !== null && (
+          <MadeFrom
+            project={project}
+            prediction={shown}
+            label={isEarlier(latest, shown) ? `Shown ${nounOf(step)} made from` : undefined}
+          />
+        )}
         {props.children?.(options, props.onOptions)}
-        {step === "last-frame" && shown !== null && <MadeFrom project={project} prediction={shown} />}
         {cancel.error !== null && <ErrorNotice title="Could not cancel" error={cancel.error} />}
         <StepSettings
           options={options}
@@ -96,20 +113,11 @@ export function StepCard({ project, step, take, texts, model, options, poster, n
   );
 }
 
-/** Errors that no other prompt or image fixes. */
-const OTHER_REMEDY: Record<string, string> = {
-  provider_model_not_found: "Ask an administrator to choose another model.",
-  output_too_large: "Choose a shorter video, or raise the upload limit in Storage.",
-};
-
-function PredictionFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
+function PredictionFailure({ error, step }: { error: NonNullable<Prediction["error"]>; step: Step }) {
+  const remedy = remedyFor(error, step);
   return (
     <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={error.message}>
-      <Text size="sm">
-        {error.retryable
-          ? "Try again."
-          : (OTHER_REMEDY[error.code] ?? "Change the prompt or the image, then generate it again.")}
-      </Text>
+      {remedy !== null && <Text size="sm">{remedy}</Text>}
       <Text size="xs" mt={4}>
         <Code>{error.code}</Code>
       </Text>

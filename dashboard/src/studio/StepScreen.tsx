@@ -3,7 +3,7 @@ import { IconMovie, IconPhoto } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 import type { Output, Prediction, Step } from "../../../client/index.ts";
 import { isRunning, useRenewOutput } from "../projects/prediction-cache.ts";
-import { statusWords, STEP_NAME } from "../projects/status.tsx";
+import { isEarlier, nounOf, statusWords, STEP_NAME } from "../projects/status-words.ts";
 import classes from "./screen.module.css";
 
 type Props = {
@@ -11,12 +11,13 @@ type Props = {
   latest: Prediction | null;
   /** The take to show. */
   shown: Prediction | null;
+  isSelected?: boolean;
   prompt: string;
   poster?: string | undefined;
 };
 
 /** The step's take in a box of fixed size, with the progress of the next one. */
-export function StepScreen({ step, latest, shown, prompt, poster }: Props) {
+export function StepScreen({ step, latest, shown, isSelected = false, prompt, poster }: Props) {
   const output = shown?.output ?? null;
   const running = isRunning(latest) ? latest : null;
   const alt = `${STEP_NAME[step]}: ${prompt}`;
@@ -30,7 +31,13 @@ export function StepScreen({ step, latest, shown, prompt, poster }: Props) {
           <FrameImage key={output.path} prediction={shown} output={output} alt={alt} />
         ))}
       {output === null && <EmptyScreen step={step} text={running ? statusWords(running) : emptyWords(latest, shown)} />}
-      {running !== null && output !== null && <span className={classes.chip}>Next: {statusWords(running)}</span>}
+      {output !== null && (
+        <div className={classes.chips}>
+          {isSelected && <span>Used for the next video</span>}
+          {running !== null && <span>Next: {statusWords(running)}</span>}
+          {running === null && !isSelected && isEarlier(latest, shown) && <span>Earlier {nounOf(step)}</span>}
+        </div>
+      )}
       {running !== null && <ProgressLine prediction={running} />}
     </div>
   );

@@ -6,7 +6,7 @@ import { Link, useNavigate } from "react-router";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { projectKeys, runningOf, storePrediction } from "../projects/prediction-cache.ts";
-import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status.tsx";
+import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status-words.ts";
 import { useKeyframe } from "../services.ts";
 import { PageHead } from "../ui/page-parts.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";

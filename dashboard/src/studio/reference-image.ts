@@ -44,7 +44,6 @@ export function useUploadReference(projectId: string) {
       setFraction(0);
       const keyframe = keyframeUploading((gone) => !signal.aborted && setFraction(gone));
       const uploaded = await keyframe.uploadReferenceImage(file, { signal });
-      signal.throwIfAborted();
       showUploaded(queries, uploaded.referenceImagePath, file);
       await change.mutateAsync({ change: uploaded });
     },
@@ -53,6 +52,8 @@ export function useUploadReference(projectId: string) {
     ...mutation,
     /** Uploaded fraction, 0 to 1. */
     fraction,
+    /** False once the image is stored and becomes the project's: that could happen after the stop. */
+    canStop: !change.isPending,
     stop: () => {
       running.current?.abort();
       mutation.reset();

@@ -1,9 +1,9 @@
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
-import { STEP_NAME } from "../projects/status.tsx";
+import { STEP_NAME } from "../projects/status-words.ts";
 import { useKeyframe } from "../services.ts";
-import { errorSentence } from "../ui/messages.tsx";
+import { errorSentence } from "../ui/error-sentence.ts";
 
 export function useDownload(title: string) {
   const keyframe = useKeyframe();

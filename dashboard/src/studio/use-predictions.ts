@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { projectKeys, steadyPrediction } from "../projects/prediction-cache.ts";
+import { projectKeys, selectedOf, steadyPrediction } from "../projects/prediction-cache.ts";
 import { useKeyframe } from "../services.ts";
 
 const A_PAGE = 10;
@@ -26,47 +26,47 @@ const RENEW_MS = 30 * 60_000;
 
 /** The prediction of this id; null without an id, and until it is read. */
 export function usePrediction(
-  { projectId, predictions }: ProjectWithPredictions,
+  { projectId, predictions, takes }: ProjectWithPredictions,
   step: Step,
   predictionId: string | null,
 ): Prediction | null {
   const keyframe = useKeyframe();
-  const latest = predictions[step];
-  const isLatest = latest !== null && latest.predictionId === predictionId;
+  const known = [predictions[step], takes[step]].find((one) => one?.predictionId === predictionId);
   const { data } = useQuery({
     queryKey: projectKeys.prediction(predictionId),
     queryFn: async ({ signal }) =>
       steadyPrediction(
         await keyframe.readPrediction({ projectId, step, predictionId: predictionId ?? undefined }, { signal }),
       ),
-    enabled: predictionId !== null && !isLatest,
+    enabled: predictionId !== null && known == null,
     staleTime: RENEW_MS,
     refetchInterval: RENEW_MS,
   });
-  if (predictionId === null) return null;
-  return isLatest ? latest : (data ?? null);
+  return predictionId === null ? null : (known ?? data ?? null);
 }
 
-export type FrameStep = "first-frame" | "last-frame";
-
 export type Take = {
-  /** The selected take, else the latest. Null while it is unknown. */
+  /** The selected frame, else the latest take. Null while it is read, and when there is none. */
   prediction: Prediction | null;
   isSelected: boolean;
-  /** True once it is known that the step never succeeded. */
   isNone: boolean;
+  /** The latest take, if it is later than the selected one. */
+  newer: Prediction | null;
 };
 
 /** The take of a step that is shown and, if it is a frame, used for the next video. */
 export function useTake(project: ProjectWithPredictions, step: Step): Take {
-  const { projectId, predictions } = project;
+  const { projectId, predictions, takes } = project;
   const latest = predictions[step];
-  const selectedId = step === "video" ? null : project.selected[step];
+  const selectedId = selectedOf(project, step);
   const selected = usePrediction(project, step, selectedId);
   const hasSucceeded = latest !== null && latest.output !== null;
-  const { data } = usePredictions(projectId, step, latest !== null && !hasSucceeded && selectedId === null);
-  if (selectedId !== null) return { prediction: selected, isSelected: true, isNone: false };
-  if (latest === null || hasSucceeded) return { prediction: latest, isSelected: false, isNone: latest === null };
-  const prediction = data?.pages.flatMap((page) => page.predictions).find(({ output }) => output !== null) ?? null;
-  return { prediction, isSelected: false, isNone: prediction === null && data?.pages.at(-1)?.nextCursor === null };
+  const { data } = usePredictions(projectId, step, selectedId !== null && latest !== null && !hasSucceeded);
+  if (selectedId === null) {
+    return { prediction: takes[step], isSelected: false, isNone: takes[step] === null, newer: null };
+  }
+  const earlier = data?.pages.flatMap((page) => page.predictions).find(({ output }) => output !== null);
+  const newest = hasSucceeded ? latest : (earlier ?? null);
+  const isNewer = newest !== null && selected !== null && newest.createdAt > selected.createdAt;
+  return { prediction: selected, isSelected: true, isNone: false, newer: isNewer ? newest : null };
 }

@@ -2,6 +2,7 @@ import { Alert, Button, Code, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { KeyframeError } from "../../../client/index.ts";
+import { errorSentence } from "./error-sentence.ts";
 
 type Props = { title: string; error: unknown; onRetry?: () => void };
 
@@ -27,17 +28,6 @@ export function ErrorNotice({ title, error, onRetry }: Props) {
       </Stack>
     </Alert>
   );
-}
-
-export function errorSentence(error: unknown): string {
-  if (!(error instanceof KeyframeError)) return error instanceof Error ? error.message : String(error);
-  if (error.code === "network" || error.code === "no_token")
-    return "Cannot reach the service. Check your connection, then try again.";
-  if (error.code === "invalid_request" && error.details.length > 0) {
-    return error.details.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join(" ");
-  }
-  if (error.code === "precondition_failed") return "It was changed elsewhere meanwhile. Check it, then try again.";
-  return error.message;
 }
 
 /** A toast for success. Errors show where they happened. */

@@ -32,8 +32,11 @@ export function HowToVerify() {
       </Text>
       <pre className={classes.sample}>{SAMPLE}</pre>
       <Text size="sm" c="dimmed">
-        Whole receivers in Node, Deno, Python, Go, Ruby and PHP are in <code>docs/receive-webhooks.md</code>; the
-        operations are in the{" "}
+        Whole receivers in Node, Deno, Python, Go, Ruby and PHP:{" "}
+        <Anchor inherit underline="always" component={Link} to="/docs/webhooks">
+          Receive webhooks
+        </Anchor>
+        . The operations are in the{" "}
         <Anchor inherit underline="always" component={Link} to="/docs">
           API reference
         </Anchor>

@@ -55,7 +55,9 @@ export default function WebhookForm({ endpoint, submit, failed, isBusy, error, o
           ref={address}
           label="URL"
           description={
-            isLocal ? "https and public, or http on this machine." : "https and reachable from the internet."
+            isLocal
+              ? "http or https, on this machine or reachable from the internet."
+              : "https and reachable from the internet."
           }
           placeholder="https://example.com/webhooks/keyframe"
           type="url"

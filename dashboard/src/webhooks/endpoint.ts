@@ -30,7 +30,7 @@ type Trouble = { title: string; whatToDo: string };
 
 const DISABLED: Record<NonNullable<Webhook["disabledReason"]>, Trouble> = {
   by_owner: {
-    title: "You turned this endpoint off",
+    title: "This endpoint is turned off",
     whatToDo: "It receives no events. Enable it, then recover what it missed.",
   },
   gone: {

@@ -33,6 +33,8 @@ export function useTexts(project: ProjectWithPredictions) {
     await change.mutateAsync({ change: texts, unchangedSince: project }).catch(async (error: unknown) => {
       const fresh = queries.getQueryData<ProjectWithPredictions>(projectKeys.one(projectId));
       if (!isChangedElsewhere(error) || fresh === undefined) throw error;
+      // The answer to an earlier try was lost, but its save was made.
+      if (sent.every(({ field, text }) => fresh[field] === text)) return change.reset();
       if (sent.some(({ field, base }) => fresh[field] !== base)) throw error;
       await change.mutateAsync({ change: texts, unchangedSince: fresh }); // another field changed
     });

@@ -49,6 +49,10 @@ const BY_CLASS: Record<string, AttemptWords> = {
     hint: "Redirects are not followed. Register the address that it leads to.",
   },
   too_large: { short: "Answer too large", hint: "More than 64 KiB came back. An empty answer is enough." },
+  not_signed: {
+    short: "Not sent: no signing secret",
+    hint: "The endpoint's secret cannot be read. Rotate the secret, give the new one to your server, and send again.",
+  },
 };
 
 /** The outcome of an attempt and what to do about a failure. */

@@ -1,0 +1,78 @@
+import type { Prediction, PredictionStatus, Step } from "../../../client/index.ts";
+import { isRunning } from "./prediction-cache.ts";
+
+/** In the order of the film. */
+export const FILM_ORDER = ["first-frame", "video", "last-frame"] as const satisfies Step[];
+
+export const STEP_NAME: Record<Step, string> = {
+  "first-frame": "First frame",
+  video: "Video",
+  "last-frame": "Last frame",
+};
+
+/** What a step makes. */
+export const nounOf = (step: Step): string => (step === "video" ? "video" : "picture");
+
+export const STATUS_WORD: Record<PredictionStatus, string> = {
+  queued: "Queued",
+  starting: "Starting",
+  processing: "Generating",
+  succeeded: "Done",
+  failed: "Failed",
+  canceled: "Canceled",
+};
+
+/** Whether a take stands for a step that is not of its latest prediction. */
+export const isEarlier = (latest: Prediction | null, take: Prediction | null): boolean =>
+  latest !== null && take !== null && latest.predictionId !== take.predictionId;
+
+/** The status of a step as text. A run that failed takes nothing away from an earlier take. */
+export function stepWords(latest: Prediction, take: Prediction | null): string {
+  const { status } = latest;
+  if (timedOf(latest, take) === latest) return statusWords(latest);
+  return status === "succeeded" ? "Done, newest not used" : `Done, last run ${STATUS_WORD[status].toLowerCase()}`;
+}
+
+/** Whose time stands beside these words: the take's where they begin with its “Done”. */
+export const timedOf = (latest: Prediction, take: Prediction | null): Prediction =>
+  take !== null && isEarlier(latest, take) && !isRunning(latest) ? take : latest;
+
+/** Whose icon and colour a step has: a canceled run is no fault of a step that is done. */
+export const markedOf = (latest: Prediction | null, take: Prediction | null): Prediction | null =>
+  latest?.status === "canceled" ? (take ?? latest) : latest;
+
+/** The status as text, with the queue position or the progress. */
+export function statusWords({ status, queuePosition, progress }: Prediction): string {
+  if (status === "queued" && queuePosition !== null && queuePosition > 0)
+    return `Queued, number ${queuePosition} in line`;
+  if (status === "processing" && progress !== null) return `${STATUS_WORD.processing}, ${Math.floor(progress * 100)} %`;
+  return STATUS_WORD[status];
+}
+
+/** Errors whose message already says to run the step again. */
+const SAY_THEMSELVES = new Set([
+  "attempts_exhausted",
+  "deadline_exceeded",
+  "input_unreachable",
+  "output_expired",
+  "output_not_usable",
+  "provider_aborted",
+  "provider_canceled",
+  "provider_lost",
+  "provider_no_output",
+]);
+
+/** Errors that no other prompt or image fixes. */
+const OTHER_REMEDY: Record<string, (step: Step) => string> = {
+  provider_model_not_found: () => "Ask an administrator to choose another model.",
+  output_too_large: (step) =>
+    step === "video"
+      ? "Choose a shorter video, or raise the upload limit in Storage."
+      : "Ask an administrator to choose another model, or to raise the upload limit in Storage.",
+};
+
+/** What to do after an error, unless its message says so. */
+export function remedyFor({ code, retryable }: NonNullable<Prediction["error"]>, step: Step): string | null {
+  if (retryable) return SAY_THEMSELVES.has(code) ? null : "Try again.";
+  return OTHER_REMEDY[code]?.(step) ?? "Change the prompt or the image, then generate it again.";
+}

@@ -1,0 +1,12 @@
+import { KeyframeError } from "../../../client/index.ts";
+
+export function errorSentence(error: unknown): string {
+  if (!(error instanceof KeyframeError)) return error instanceof Error ? error.message : String(error);
+  if (error.code === "network" || error.code === "no_token")
+    return "Cannot reach the service. Check your connection, then try again.";
+  if (error.code === "invalid_request" && error.details.length > 0) {
+    return error.details.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join(" ");
+  }
+  if (error.code === "precondition_failed") return "It was changed elsewhere meanwhile. Check it, then try again.";
+  return error.message;
+}
